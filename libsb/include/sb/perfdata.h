@@ -1,0 +1,88 @@
+/* sb/perfdata.h - a recording: perf.data, or raw cpuN.pt + cpuN.pevent pairs.
+ *
+ * The file is mapped, not read; records are walked in file order; AUX data are found through an
+ * index that is built once, when the recording is opened. An open recording is immutable: any
+ * number of threads may read it, each with a cursor of its own.
+ */
+#ifndef SB_PERFDATA_H
+#define SB_PERFDATA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sb/clock.h>
+#include <sb/error.h>
+#include <sb/record.h>
+
+struct sb_perfdata;
+
+/* What the recording says about the machine and about Intel PT. */
+struct sb_perfdata_info {
+	/* From the CPUID feature ("GenuineIntel,6,85,4"); vendor_intel is zero when there is none. */
+	int vendor_intel;
+	uint16_t family;
+	uint8_t model, stepping;
+	uint32_t ncpus; /* NRCPUS feature, or one more than the highest CPU seen */
+	struct sb_clock clock;
+	int has_pt; /* an AUXTRACE_INFO of type Intel PT was there */
+	uint32_t pt_pmu_type;
+	uint64_t pt_config;         /* attr.config of the intel_pt event */
+	uint8_t pt_mtc_freq;        /* MTC period exponent when MTC is on, else 0 */
+	int pt_tsc, pt_mtc, pt_cyc, pt_noretcomp;
+	uint32_t tsc_ctc_num, tsc_ctc_den; /* CPUID 15h: ebx, eax */
+	uint8_t max_nonturbo_ratio;        /* nominal frequency in units of the bus clock */
+	int user_only;                     /* the intel_pt event excludes the kernel */
+	int have_sched_switch;             /* 0 none, 1 tracepoint, 2 SWITCH, 3 SWITCH_CPU_WIDE */
+	int snapshot;
+};
+
+/* One piece of a CPU's (or thread's) AUX data, in the order of recording. */
+struct sb_aux_chunk {
+	const uint8_t *bytes; /* in the mapping */
+	uint64_t size;        /* as the record says, but never past the file's end */
+	uint64_t file_offset;
+	uint64_t aux_offset;  /* in the buffer's stream */
+	uint64_t reference;
+	int32_t cpu, tid;     /* -1: not bound to one */
+	uint32_t idx;
+	uint64_t missing;     /* bytes that the record promises but the file does not hold */
+};
+
+/* All chunks of one buffer. */
+struct sb_aux_stream {
+	int32_t cpu, tid;
+	uint32_t idx;
+	const struct sb_aux_chunk *chunk;
+	size_t nchunks;
+	uint64_t size; /* sum of the chunks' */
+};
+
+/* Opens a perf.data file, a directory that holds one ("data"), or a directory of raw pairs
+ * (cpuN.pt, cpuN.pevent, and what was known before: sideband.pevent or synth.pevent).
+ * A damaged or cut file opens as long as its header and attributes are there: the walk then ends
+ * with an error at the place of the damage. */
+sb_export int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_error *err);
+sb_export void sb_perfdata_close(struct sb_perfdata *perfdata);
+
+sb_export const char *sb_perfdata_path(const struct sb_perfdata *perfdata);
+sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata);
+
+/* Sorted by cpu, then tid. */
+sb_export const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count);
+
+/* The damage that indexing met, or NULL: what comes after it in the file is unknown. */
+sb_export const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *perfdata);
+
+struct sb_perfdata_cursor {
+	const struct sb_perfdata *perfdata;
+	uint64_t offset;
+	uint32_t file; /* raw pairs: which .pevent file */
+	int done;
+};
+sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_perfdata_cursor *cursor);
+
+/* The next record in file order: 1, or 0 at the end, or a negative code. Records of raw .pevent
+ * files come with sample.cpu set from the trailer or the file's name. */
+sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err);
+
+#endif

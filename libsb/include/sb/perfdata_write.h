@@ -1,0 +1,80 @@
+/* sb/perfdata_write.h - writing a perf.data as `perf record -a -e intel_pt//u` does.
+ *
+ * Records and AUX data are appended as they come and go to the file through a buffer; the header,
+ * the attributes, the AUXTRACE index and the features are completed by sb_perfdata_writer_finish().
+ */
+#ifndef SB_PERFDATA_WRITE_H
+#define SB_PERFDATA_WRITE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sb/clock.h>
+#include <sb/error.h>
+
+struct sb_perfdata_writer;
+
+struct sb_perfdata_write_config {
+	size_t size; /* sizeof(struct sb_perfdata_write_config) */
+	uint32_t ncpus;
+	uint32_t pt_pmu_type;  /* 8 where there is no better */
+	uint64_t pt_config;    /* attr.config of the intel_pt event */
+	uint16_t family;
+	uint8_t model, stepping;
+	const char *cpudesc, *hostname, *osrelease, *cmdline;
+	struct sb_clock clock;
+	uint32_t tsc_ctc_num, tsc_ctc_den;
+	uint8_t max_nonturbo_ratio;
+	int user_only;
+};
+
+/* Writes the header's place, the attributes and the records that perf writes first (AUXTRACE_INFO,
+ * TIME_CONV, ID_INDEX, THREAD_MAP, CPU_MAP). The file appears under @path when it is finished. */
+sb_export int sb_perfdata_writer_open(struct sb_perfdata_writer **writer, const char *path,
+                                      const struct sb_perfdata_write_config *config, struct sb_error *err);
+
+/* A sample trailer's content (pid, tid, time, cpu, identifier of the dummy event on that cpu). */
+struct sb_write_sample {
+	int32_t pid, tid;
+	uint64_t time; /* ns, perf clock */
+	uint32_t cpu;
+};
+
+struct sb_write_mmap2 {
+	int32_t pid, tid;
+	uint64_t addr, len, pgoff;
+	uint32_t maj, min;
+	uint64_t ino;
+	uint32_t prot, flags;
+	const char *filename;
+};
+
+sb_export int sb_write_comm(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t tid,
+                            const char *comm, int exec, struct sb_error *);
+sb_export int sb_write_mmap2(struct sb_perfdata_writer *, const struct sb_write_sample *,
+                             const struct sb_write_mmap2 *, struct sb_error *);
+sb_export int sb_write_fork(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t ppid,
+                            int32_t tid, int32_t ptid, struct sb_error *);
+sb_export int sb_write_exit(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t ppid,
+                            int32_t tid, int32_t ptid, struct sb_error *);
+/* SWITCH_CPU_WIDE; the sample names who the record is about, next_prev the other side. */
+sb_export int sb_write_switch(struct sb_perfdata_writer *, const struct sb_write_sample *, int out, int preempt,
+                              int32_t next_prev_pid, int32_t next_prev_tid, struct sb_error *);
+sb_export int sb_write_itrace_start(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
+                                    int32_t tid, struct sb_error *);
+/* AUX: [offset, offset + size) of the CPU's stream became available; PERF_AUX_FLAG_*. */
+sb_export int sb_write_aux(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t offset, uint64_t size,
+                           uint64_t flags, struct sb_error *);
+sb_export int sb_write_finished_init(struct sb_perfdata_writer *, struct sb_error *);
+sb_export int sb_write_finished_round(struct sb_perfdata_writer *, struct sb_error *);
+/* AUXTRACE with its payload; the offset in the CPU's stream is kept by the writer. The payload is
+ * padded to 8 bytes with PAD packets. */
+sb_export int sb_write_auxtrace(struct sb_perfdata_writer *, uint32_t cpu, uint64_t reference, const void *bytes,
+                                uint64_t size, struct sb_error *);
+
+/* Completes the file and renames it to its path; frees the writer, also on error. */
+sb_export int sb_perfdata_writer_finish(struct sb_perfdata_writer *writer, struct sb_error *err);
+/* Gives up: removes what was written, frees the writer. NULL is fine. */
+sb_export void sb_perfdata_writer_abort(struct sb_perfdata_writer *writer);
+
+#endif

@@ -1,0 +1,112 @@
+/* sb/record.h - one perf record: parse, validate, print.
+ *
+ * Layouts: perf_event_open(2), <linux/perf_event.h>, and perf's tools/perf/Documentation/perf.data-file-format.txt.
+ */
+#ifndef SB_RECORD_H
+#define SB_RECORD_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <sb/error.h>
+
+/* Where to find pid, tid, time, ... in the sample trailer of non-SAMPLE records. */
+struct sb_sample_format {
+	uint64_t sample_type; /* PERF_SAMPLE_* */
+	int sample_id_all;    /* whether records have a trailer at all */
+};
+
+/* The trailer of a record; .has says which fields are there (PERF_SAMPLE_TID, _TIME, _ID, _STREAM_ID, _CPU). */
+struct sb_sample_id {
+	uint64_t has;
+	int32_t pid, tid;
+	uint64_t time; /* perf clock, ns; 0 for records that perf made up at the start */
+	uint64_t id, stream_id;
+	uint32_t cpu;
+};
+
+/* Strings point into the file's bytes and are NUL-terminated there. */
+struct sb_record {
+	uint32_t type; /* PERF_RECORD_* (kernel, < 64) or perf's own (>= 64) */
+	uint16_t misc;
+	uint32_t size;   /* with header, without the payload that follows AUXTRACE and TRACING_DATA */
+	uint64_t offset; /* of the header in the file */
+	const uint8_t *bytes; /* the header's address */
+	struct sb_sample_id sample;
+	union {
+		struct {
+			int32_t pid, tid;
+			const char *name;
+			int exec; /* PERF_RECORD_MISC_COMM_EXEC */
+		} comm;
+		struct { /* MMAP and MMAP2 */
+			int32_t pid, tid;
+			uint64_t addr, len, pgoff;
+			const char *filename;
+			uint32_t maj, min;
+			uint64_t ino, ino_generation;
+			uint32_t prot, flags;
+			uint8_t build_id_size; /* 0: maj, min, ino are valid instead */
+			uint8_t build_id[20];
+			uint8_t is_mmap2, is_data, is_kernel;
+		} mmap;
+		struct { /* FORK and EXIT */
+			int32_t pid, ppid, tid, ptid;
+			uint64_t time;
+		} task;
+		struct { /* SWITCH (next_prev_* are -1) and SWITCH_CPU_WIDE */
+			int out, preempt;
+			int32_t next_prev_pid, next_prev_tid;
+		} context_switch;
+		struct {
+			int32_t pid, tid;
+		} itrace_start;
+		struct {
+			uint64_t offset, size, flags; /* PERF_AUX_FLAG_* */
+		} aux;
+		struct {
+			uint64_t id, lost;
+		} lost; /* LOST; LOST_SAMPLES has lost only */
+		struct {
+			uint64_t size, offset, reference;
+			uint32_t idx;
+			int32_t tid, cpu;
+		} auxtrace;
+		struct {
+			uint32_t type; /* 1: Intel PT */
+			const uint8_t *priv;
+			uint32_t npriv; /* number of u64 */
+		} auxtrace_info;
+		struct {
+			uint32_t type, code, cpu;
+			int32_t pid, tid;
+			uint64_t ip;
+			const char *text;
+		} auxtrace_error;
+		struct {
+			uint64_t time_shift, time_mult, time_zero, time_cycles, time_mask;
+			int cap_user_time_zero, cap_user_time_short;
+		} time_conv;
+		struct {
+			uint64_t nr;
+			const uint8_t *entries; /* nr x { u64 id, idx, cpu, tid } */
+		} id_index;
+	} u;
+};
+
+/* Parses the record at @bytes; @avail bytes are there. @file and @offset are for the error text.
+ * Returns zero, -sbe_truncated when @avail is too small, -sbe_format when the record contradicts
+ * itself. Types that are not in the union are accepted: only the header and, for kernel types
+ * other than SAMPLE, the trailer are filled. */
+sb_export int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
+                              const struct sb_sample_format *format, const char *file, uint64_t offset,
+                              struct sb_error *err);
+
+/* "MMAP2", "SWITCH_CPU_WIDE", ...; "unknown" for what has no name. */
+sb_export const char *sb_record_name(uint32_t type);
+
+/* One line, without newline. */
+sb_export void sb_record_print(FILE *out, const struct sb_record *record);
+
+#endif

@@ -1,0 +1,107 @@
+/* sb/replay.h - replaying a recording: who executed what, when, and what could not be known.
+ *
+ * A session joins a recording, the system model made from its sideband, the binaries, and one
+ * block decoder per CPU with its sideband observer. Flow goes to a sink: CPU after CPU, each in
+ * order of execution.
+ */
+#ifndef SB_REPLAY_H
+#define SB_REPLAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <intel-pt-run.h>
+#include <sb/error.h>
+#include <sb/perfdata.h>
+
+/* Why a stretch of trace gave no instructions. */
+enum sb_gap_reason {
+	sb_gap_none,
+	sb_gap_overflow,       /* OVF: the CPU dropped packets */
+	sb_gap_no_binary,      /* code was mapped from a file that is not there */
+	sb_gap_binary_mismatch, /* the file is there, but not what was recorded */
+	sb_gap_anonymous,      /* code in memory that is in no file (JIT) */
+	sb_gap_not_mapped,     /* no record says what was mapped at that address */
+	sb_gap_unknown_process, /* no record says who ran */
+	sb_gap_decode_error,   /* trace and code do not fit */
+	sb_gap_bad_trace,      /* bytes that are no packets */
+	sb_gap_no_sync,        /* bytes before the first PSB */
+	sb_gap_truncated,      /* AUX data that the recording promises but does not hold, or flagged as cut */
+	sb_gap_filtered,       /* left out because the caller asked for it (cpu, pid, time) */
+	sb_gap_reasons
+};
+sb_export const char *sb_gap_reason_name(enum sb_gap_reason reason); /* "overflow", "no-binary", ... */
+
+/* One gap. */
+struct sb_gap {
+	enum sb_gap_reason reason;
+	int32_t cpu, pid, tid;        /* -1: not known */
+	uint64_t tsc_from, tsc_to;    /* 0: not known */
+	uint64_t offset;              /* in the CPU's stream of AUX bytes */
+	uint64_t bytes;               /* of trace skipped; 0 when only instructions are missing */
+	uint64_t ip;                  /* where it happened, 0 when not known */
+	char detail[200];             /* file name, decoder's error, ... */
+};
+
+/* A run of basic blocks by one thread; see <intel-pt-run.h>. Valid during the callback. */
+struct sb_flow {
+	int32_t cpu, pid, tid;
+	uint64_t tsc; /* never goes back on a CPU; 0 before the first TSC packet */
+	const struct pt_run_block *block;
+	uint32_t nblocks;
+	uint64_t ninsn;
+};
+
+/* Callbacks return zero, or a negative code that ends the replay and is handed through. */
+struct sb_sink {
+	void *context;
+	int (*flow)(void *context, const struct sb_flow *flow);
+	int (*gap)(void *context, const struct sb_gap *gap); /* NULL: not wanted; the account has the sums */
+	/* Called about every 64 KiB of trace; NULL: not wanted. */
+	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
+};
+
+struct sb_replay_options {
+	size_t size; /* sizeof(struct sb_replay_options) */
+	const char *const *root; /* where mapped files are looked up, in order; when none has it, "/" */
+	size_t nroots;
+	int no_host_root;        /* never fall back to "/" */
+	const int32_t *cpu;      /* only these, when ncpus > 0 */
+	size_t ncpus;
+	const int32_t *pid;      /* only these, when npids > 0 */
+	size_t npids;
+	uint64_t tsc_from, tsc_to; /* only this span of time, inclusive; 0, 0: all */
+};
+
+/* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
+struct sb_account_thread {
+	int32_t pid, tid;
+	char comm[16];
+	uint64_t ninsn, nblocks;
+};
+
+/* bytes_total == bytes_decoded + the sum of gap[].bytes. */
+struct sb_account {
+	uint64_t bytes_total, bytes_decoded;
+	uint64_t ninsn, nblocks;
+	uint64_t nswitches; /* applied on all CPUs */
+	struct {
+		uint64_t count, bytes;
+	} gap[sb_gap_reasons];
+	uint64_t nrecords, nrecords_skipped; /* sideband: walked; of a type that is not used */
+	const struct sb_account_thread *thread;
+	size_t nthreads;
+};
+
+struct sb_session;
+
+/* Reads the sideband of @perfdata, which must stay open until the session is closed. */
+sb_export int sb_session_open(struct sb_session **session, const struct sb_perfdata *perfdata,
+                              const struct sb_replay_options *options, struct sb_error *err);
+sb_export int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err);
+
+/* After sb_session_run(), whether it failed or not. Owned by the session. */
+sb_export const struct sb_account *sb_session_account(const struct sb_session *session);
+sb_export void sb_session_close(struct sb_session *session);
+
+#endif

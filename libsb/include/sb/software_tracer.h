@@ -1,0 +1,37 @@
+/* sb/software_tracer.h - recording without Intel PT: single-steps a command and writes what the
+ * hardware would have written (perf.data as of `perf record -a -e intel_pt//u`), on virtual CPUs. */
+#ifndef SB_SOFTWARE_TRACER_H
+#define SB_SOFTWARE_TRACER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sb/error.h>
+
+struct sb_software_tracer_config {
+	size_t size;           /* sizeof(struct sb_software_tracer_config) */
+	uint32_t ncpus;        /* virtual CPUs, 1..256 */
+	uint64_t seed;         /* of quanta, migration and the rest that is chosen by chance */
+	uint32_t psb_period;   /* bytes of trace between PSBs; 0: 4096 */
+	int no_retcomp;        /* DisRETC: every return is a TIP */
+	int mtc, cyc, tnt64;   /* packets to write */
+	uint32_t overflow_every; /* bytes of trace after which an overflow is made; 0: never */
+	const char *output;    /* perf.data */
+	const char *truth;     /* every retired instruction, "cpu pid tid tsc ip", or NULL */
+	const char *copy_root; /* directory for the mapped files and the vdso, or NULL */
+};
+
+struct sb_software_tracer_result {
+	uint64_t ninsn;      /* retired in user space, traced */
+	uint64_t nlost;      /* retired while overflowed */
+	uint32_t nprocesses, nthreads;
+	uint64_t nswitches;
+	uint64_t trace_bytes;
+	int exit_status;     /* of the command: wait(2) status */
+};
+
+/* Runs @argv to its end. */
+sb_export int sb_software_trace(const struct sb_software_tracer_config *config, char *const argv[],
+                                struct sb_software_tracer_result *result, struct sb_error *err);
+
+#endif

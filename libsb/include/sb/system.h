@@ -1,0 +1,85 @@
+/* sb/system.h - the model of the system over time, made from sideband records.
+ *
+ * Built once, in one pass over the records sorted by time; immutable afterwards, and asked by time,
+ * so that any number of decoders can move along it independently and in any order.
+ * All times are perf clock, ns. Records without a time (made up by perf at the start) count as 0.
+ *
+ * Address spaces are versioned in *epochs*: as there are no unmap records, and as code cannot run
+ * where nothing is mapped yet, one set of mappings serves from one conflict (a mapping over an
+ * earlier, different one) to the next. Most address spaces have one epoch.
+ */
+#ifndef SB_SYSTEM_H
+#define SB_SYSTEM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sb/error.h>
+#include <sb/perfdata.h>
+
+struct sb_system;
+
+/* Who maps what: executable user mappings only. */
+struct sb_map {
+	uint64_t begin, end; /* end exclusive */
+	uint64_t pgoff;
+	const char *filename; /* owned by the recording; as recorded: "/usr/bin/ls", "[vdso]", "//anon" */
+	uint32_t maj, min;
+	uint64_t ino;
+	uint8_t build_id_size;
+	uint8_t build_id[20];
+	uint64_t time;
+};
+
+/* A set of non-overlapping mappings, sorted by address, valid for [from, to). */
+struct sb_epoch {
+	uint32_t id; /* unique within the system, dense from 0: an index for what callers keep per epoch */
+	uint64_t from, to;
+	const struct sb_map *map;
+	size_t nmaps;
+};
+
+/* An address space: from exec or fork to the next exec or exit. */
+struct sb_space {
+	int32_t pid;
+	uint64_t from, to;
+	const struct sb_epoch *epoch;
+	size_t nepochs;
+};
+
+/* Who ran on a CPU from a moment on. pid 0 is idle, -1 unknown. */
+struct sb_sched {
+	uint64_t time;
+	int32_t pid, tid;
+};
+
+/* Reads all records. @damage is filled (and building goes on with what came before) when the walk
+ * met damage; NULL is allowed. */
+sb_export int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err);
+sb_export void sb_system_free(struct sb_system *system);
+
+/* The schedule of a CPU, sorted by time; *count may be 0. */
+sb_export const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu, size_t *count);
+
+/* The address space of @pid at @time, or NULL. A new space begins at its COMM exec record (or fork). */
+sb_export const struct sb_space *sb_system_space(const struct sb_system *system, int32_t pid, uint64_t time);
+
+/* The epoch of @space at @time; NULL when it has no mappings. */
+sb_export const struct sb_epoch *sb_space_epoch(const struct sb_space *space, uint64_t time);
+
+/* The command name of @tid (of @pid) at @time; "" when not known. Lives as long as the system. */
+sb_export const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time);
+
+sb_export size_t sb_system_nepochs(const struct sb_system *system);
+sb_export uint64_t sb_system_nrecords(const struct sb_system *system, uint64_t *skipped);
+
+/* Spans of a CPU's AUX stream that the kernel flagged (AUX record): truncated, partial, collision. */
+struct sb_aux_flag {
+	uint64_t time, aux_offset, aux_size, flags;
+};
+sb_export const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, int32_t cpu, size_t *count);
+
+/* Times on @cpu (or -1: anywhere) at which sideband records were lost. */
+sb_export const uint64_t *sb_system_lost(const struct sb_system *system, size_t *count);
+
+#endif
