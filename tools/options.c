@@ -50,9 +50,9 @@ int option_number(const char *text, uint64_t least, uint64_t most, uint64_t *val
 	return 0;
 }
 
-static int complain(const struct parser *parser, const char *format, ...)
+static enum options_result complain(const struct parser *parser, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
-static int complain(const struct parser *parser, const char *format, ...)
+static enum options_result complain(const struct parser *parser, const char *format, ...)
 {
 	va_list args;
 
@@ -105,7 +105,7 @@ static const struct option_row *find_letter(const struct option_table *table, ch
 	return NULL;
 }
 
-static int unknown(const struct parser *parser, const char *name, size_t length)
+static enum options_result unknown(const struct parser *parser, const char *name, size_t length)
 {
 	struct nearest nearest;
 	char typed[64];
@@ -120,7 +120,7 @@ static int unknown(const struct parser *parser, const char *name, size_t length)
 }
 
 /* @value: what came in the same word, or NULL. */
-static int apply(struct parser *parser, const struct option_row *row, const char *value)
+static enum options_result apply(struct parser *parser, const struct option_row *row, const char *value)
 {
 	struct option_error error = {""};
 
@@ -134,7 +134,7 @@ static int apply(struct parser *parser, const struct option_row *row, const char
 	return options_done;
 }
 
-static int long_option(struct parser *parser, const char *word)
+static enum options_result long_option(struct parser *parser, const char *word)
 {
 	size_t length = strcspn(word, "=");
 	const struct option_row *row = find_name(parser->table, word, length);
@@ -146,11 +146,11 @@ static int long_option(struct parser *parser, const char *word)
 	return apply(parser, row, word[length] ? word + length + 1 : NULL);
 }
 
-static int letters(struct parser *parser, const char *word)
+static enum options_result letters(struct parser *parser, const char *word)
 {
 	for (; *word; word++) {
 		const struct option_row *row = find_letter(parser->table, *word);
-		int result;
+		enum options_result result;
 
 		if (!row && *word == 'h')
 			return help(parser->table);
@@ -163,7 +163,7 @@ static int letters(struct parser *parser, const char *word)
 	return options_done;
 }
 
-static int operand(struct parser *parser, const char *word)
+static enum options_result operand(struct parser *parser, const char *word)
 {
 	struct option_error error = {""};
 
@@ -174,9 +174,9 @@ static int operand(struct parser *parser, const char *word)
 	return options_done;
 }
 
-static int rest_are_operands(struct parser *parser)
+static enum options_result rest_are_operands(struct parser *parser)
 {
-	int result = options_done;
+	enum options_result result = options_done;
 
 	while (result == options_done && parser->next < parser->argc)
 		result = operand(parser, parser->argv[parser->next++]);
@@ -187,7 +187,7 @@ enum options_result options_parse(const struct option_table *table, int argc, ch
                                   int *rest)
 {
 	struct parser parser = {.table = table, .argc = argc, .argv = argv, .next = 1, .target = target};
-	int result = options_done;
+	enum options_result result = options_done;
 
 	while (result == options_done && parser.next < argc) {
 		const char *word = argv[parser.next];
@@ -208,5 +208,5 @@ enum options_result options_parse(const struct option_table *table, int argc, ch
 	}
 	if (rest)
 		*rest = parser.next;
-	return (enum options_result)result;
+	return result;
 }
