@@ -22,18 +22,20 @@ struct sb_perfdata_info {
 	int vendor_intel;
 	uint16_t family;
 	uint8_t model, stepping;
-	uint32_t ncpus; /* NRCPUS feature, or one more than the highest CPU seen */
+	uint32_t ncpus; /* NRCPUS feature, or one more than the highest CPU with AUX data, whichever is more */
 	struct sb_clock clock;
+	int foreign_clock; /* perf record -k: times are of another clock, which no TSC converts to; clock is zero */
 	int has_pt; /* an AUXTRACE_INFO of type Intel PT was there */
 	uint32_t pt_pmu_type;
 	uint64_t pt_config;         /* attr.config of the intel_pt event */
-	uint8_t pt_mtc_freq;        /* MTC period exponent when MTC is on, else 0 */
+	uint8_t pt_mtc_freq;        /* MTC period exponent when MTC is on (it may be 0 then, too), else 0 */
 	int pt_tsc, pt_mtc, pt_cyc, pt_noretcomp;
 	uint32_t tsc_ctc_num, tsc_ctc_den; /* CPUID 15h: ebx, eax */
 	uint8_t max_nonturbo_ratio;        /* nominal frequency in units of the bus clock */
 	int user_only;                     /* the intel_pt event excludes the kernel */
 	int have_sched_switch;             /* 0 none, 1 tracepoint, 2 SWITCH, 3 SWITCH_CPU_WIDE */
-	int snapshot;
+	int snapshot;                      /* chunks may overlap the one before them */
+	int interrupted;                   /* perf record did not come to its end: there are no features */
 };
 
 /* One piece of a CPU's (or thread's) AUX data, in the order of recording. */
@@ -48,7 +50,7 @@ struct sb_aux_chunk {
 	uint64_t missing;     /* bytes that the record promises but the file does not hold */
 };
 
-/* All chunks of one buffer. */
+/* All chunks of one buffer. Their sizes include what perf pads them with to multiples of 8. */
 struct sb_aux_stream {
 	int32_t cpu, tid;
 	uint32_t idx;
@@ -58,9 +60,30 @@ struct sb_aux_stream {
 };
 
 /* Opens a perf.data file, a directory that holds one ("data"), or a directory of raw pairs
- * (cpuN.pt, cpuN.pevent, and what was known before: sideband.pevent or synth.pevent).
+ * (cpuN.pt, cpuN.pevent, and what was known before: sideband.pevent, synth.pevent).
  * A damaged or cut file opens as long as its header and attributes are there: the walk then ends
- * with an error at the place of the damage. */
+ * with an error at the place of the damage.
+ *
+ * -sbe_unsupported: the other byte order, pipe mode (perf record -o -), compressed records
+ * (-z), records in several files (--threads), events whose records cannot be told apart.
+ *
+ * Raw pairs do not say how they were recorded. A text file recording.info beside them may, with one
+ * KEY=VALUE per line (# begins a comment; numbers decimal, or hexadecimal with 0x):
+ *
+ *   cpu=6/85/4              family, model, stepping: whose errata apply
+ *   time_shift=31  time_mult=1022611261  time_zero=7000000000
+ *                           the clock; a TIME_CONV record in the sideband takes precedence
+ *   tsc_ctc_num=168  tsc_ctc_den=2
+ *                           CPUID leaf 15h, ebx and eax
+ *   max_nonturbo_ratio=21
+ *   pt_config=0x300e601     attr.config of the intel_pt event, in Linux' layout
+ *   mtc_freq=3              MTC is on, with this period
+ *   user_only=1
+ *   ncpus=2                 CPUs of the machine
+ *   sample_type=0x10086     what the sample trailer holds; this (TID, TIME, CPU, IDENTIFIER) when absent
+ *
+ * Without it: a clock that converts nothing, TSC packets on, MTC and CYC off, an unknown CPU.
+ */
 sb_export int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_error *err);
 sb_export void sb_perfdata_close(struct sb_perfdata *perfdata);
 
@@ -70,7 +93,8 @@ sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfda
 /* Sorted by cpu, then tid. */
 sb_export const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count);
 
-/* The damage that indexing met, or NULL: what comes after it in the file is unknown. */
+/* The damage that indexing met, or NULL: what comes after it in the file is unknown. When the records
+ * are whole but the features behind them are not, it is that. */
 sb_export const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *perfdata);
 
 struct sb_perfdata_cursor {
@@ -81,8 +105,9 @@ struct sb_perfdata_cursor {
 };
 sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_perfdata_cursor *cursor);
 
-/* The next record in file order: 1, or 0 at the end, or a negative code. Records of raw .pevent
- * files come with sample.cpu set from the trailer or the file's name. */
+/* The next record in file order: 1, or 0 at the end, or a negative code (and again the same when
+ * asked again). Records of raw .pevent files come with sample.cpu set from the trailer or the file's
+ * name; sideband.pevent and synth.pevent come first, then the CPUs in order. */
 sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err);
 
 #endif

@@ -11,13 +11,46 @@
 
 #include <sb/error.h>
 
+/* The types that perf itself writes; those of the kernel, below 64, are in <linux/perf_event.h>. */
+enum sb_record_type {
+	SB_RECORD_HEADER_ATTR = 64,
+	SB_RECORD_EVENT_TYPE,
+	SB_RECORD_TRACING_DATA,
+	SB_RECORD_BUILD_ID,
+	SB_RECORD_FINISHED_ROUND,
+	SB_RECORD_ID_INDEX,
+	SB_RECORD_AUXTRACE_INFO,
+	SB_RECORD_AUXTRACE,
+	SB_RECORD_AUXTRACE_ERROR,
+	SB_RECORD_THREAD_MAP,
+	SB_RECORD_CPU_MAP,
+	SB_RECORD_STAT_CONFIG,
+	SB_RECORD_STAT,
+	SB_RECORD_STAT_ROUND,
+	SB_RECORD_EVENT_UPDATE,
+	SB_RECORD_TIME_CONV,
+	SB_RECORD_HEADER_FEATURE,
+	SB_RECORD_COMPRESSED,
+	SB_RECORD_FINISHED_INIT,
+	SB_RECORD_COMPRESSED2,
+	SB_RECORD_BPF_METADATA,
+	SB_RECORD_SCHEDSTAT_CPU,
+	SB_RECORD_SCHEDSTAT_DOMAIN
+};
+
+enum { SB_CPU_MAX = 65535 }; /* a higher CPU number in an AUXTRACE record is damage */
+
 /* Where to find pid, tid, time, ... in the sample trailer of non-SAMPLE records. */
 struct sb_sample_format {
 	uint64_t sample_type; /* PERF_SAMPLE_* */
 	int sample_id_all;    /* whether records have a trailer at all */
 };
 
-/* The trailer of a record; .has says which fields are there (PERF_SAMPLE_TID, _TIME, _ID, _STREAM_ID, _CPU). */
+/* Which fields the trailer has, as PERF_SAMPLE_* bits; 0 when there is none. */
+sb_export uint64_t sb_sample_format_trailer(const struct sb_sample_format *format);
+
+/* The trailer of a record; .has says which fields are there (PERF_SAMPLE_TID, _TIME, _ID, _STREAM_ID, _CPU).
+ * An IDENTIFIER fills .id. */
 struct sb_sample_id {
 	uint64_t has;
 	int32_t pid, tid;
@@ -50,6 +83,7 @@ struct sb_record {
 			uint8_t build_id_size; /* 0: maj, min, ino are valid instead */
 			uint8_t build_id[20];
 			uint8_t is_mmap2, is_data, is_kernel;
+			uint8_t is_guest; /* of a virtual machine's kernel or user space */
 		} mmap;
 		struct { /* FORK and EXIT */
 			int32_t pid, ppid, tid, ptid;
@@ -74,7 +108,7 @@ struct sb_record {
 			int32_t tid, cpu;
 		} auxtrace;
 		struct {
-			uint32_t type; /* 1: Intel PT */
+			uint32_t type; /* 1: Intel PT; then the clock's values are in range */
 			const uint8_t *priv;
 			uint32_t npriv; /* number of u64 */
 		} auxtrace_info;
@@ -106,7 +140,8 @@ sb_export int sb_record_parse(struct sb_record *record, const uint8_t *bytes, si
 /* "MMAP2", "SWITCH_CPU_WIDE", ...; "unknown" for what has no name. */
 sb_export const char *sb_record_name(uint32_t type);
 
-/* One line, without newline. */
+/* One line, without newline: offset, cpu, pid/tid, time (each "-" where there is none), name and
+ * fields, separated by tabs up to the name. Bytes of strings that do not print become \xNN. */
 sb_export void sb_record_print(FILE *out, const struct sb_record *record);
 
 #endif

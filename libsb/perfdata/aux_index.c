@@ -1,0 +1,226 @@
+/* aux_index.c - one walk over all records when a recording is opened: where the AUX data are, and
+ * what the records say about Intel PT and the clock.
+ *
+ * perf writes an index of its own (feature 18), but not in every mode, and damage must be met
+ * anyway; the walk touches records only, never the trace bytes between them.
+ */
+#include "perfdata/perfdata_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/bytes.h"
+
+enum { INTEL_PT = 1 };
+
+int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk,
+                          struct sb_error *err)
+{
+	struct sb_aux_chunk *grown = sb_array_room(perfdata->chunk, perfdata->nchunks, sizeof(*grown));
+
+	if (!grown)
+		return sb_error_set(err, -sbe_nomem, perfdata->path, UINT64_MAX, "out of memory");
+	perfdata->chunk = grown;
+	grown[perfdata->nchunks++] = *chunk;
+	return 0;
+}
+
+static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *file,
+                        const struct sb_record *record, struct sb_error *err)
+{
+	uint64_t payload = record->offset + record->size;
+	uint64_t room = file->end - payload;
+	struct sb_aux_chunk chunk = {
+	        .bytes = record->bytes + record->size,
+	        .size = record->u.auxtrace.size < room ? record->u.auxtrace.size : room,
+	        .file_offset = payload,
+	        .aux_offset = record->u.auxtrace.offset,
+	        .reference = record->u.auxtrace.reference,
+	        .cpu = record->u.auxtrace.cpu,
+	        .tid = record->u.auxtrace.tid,
+	        .idx = record->u.auxtrace.idx,
+	};
+
+	chunk.missing = record->u.auxtrace.size - chunk.size;
+	return sb_perfdata_add_chunk(perfdata, &chunk, err);
+}
+
+static uint8_t bit_field(uint64_t value, uint64_t mask)
+{
+	return mask ? (uint8_t)((value & mask) >> __builtin_ctzll(mask)) : 0;
+}
+
+void sb_perfdata_set_config(struct sb_perfdata_info *info, uint64_t config, const uint64_t *mask)
+{
+	info->pt_config = config;
+	info->pt_tsc = (config & mask[sb_pt_tsc_bit]) != 0;
+	info->pt_noretcomp = (config & mask[sb_pt_noretcomp_bit]) != 0;
+	info->pt_mtc = (config & mask[sb_pt_mtc_bit]) != 0;
+	info->pt_cyc = (config & mask[sb_pt_cyc_bit]) != 0;
+	info->pt_mtc_freq = info->pt_mtc ? bit_field(config, mask[sb_pt_mtc_freq_bits]) : 0;
+}
+
+static void set_event(struct sb_perfdata *perfdata, const uint64_t *priv)
+{
+	uint32_t i;
+
+	for (i = 0; i < perfdata->nattrs; i++) {
+		const struct event_attr *attr = &perfdata->attr[i];
+
+		if (attr->type != perfdata->info.pt_pmu_type)
+			continue;
+		sb_perfdata_set_config(&perfdata->info, attr->config, priv);
+		perfdata->info.user_only = attr->exclude_kernel && !attr->exclude_user;
+		return;
+	}
+}
+
+/* Older files have fewer values; what is not there is zero. */
+static void add_auxtrace_info(struct sb_perfdata *perfdata, const struct sb_record *record)
+{
+	struct sb_perfdata_info *info = &perfdata->info;
+	uint64_t priv[sb_pt_privs] = {0};
+	uint32_t i;
+
+	if (record->u.auxtrace_info.type != INTEL_PT || !record->u.auxtrace_info.npriv)
+		return;
+	for (i = 0; i < record->u.auxtrace_info.npriv && i < sb_pt_privs; i++)
+		priv[i] = load_u64(record->u.auxtrace_info.priv + 8 * (size_t)i);
+	info->has_pt = 1;
+	info->pt_pmu_type = (uint32_t)priv[sb_pt_pmu_type];
+	if (priv[sb_pt_cap_user_time_zero])
+		info->clock = (struct sb_clock){(uint16_t)priv[sb_pt_time_shift],
+		                                (uint32_t)priv[sb_pt_time_mult], priv[sb_pt_time_zero]};
+	info->have_sched_switch = (int)(priv[sb_pt_have_sched_switch] & 3);
+	info->snapshot = priv[sb_pt_snapshot_mode] != 0;
+	info->tsc_ctc_num = (uint32_t)priv[sb_pt_tsc_ctc_n];
+	info->tsc_ctc_den = (uint32_t)priv[sb_pt_tsc_ctc_d];
+	info->max_nonturbo_ratio = (uint8_t)priv[sb_pt_max_nonturbo_ratio];
+	set_event(perfdata, priv);
+}
+
+/* x86 has no short counter; the formula of one that has is not the clock's. */
+static void add_time_conv(struct sb_perfdata_info *info, const struct sb_record *record)
+{
+	if (record->u.time_conv.cap_user_time_zero && !record->u.time_conv.cap_user_time_short)
+		info->clock = (struct sb_clock){(uint16_t)record->u.time_conv.time_shift,
+		                                (uint32_t)record->u.time_conv.time_mult,
+		                                record->u.time_conv.time_zero};
+}
+
+static int index_record(struct sb_perfdata *perfdata, const struct record_file *file,
+                        const struct sb_record *record, struct sb_error *err)
+{
+	switch (record->type) {
+	case SB_RECORD_AUXTRACE:
+		return add_auxtrace(perfdata, file, record, err);
+	case SB_RECORD_AUXTRACE_INFO:
+		add_auxtrace_info(perfdata, record);
+		return 0;
+	case SB_RECORD_TIME_CONV:
+		add_time_conv(&perfdata->info, record);
+		return 0;
+	case SB_RECORD_COMPRESSED:
+	case SB_RECORD_COMPRESSED2:
+		return sb_error_set(err, -sbe_unsupported, file->map.path, record->offset,
+		                    "its records are compressed (perf record -z), which is not read yet");
+	default:
+		return 0;
+	}
+}
+
+static int walk(struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	struct sb_perfdata_cursor cursor;
+	struct sb_error damage;
+	struct sb_record record;
+	int status, indexed;
+
+	sb_perfdata_begin(perfdata, &cursor);
+	while ((status = sb_perfdata_next(&cursor, &record, &damage)) > 0) {
+		indexed = index_record(perfdata, &perfdata->file[cursor.file], &record, err);
+		if (indexed < 0)
+			return indexed;
+	}
+	/* Damage of the features lies behind that of the records. */
+	if (status < 0)
+		perfdata->damage = damage;
+	return 0;
+}
+
+static int compare_buffer(const struct sb_aux_chunk *a, const struct sb_aux_chunk *b)
+{
+	if (a->cpu != b->cpu)
+		return a->cpu < b->cpu ? -1 : 1;
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	if (a->idx != b->idx)
+		return a->idx < b->idx ? -1 : 1;
+	return 0;
+}
+
+static int by_buffer(const void *left, const void *right)
+{
+	const struct sb_aux_chunk *a = left, *b = right;
+	int order = compare_buffer(a, b);
+
+	if (order)
+		return order;
+	return a->file_offset < b->file_offset ? -1 : a->file_offset > b->file_offset;
+}
+
+static int add_stream(struct sb_perfdata *perfdata, const struct sb_aux_chunk *first, struct sb_error *err)
+{
+	struct sb_aux_stream *grown = sb_array_room(perfdata->stream, perfdata->nstreams, sizeof(*grown));
+
+	if (!grown)
+		return sb_error_set(err, -sbe_nomem, perfdata->path, UINT64_MAX, "out of memory");
+	perfdata->stream = grown;
+	grown[perfdata->nstreams++] = (struct sb_aux_stream){first->cpu, first->tid, first->idx, first, 0, 0};
+	return 0;
+}
+
+/* Chunks of one buffer become neighbours, in the order of the file. */
+static int build_streams(struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	size_t i;
+
+	if (!perfdata->nchunks)
+		return 0;
+	qsort(perfdata->chunk, perfdata->nchunks, sizeof(*perfdata->chunk), by_buffer);
+	for (i = 0; i < perfdata->nchunks; i++) {
+		const struct sb_aux_chunk *chunk = &perfdata->chunk[i];
+
+		if (i == 0 || compare_buffer(chunk, chunk - 1)) {
+			int status = add_stream(perfdata, chunk, err);
+
+			if (status < 0)
+				return status;
+		}
+		perfdata->stream[perfdata->nstreams - 1].nchunks++;
+		perfdata->stream[perfdata->nstreams - 1].size += chunk->size;
+		if (chunk->cpu >= (int64_t)perfdata->info.ncpus)
+			perfdata->info.ncpus = (uint32_t)chunk->cpu + 1;
+	}
+	return 0;
+}
+
+static void check_clock(struct sb_perfdata *perfdata)
+{
+	uint32_t i;
+
+	for (i = 0; i < perfdata->nattrs; i++)
+		perfdata->info.foreign_clock |= perfdata->attr[i].use_clockid;
+	if (perfdata->info.foreign_clock)
+		memset(&perfdata->info.clock, 0, sizeof(perfdata->info.clock));
+}
+
+int sb_perfdata_index(struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	int status = walk(perfdata, err);
+
+	if (status == 0)
+		status = build_streams(perfdata, err);
+	check_clock(perfdata);
+	return status;
+}

@@ -1,0 +1,242 @@
+/* perfdata_read.c - opening and closing a recording, and walking its records.
+ *
+ * What kind of recording a path is, is decided here; both kinds end as record files and a common
+ * cursor. The walk trusts nothing: each record is checked against the end of its stretch, and the
+ * sample trailer is read as the attribute says to which the record's identifier belongs.
+ */
+#include "perfdata/perfdata_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "record/bytes.h"
+
+void sb_perfdata_note_damage(struct sb_perfdata *perfdata, const struct sb_error *err)
+{
+	if (!perfdata->damage.code)
+		perfdata->damage = *err;
+}
+
+static int open_perf_data(struct sb_perfdata *perfdata, const char *path, struct sb_error *err)
+{
+	int status;
+
+	perfdata->file = calloc(1, sizeof(*perfdata->file));
+	if (!perfdata->file)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	perfdata->nfiles = 1;
+	perfdata->file->cpu = -1;
+	status = sb_mapped_file_open(&perfdata->file->map, path, err);
+	if (status == 0)
+		status = sb_perfdata_read_header(perfdata, err);
+	if (status == 0)
+		status = sb_perfdata_read_features(perfdata, err);
+	return status;
+}
+
+static int open_directory(struct sb_perfdata *perfdata, const char *path, struct sb_error *err)
+{
+	char *data = sb_path_join(path, "data");
+	struct stat status;
+	int result;
+
+	if (!data)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	if (stat(data, &status) == 0)
+		result = open_perf_data(perfdata, data, err);
+	else
+		result = sb_perfdata_read_raw(perfdata, path, err);
+	free(data);
+	return result;
+}
+
+static int open_path(struct sb_perfdata *perfdata, const char *path, struct sb_error *err)
+{
+	struct stat status;
+	int result;
+
+	perfdata->path = strdup(path);
+	if (!perfdata->path)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	if (stat(path, &status) < 0)
+		return sb_error_set(err, errno == ENOENT ? -sbe_not_found : -sbe_io, path, UINT64_MAX, "%s",
+		                    strerror(errno));
+	if (S_ISDIR(status.st_mode))
+		result = open_directory(perfdata, path, err);
+	else
+		result = open_perf_data(perfdata, path, err);
+	return result < 0 ? result : sb_perfdata_index(perfdata, err);
+}
+
+int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_error *err)
+{
+	int status;
+
+	if (!perfdata || !path)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_perfdata_open: an argument is NULL");
+	*perfdata = calloc(1, sizeof(**perfdata));
+	if (!*perfdata)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	status = open_path(*perfdata, path, err);
+	if (status < 0) {
+		sb_perfdata_close(*perfdata);
+		*perfdata = NULL;
+	}
+	return status;
+}
+
+void sb_perfdata_close(struct sb_perfdata *perfdata)
+{
+	size_t i;
+
+	if (!perfdata)
+		return;
+	for (i = 0; i < perfdata->nfiles; i++)
+		sb_mapped_file_close(&perfdata->file[i].map);
+	for (i = 0; i < perfdata->ntraces; i++)
+		sb_mapped_file_close(&perfdata->trace[i]);
+	free(perfdata->file);
+	free(perfdata->trace);
+	free(perfdata->attr);
+	free(perfdata->id);
+	free(perfdata->chunk);
+	free(perfdata->stream);
+	free(perfdata->path);
+	free(perfdata);
+}
+
+const char *sb_perfdata_path(const struct sb_perfdata *perfdata)
+{
+	return perfdata->path;
+}
+
+const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata)
+{
+	return &perfdata->info;
+}
+
+const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count)
+{
+	*count = perfdata->nstreams;
+	return perfdata->stream;
+}
+
+const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *perfdata)
+{
+	return perfdata->damage.code ? &perfdata->damage : NULL;
+}
+
+void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_perfdata_cursor *cursor)
+{
+	cursor->perfdata = perfdata;
+	cursor->file = 0;
+	cursor->done = perfdata->nfiles == 0;
+	cursor->offset = cursor->done ? 0 : perfdata->file[0].begin;
+}
+
+static int compare_id(const void *key, const void *element)
+{
+	uint64_t id = *(const uint64_t *)key;
+	const struct id_attr *entry = element;
+
+	return id < entry->id ? -1 : id > entry->id;
+}
+
+/* The format by the identifier at the record's end. Records that perf made up have identifier 0 and the first
+ * attribute's format. Records too short for an identifier are left for sb_record_parse() to refuse. */
+static int find_format(const struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t avail,
+                       uint64_t offset, const struct sb_sample_format **format, struct sb_error *err)
+{
+	const struct id_attr *entry;
+	uint32_t type, size;
+	uint64_t id;
+
+	*format = &perfdata->attr[0].format;
+	if (perfdata->uniform || avail < 8)
+		return 0;
+	type = load_u32(bytes);
+	size = load_u16(bytes + 6);
+	if (type >= SB_RECORD_HEADER_ATTR || type == PERF_RECORD_SAMPLE || size < 16 || size > avail)
+		return 0;
+	id = load_u64(bytes + size - 8);
+	if (!id)
+		return 0;
+	entry = bsearch(&id, perfdata->id, perfdata->nids, sizeof(*entry), compare_id);
+	if (!entry)
+		return sb_error_set(err, -sbe_format, perfdata->file[0].map.path, offset,
+		                    "a record of type %" PRIu32 " (%s) has identifier %" PRIu64
+		                    ", which is none of the %zu that the attributes name",
+		                    type, sb_record_name(type), id, perfdata->nids);
+	*format = &perfdata->attr[entry->attr].format;
+	return 0;
+}
+
+/* Bytes that follow the record and are not counted in its size. */
+static uint64_t payload_size(const struct sb_record *record)
+{
+	if (record->type == SB_RECORD_AUXTRACE)
+		return record->u.auxtrace.size;
+	if (record->type == SB_RECORD_TRACING_DATA)
+		return ((uint64_t)load_u32(record->bytes + 8) + 7) & ~(uint64_t)7;
+	return 0;
+}
+
+static uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* At, or past, the end of a file's records: whether that is where they should end. */
+static int check_end(const struct record_file *file, uint64_t offset, struct sb_error *err)
+{
+	if (offset > file->end)
+		return sb_error_set(err, -sbe_truncated, file->map.path, file->end,
+		                    "the data end %" PRIu64 " bytes short of the end of a record's payload",
+		                    offset - file->end);
+	if (file->promised_end > file->end)
+		return sb_error_set(err, -sbe_truncated, file->map.path, file->end,
+		                    "the file ends here; its header promises records up to offset 0x%" PRIx64,
+		                    file->promised_end);
+	return 0;
+}
+
+int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err)
+{
+	const struct sb_perfdata *perfdata = cursor->perfdata;
+	const struct record_file *file = &perfdata->file[cursor->file];
+	const struct sb_sample_format *format;
+	int status;
+
+	while (!cursor->done && cursor->offset >= file->end) {
+		status = check_end(file, cursor->offset, err);
+		if (status < 0)
+			return status;
+		if (cursor->file + 1 == perfdata->nfiles) {
+			cursor->done = 1;
+			break;
+		}
+		file = &perfdata->file[++cursor->file];
+		cursor->offset = file->begin;
+	}
+	if (cursor->done)
+		return 0;
+
+	status = find_format(perfdata, file->map.bytes + cursor->offset, file->end - cursor->offset,
+	                     cursor->offset, &format, err);
+	if (status == 0)
+		status = sb_record_parse(record, file->map.bytes + cursor->offset, file->end - cursor->offset,
+		                         format, file->map.path, cursor->offset, err);
+	if (status < 0)
+		return status;
+	if (file->cpu >= 0 && !(record->sample.has & PERF_SAMPLE_CPU)) {
+		record->sample.cpu = (uint32_t)file->cpu;
+		record->sample.has |= PERF_SAMPLE_CPU;
+	}
+	cursor->offset = add_saturating(cursor->offset + record->size, payload_size(record));
+	return 1;
+}
