@@ -1,0 +1,339 @@
+/* cmd_replay.c - `sbtrace replay`: from a recording, or a job that names one, to the sinks.
+ *
+ * The command line fills a job just as a YAML file does; given both, the command line wins. Then
+ * everything is opened in the order in which it can fail cheaply, and the session does the rest. */
+#include "commands.h"
+
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sb/perfdata.h>
+#include <sb/replay.h>
+
+#include "job/job.h"
+#include "options.h"
+#include "progress.h"
+#include "sink/sink.h"
+
+static int take_sink(void *target, const char *value, struct option_error *error)
+{
+	const char *equals = strchr(value, '=');
+	char *name = strndup(value, equals ? (size_t)(equals - value) : strlen(value));
+	int result;
+
+	if (!name)
+		return option_fail(error, "out of memory");
+	result = job_add_sink(target, name, equals ? equals + 1 : NULL, error);
+	free(name);
+	return result;
+}
+
+static int take_root(void *target, const char *value, struct option_error *error)
+{
+	return job_add_root(target, value, error);
+}
+
+static int take_no_host_root(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	(void)value;
+	(void)error;
+	job->no_host_root = true;
+	return 0;
+}
+
+static int take_cpu(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	return job_list_add(&job->cpu, value, error);
+}
+
+static int take_pid(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	return job_list_add(&job->pid, value, error);
+}
+
+static int take_time(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+	const char *comma = strchr(value, ',');
+	char *from;
+	int result;
+
+	if (!comma)
+		return option_fail(error, "expected FROM,TO, found '%s'", value);
+	from = strndup(value, (size_t)(comma - value));
+	if (!from)
+		return option_fail(error, "out of memory");
+	result = job_time_set(&job->from, from, error);
+	free(from);
+	return result ? result : job_time_set(&job->to, comma + 1, error);
+}
+
+static int take_recording(void *target, const char *value, struct option_error *error)
+{
+	return job_set_recording(target, value, error);
+}
+
+static const struct option_row rows[] = {
+        {"sink", 0, "NAME[=FILE]", "what to write: insn, block or summary (the default); may be repeated",
+         take_sink},
+        {"root", 0, "DIR", "look up mapped files below DIR first; may be repeated", take_root},
+        {"no-host-root", 0, NULL, "never take a file from outside of the roots", take_no_host_root},
+        {"cpu", 0, "LIST", "only these CPUs: 0,2-5", take_cpu},
+        {"pid", 0, "LIST", "only these processes", take_pid},
+        {"time", 0, "FROM,TO", "only this span, in time stamp counts or (483.295535467) seconds", take_time},
+};
+
+static const struct option_table options = {
+        .command = "sbtrace replay",
+        .usage = "[OPTIONS] RECORDING|JOB.yaml",
+        .about =
+                "What every process executed: replays a recording of Intel PT (a perf.data file or directory,\n"
+                "or a directory of cpuN.pt and cpuN.pevent files), or the job that JOB.yaml describes.\n",
+        .row = rows,
+        .nrows = sizeof(rows) / sizeof(rows[0]),
+        .operand = take_recording,
+};
+
+struct replay {
+	struct job job;
+	struct sb_perfdata *perfdata;
+	struct sb_session *session;
+	struct sink_set *sinks;
+	struct progress progress;
+	bool stopped; /* since all who would read the outputs went away */
+};
+
+static void replay_close(struct replay *replay)
+{
+	progress_end(&replay->progress);
+	sink_set_free(replay->sinks);
+	sb_session_close(replay->session);
+	sb_perfdata_close(replay->perfdata);
+	job_free(&replay->job);
+}
+
+static bool is_job_file(const char *path)
+{
+	const char *dot = strrchr(path, '.');
+
+	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
+}
+
+/* The operand names a job: what the command line says goes on top of it. */
+static int read_job_file(struct job *job, struct sb_error *err)
+{
+	struct job line = *job;
+	char *path = line.recording;
+	int code;
+
+	line.recording = NULL;
+	code = job_read(job, path, err);
+	if (code)
+		job_free(&line);
+	else
+		job_override(job, &line);
+	free(path);
+	return code;
+}
+
+static int open_session(struct replay *replay, struct sb_error *err)
+{
+	const struct job *job = &replay->job;
+	struct sb_replay_options session = {
+	        .size = sizeof(session),
+	        .root = (const char *const *)job->root,
+	        .nroots = job->nroots,
+	        .no_host_root = job->no_host_root,
+	        .cpu = job->cpu.value,
+	        .ncpus = job->cpu.count,
+	        .pid = job->pid.value,
+	        .npids = job->pid.count,
+	};
+	int code = sb_perfdata_open(&replay->perfdata, job->recording, err);
+
+	if (!code)
+		code = job_span(job, &sb_perfdata_info(replay->perfdata)->clock, &session.tsc_from,
+		                &session.tsc_to, err);
+	if (!code)
+		code = sb_session_open(&replay->session, replay->perfdata, &session, err);
+	return code;
+}
+
+static int open_sinks(struct replay *replay, struct sb_error *err)
+{
+	const struct job *job = &replay->job;
+	struct sink_request standard = {&sink_summary, NULL}, *request = &standard;
+	size_t count = job->nsinks ? job->nsinks : 1;
+	int code;
+
+	if (job->nsinks) {
+		request = calloc(count, sizeof(*request));
+		if (!request)
+			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+		for (size_t i = 0; i < count; i++)
+			request[i] = (struct sink_request){job->sink[i].type, job->sink[i].file};
+	}
+	code = sink_set_new(&replay->sinks, request, count, err);
+	if (request != &standard)
+		free(request);
+	return code;
+}
+
+/* Whether lines scroll over the terminal where the progress bar would be. */
+static bool scrolls(const struct job *job)
+{
+	for (size_t i = 0; i < job->nsinks; i++)
+		if (job->sink[i].type->flow && (!job->sink[i].file || !strcmp(job->sink[i].file, "-")))
+			return isatty(STDOUT_FILENO);
+	return false;
+}
+
+/* The session's context is the whole replay, as it needs both the sinks and the bar. */
+static int on_flow(void *context, const struct sb_flow *flow)
+{
+	struct replay *replay = context;
+
+	return sink_set_flow(replay->sinks, flow);
+}
+
+static int on_gap(void *context, const struct sb_gap *gap)
+{
+	struct replay *replay = context;
+
+	return sink_set_gap(replay->sinks, gap);
+}
+
+static int on_progress(void *context, uint64_t done, uint64_t total)
+{
+	struct replay *replay = context;
+
+	progress_update(&replay->progress, done, total);
+	return 0;
+}
+
+static int run(struct replay *replay, struct sb_error *err)
+{
+	const struct sb_sink sink = {replay, on_flow, on_gap, on_progress};
+	struct sb_error failure = {0};
+	int code;
+
+	progress_begin(&replay->progress, scrolls(&replay->job));
+	code = sb_session_run(replay->session, &sink, &failure);
+	progress_end(&replay->progress);
+	if (!code)
+		return sink_set_finish(replay->sinks, sb_session_account(replay->session), replay->perfdata,
+		                       err);
+	if (sink_set_error(replay->sinks, err))
+		return code;
+	replay->stopped = sink_set_all_gone(replay->sinks);
+	if (replay->stopped)
+		return 0;
+	*err = failure;
+	return code;
+}
+
+/* Gaps are no errors, but nobody shall overlook them: without a summary, one line on stderr. */
+static void tell_gaps(const struct replay *replay)
+{
+	const struct sb_account *account = sb_session_account(replay->session);
+	uint64_t skipped = 0;
+	const char *comma = "";
+
+	for (size_t i = 0; i < replay->job.nsinks; i++)
+		if (replay->job.sink[i].type == &sink_summary)
+			return;
+	for (unsigned int i = 0; i < sb_gap_reasons; i++)
+		skipped += i == sb_gap_filtered ? 0 : account->gap[i].count;
+	if (!replay->job.nsinks || !skipped)
+		return;
+	fprintf(stderr, "sbtrace replay: gaps: ");
+	for (unsigned int i = 0; i < sb_gap_reasons; i++) {
+		if (i == sb_gap_filtered || !account->gap[i].count)
+			continue;
+		fprintf(stderr, "%s%" PRIu64 " %s (%" PRIu64 " bytes)", comma, account->gap[i].count,
+		        sb_gap_reason_name((enum sb_gap_reason)i), account->gap[i].bytes);
+		comma = ", ";
+	}
+	fprintf(stderr, "; --sink summary has the details\n");
+}
+
+/* Returns whether all is accounted for. */
+static bool check_account(const struct sb_account *account)
+{
+	uint64_t known = account->bytes_decoded;
+
+	for (unsigned int i = 0; i < sb_gap_reasons; i++)
+		known += account->gap[i].bytes;
+	if (known == account->bytes_total)
+		return true;
+	fprintf(stderr,
+	        "sbtrace replay: the account is wrong: %" PRIu64 " bytes of trace, %" PRIu64
+	        " accounted for\n",
+	        account->bytes_total, known);
+	return false;
+}
+
+static void tell(const char *severity, const struct sb_error *err)
+{
+	char text[sizeof(err->file) + sizeof(err->text) + 64];
+
+	fprintf(stderr, "sbtrace replay: %s%s\n", severity, sb_error_string(err, text, sizeof(text)));
+}
+
+static int replay_all(struct replay *replay, struct sb_error *err)
+{
+	const struct sb_error *damage;
+	int code = 0;
+
+	if (is_job_file(replay->job.recording))
+		code = read_job_file(&replay->job, err);
+	if (!code)
+		code = open_session(replay, err);
+	if (!code)
+		code = open_sinks(replay, err);
+	if (code)
+		return code;
+	damage = sb_perfdata_damage(replay->perfdata);
+	if (damage)
+		tell("warning: ", damage);
+	return run(replay, err);
+}
+
+int cmd_replay(int argc, char **argv)
+{
+	struct replay replay = {0};
+	struct sb_error err = {0};
+	enum options_result result = options_parse(&options, argc, argv, &replay.job, NULL);
+	int status = exit_fine;
+
+	if (result == options_done && !replay.job.recording) {
+		fprintf(stderr, "sbtrace replay: which recording?\nTry 'sbtrace replay --help'.\n");
+		result = options_wrong;
+	}
+	if (result != options_done) {
+		job_free(&replay.job);
+		return result == options_help ? exit_fine : exit_usage;
+	}
+	/* A reader who goes away is seen as EPIPE, by the output that he read. */
+	signal(SIGPIPE, SIG_IGN);
+	if (replay_all(&replay, &err)) {
+		tell("", &err);
+		status = exit_error;
+	} else if (!replay.stopped) {
+		tell_gaps(&replay);
+		if (!check_account(sb_session_account(replay.session)))
+			status = exit_error;
+	}
+	replay_close(&replay);
+	return status;
+}

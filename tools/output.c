@@ -1,0 +1,149 @@
+/* output.c - see output.h. */
+#include "output.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const char *output_name(const struct output *output)
+{
+	return output->path ? output->path : "standard output";
+}
+
+static int output_error(const struct output *output, const char *what, int reason, struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_io, output_name(output), UINT64_MAX, "%s: %s", what, strerror(reason));
+}
+
+/* A rename would replace a device or a link instead of writing to it. */
+static bool replaceable(const char *path)
+{
+	struct stat st;
+
+	return lstat(path, &st) || S_ISREG(st.st_mode);
+}
+
+static int open_file(struct output *output, const char *path, struct sb_error *err)
+{
+	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	const char *target = path;
+
+	output->path = strdup(path);
+	if (!output->path)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	if (replaceable(path)) {
+		if (asprintf(&output->temporary, "%s.tmp", path) < 0) {
+			output->temporary = NULL;
+			return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+		}
+		target = output->temporary;
+		flags |= O_NOFOLLOW;
+	}
+	output->fd = open(target, flags, 0666);
+	if (output->fd >= 0)
+		return 0;
+	output_error(output, "cannot be written", errno, err);
+	free(output->temporary); /* not made by us: not ours to remove */
+	output->temporary = NULL;
+	return -sbe_io;
+}
+
+int output_open(struct output **result, const char *path, struct sb_error *err)
+{
+	struct output *output = calloc(1, sizeof(*output));
+	int code = 0;
+
+	if (!output)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	output->fd = -1;
+	output->buffer = malloc(output_size);
+	if (!output->buffer)
+		code = sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	else if (!path || !strcmp(path, "-"))
+		output->fd = STDOUT_FILENO;
+	else
+		code = open_file(output, path, err);
+	if (code)
+		output_close(output);
+	else
+		*result = output;
+	return code;
+}
+
+int output_flush(struct output *output)
+{
+	size_t done = 0;
+
+	while (!output->broken && done < output->used) {
+		ssize_t n = write(output->fd, output->buffer + done, output->used - done);
+
+		if (n >= 0)
+			done += (size_t)n;
+		else if (errno != EINTR)
+			output->broken = errno;
+	}
+	output->used = 0;
+	return output->broken ? -1 : 0;
+}
+
+int output_commit(struct output *output, struct sb_error *err)
+{
+	output_flush(output);
+	if (output->broken == EPIPE)
+		return 0;
+	if (output->broken)
+		return output_error(output, "write failed", output->broken, err);
+	if (!output->path)
+		return 0;
+	/* Some file systems tell of a failed write only now. */
+	if (close(output->fd)) {
+		output->fd = -1;
+		return output_error(output, "write failed", errno, err);
+	}
+	output->fd = -1;
+	if (!output->temporary)
+		return 0;
+	if (rename(output->temporary, output->path))
+		return output_error(output, "cannot be put in place", errno, err);
+	free(output->temporary);
+	output->temporary = NULL;
+	return 0;
+}
+
+void output_close(struct output *output)
+{
+	if (!output)
+		return;
+	if (!output->path && output->buffer)
+		output_flush(output);
+	else if (output->fd >= 0)
+		close(output->fd);
+	if (output->temporary)
+		unlink(output->temporary);
+	free(output->temporary);
+	free(output->path);
+	free(output->buffer);
+	free(output);
+}
+
+int output_printf(struct output *output, const char *format, ...)
+{
+	enum { piece = 4096 };
+	char *at = output_room(output, piece);
+	va_list args;
+	int n;
+
+	if (!at)
+		return -1;
+	va_start(args, format);
+	n = vsnprintf(at, piece, format, args);
+	va_end(args);
+	if (n > 0)
+		output_advance(output, at + (n < piece ? n : piece - 1));
+	return 0;
+}

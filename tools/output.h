@@ -1,0 +1,58 @@
+/* tools/output.h - where a sink's bytes go: standard output as they come, or a file that appears whole.
+ *
+ * FILE is written as FILE.tmp and renamed when it is complete, so that nobody takes a half for the
+ * whole. What is there already and is no regular file (a device, a pipe, a symbolic link) is written
+ * in place. A reader of a pipe who goes away is not an error, but the end of that output.
+ */
+#ifndef TOOLS_OUTPUT_H
+#define TOOLS_OUTPUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sb/error.h>
+
+enum {
+	output_size = 256 * 1024,
+	output_most = 64 * 1024 /* the most that can be asked for at once */
+};
+
+struct output {
+	int fd;
+	int broken;      /* errno of the first failed write; nothing is written any more */
+	char *path;      /* NULL: standard output */
+	char *temporary; /* NULL: written in place, or committed */
+	size_t used;     /* of buffer */
+	char *buffer;    /* output_size bytes */
+};
+
+/* @path NULL or "-": standard output. */
+int output_open(struct output **output, const char *path, struct sb_error *err);
+
+/* Writes what is in the buffer: zero, or negative when this or an earlier write failed. */
+int output_flush(struct output *output);
+
+/* Flushes and puts the file in its place. A reader who went away is fine. */
+int output_commit(struct output *output, struct sb_error *err);
+
+/* Frees @output (may be NULL); what was not committed is thrown away, except on standard output. */
+void output_close(struct output *output);
+
+/* At least @size <= output_most bytes to be written at the returned address, NULL when the output is
+ * broken; then tell the first byte that was not used. */
+static inline char *output_room(struct output *output, size_t size)
+{
+	if (output_size - output->used < size && output_flush(output))
+		return NULL;
+	return output->broken ? NULL : output->buffer + output->used;
+}
+
+static inline void output_advance(struct output *output, const char *end)
+{
+	output->used = (size_t)(end - output->buffer);
+}
+
+/* For text that is not in a hurry; a piece is cut at 4 KiB. Zero, or negative when broken. */
+int output_printf(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#endif

@@ -1,0 +1,70 @@
+/* progress.c - see progress.h. */
+#include "progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { bar_width = 30 };
+
+static const uint64_t second = 1000000000;
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * second + (uint64_t)now.tv_nsec;
+}
+
+void progress_begin(struct progress *progress, bool quiet)
+{
+	progress->shown = !quiet && isatty(STDERR_FILENO);
+	progress->start = progress->drawn = progress->shown ? now_ns() : 0;
+}
+
+void progress_text(char *text, unsigned int size, uint64_t done, uint64_t total, uint64_t elapsed)
+{
+	double part = total ? (double)done / (double)total : 0;
+	double seconds = (double)elapsed / (double)second;
+	double rate = seconds > 0 ? (double)done / seconds : 0;
+	char bar[bar_width + 1], left[32] = "--:--";
+
+	if (part > 1)
+		part = 1;
+	for (int i = 0; i < bar_width; i++)
+		bar[i] = i < (int)(part * bar_width) ? '=' : ' ';
+	bar[bar_width] = '\0';
+	if (rate > 0 && total >= done) {
+		double remaining = (double)(total - done) / rate;
+
+		if (remaining < 360000)
+			snprintf(left, sizeof(left), "%02u:%02u", (unsigned int)remaining / 60,
+			         (unsigned int)remaining % 60);
+	}
+	snprintf(text, size, "%3d%% [%s] %.1f MB/s, %s left", (int)(part * 100), bar, rate / 1e6, left);
+}
+
+void progress_update(struct progress *progress, uint64_t done, uint64_t total)
+{
+	char text[128];
+	uint64_t now;
+
+	if (!progress->shown)
+		return;
+	now = now_ns();
+	if (now - progress->drawn < second / 10)
+		return;
+	progress->drawn = now;
+	progress_text(text, sizeof(text), done, total, now - progress->start);
+	fprintf(stderr, "\r%s\x1b[K", text);
+	fflush(stderr);
+}
+
+void progress_end(struct progress *progress)
+{
+	if (progress->shown && progress->drawn != progress->start)
+		fputs("\r\x1b[K", stderr);
+	progress->shown = false;
+}

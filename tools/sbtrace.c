@@ -1,0 +1,62 @@
+/* sbtrace.c - the executable: finds the subcommand in a table and hands over. */
+#include <stdio.h>
+#include <string.h>
+
+#include "commands.h"
+#include "nearest.h"
+
+struct command_row {
+	const char *name;
+	const char *about;
+	int (*run)(int argc, char **argv);
+};
+
+static const struct command_row commands[] = {
+        {"record", "run a command and record what it executes", cmd_record},
+        {"replay", "what every process of a recording executed", cmd_replay},
+};
+
+enum { ncommands = sizeof(commands) / sizeof(commands[0]) };
+
+static void usage(FILE *file)
+{
+	fprintf(file,
+	        "usage: sbtrace COMMAND [OPTIONS] ...\n       sbtrace --help | --version\n\ncommands:\n");
+	for (int i = 0; i < ncommands; i++)
+		fprintf(file, "  %-10s %s\n", commands[i].name, commands[i].about);
+	fprintf(file, "\n'sbtrace COMMAND --help' tells the options of a command.\n");
+}
+
+static int unknown(const char *word)
+{
+	struct nearest nearest;
+
+	nearest_begin(&nearest, word);
+	for (int i = 0; i < ncommands; i++)
+		nearest_offer(&nearest, commands[i].name);
+	fprintf(stderr, "sbtrace: there is no command '%s'", word);
+	if (nearest.best)
+		fprintf(stderr, "; did you mean '%s'?", nearest.best);
+	fprintf(stderr, "\nTry 'sbtrace --help'.\n");
+	return exit_usage;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		usage(stderr);
+		return exit_usage;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		usage(stdout);
+		return exit_fine;
+	}
+	if (!strcmp(argv[1], "--version")) {
+		printf("sbtrace %s\n", SBTRACE_VERSION);
+		return exit_fine;
+	}
+	for (int i = 0; i < ncommands; i++)
+		if (!strcmp(argv[1], commands[i].name))
+			return commands[i].run(argc - 1, argv + 1);
+	return unknown(argv[1]);
+}

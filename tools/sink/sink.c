@@ -1,0 +1,189 @@
+/* sink.c - the table of sinks, and the tee between them. */
+#include "sink/sink.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "nearest.h"
+
+static const struct sink_type *const types[] = {&sink_insn, &sink_block, &sink_summary};
+
+const struct sink_type *sink_type_at(size_t index)
+{
+	return index < sizeof(types) / sizeof(types[0]) ? types[index] : NULL;
+}
+
+const struct sink_type *sink_type_find(const char *name, const char **suggestion)
+{
+	const struct sink_type *type;
+	struct nearest nearest;
+
+	nearest_begin(&nearest, name);
+	for (size_t i = 0; (type = sink_type_at(i)); i++) {
+		if (!strcmp(type->name, name))
+			return type;
+		nearest_offer(&nearest, type->name);
+	}
+	if (suggestion)
+		*suggestion = nearest.best;
+	return NULL;
+}
+
+struct open_sink {
+	const struct sink_type *type;
+	void *state;
+	struct output *output; /* owned by the first sink that has it */
+	bool owner;
+};
+
+struct sink_set {
+	size_t count;
+	struct open_sink sink[];
+};
+
+static int open_output(struct sink_set *set, struct open_sink *sink, const char *file, struct sb_error *err)
+{
+	bool to_stdout = !file || !strcmp(file, "-");
+
+	for (size_t i = 0; i < set->count; i++) {
+		struct output *other = set->sink[i].output;
+
+		if (to_stdout && !other->path) {
+			sink->output = other;
+			return 0;
+		}
+		if (!to_stdout && other->path && !strcmp(other->path, file))
+			return sb_error_set(err, -sbe_invalid, file, UINT64_MAX,
+			                    "the sinks %s and %s cannot both write to this file",
+			                    set->sink[i].type->name, sink->type->name);
+	}
+	sink->owner = true;
+	return output_open(&sink->output, file, err);
+}
+
+static int open_sink(struct sink_set *set, const struct sink_request *request, struct sb_error *err)
+{
+	struct open_sink *sink = &set->sink[set->count];
+	int code;
+
+	sink->type = request->type;
+	sink->state = calloc(1, request->type->size);
+	if (!sink->state)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	code = open_output(set, sink, request->file, err);
+	if (code) {
+		free(sink->state);
+		return code;
+	}
+	sink->type->begin(sink->state, sink->output);
+	set->count++;
+	return 0;
+}
+
+int sink_set_new(struct sink_set **result, const struct sink_request *request, size_t count,
+                 struct sb_error *err)
+{
+	struct sink_set *set = calloc(1, sizeof(*set) + count * sizeof(set->sink[0]));
+	int code = 0;
+
+	if (!set)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	for (size_t i = 0; i < count && !code; i++)
+		code = open_sink(set, &request[i], err);
+	if (code)
+		sink_set_free(set);
+	else
+		*result = set;
+	return code;
+}
+
+/* After a write failed: go on as long as somebody listens, but never after a real error. */
+static int after_failure(const struct sink_set *set)
+{
+	struct sb_error error;
+	int code = sink_set_error(set, &error);
+
+	if (code)
+		return code;
+	return sink_set_all_gone(set) ? -sbe_stop : 0;
+}
+
+int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct open_sink *sink = &set->sink[i];
+
+		if (sink->type->flow && !sink->output->broken && sink->type->flow(sink->state, flow))
+			failed = true;
+	}
+	return failed ? after_failure(set) : 0;
+}
+
+int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct open_sink *sink = &set->sink[i];
+
+		if (sink->type->gap && !sink->output->broken && sink->type->gap(sink->state, gap))
+			failed = true;
+	}
+	return failed ? after_failure(set) : 0;
+}
+
+bool sink_set_all_gone(const struct sink_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (!set->sink[i].output->broken)
+			return false;
+	return true;
+}
+
+int sink_set_error(const struct sink_set *set, struct sb_error *err)
+{
+	for (size_t i = 0; i < set->count; i++) {
+		const struct output *output = set->sink[i].output;
+
+		if (output->broken && output->broken != EPIPE)
+			return sb_error_set(err, -sbe_io, output->path ? output->path : "standard output",
+			                    UINT64_MAX, "write failed: %s", strerror(output->broken));
+	}
+	return 0;
+}
+
+int sink_set_finish(struct sink_set *set, const struct sb_account *account,
+                    const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct open_sink *sink = &set->sink[i];
+
+		if (sink->type->end && !sink->output->broken)
+			sink->type->end(sink->state, account, perfdata);
+	}
+	/* All are tried; the first that fails is told. */
+	for (size_t i = 0; i < set->count; i++)
+		if (set->sink[i].owner) {
+			int result = output_commit(set->sink[i].output, code ? NULL : err);
+
+			code = code ? code : result;
+		}
+	return code;
+}
+
+void sink_set_free(struct sink_set *set)
+{
+	if (!set)
+		return;
+	for (size_t i = 0; i < set->count; i++) {
+		if (set->sink[i].owner)
+			output_close(set->sink[i].output);
+		free(set->sink[i].state);
+	}
+	free(set);
+}

@@ -1,0 +1,188 @@
+/* sink_summary.c - who ran how much, what is missing and why, and whether it all adds up.
+ *
+ * Nearly everything is in the session's account; of the gaps, some details are kept on the way (which
+ * file is missing, what the decoder said). Names come from the recording and are printed with
+ * everything escaped that a terminal might obey. */
+#include "sink/sink.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { details_most = 5 }; /* that are remembered for each reason */
+
+struct gap_detail {
+	char text[sizeof(((struct sb_gap *)0)->detail)];
+	uint64_t count;
+};
+
+struct gap_details {
+	struct gap_detail detail[details_most];
+	unsigned int count;
+	uint64_t others; /* gaps with other details */
+};
+
+struct summary_state {
+	struct output *output;
+	struct gap_details details[sb_gap_reasons];
+};
+
+static void summary_begin(void *context, struct output *output)
+{
+	struct summary_state *state = context;
+
+	state->output = output;
+}
+
+static int summary_gap(void *context, const struct sb_gap *gap)
+{
+	struct summary_state *state = context;
+	struct gap_details *details;
+	struct gap_detail *detail;
+
+	if ((unsigned int)gap->reason >= sb_gap_reasons || !gap->detail[0])
+		return 0;
+	details = &state->details[gap->reason];
+	for (unsigned int i = 0; i < details->count; i++)
+		if (!strncmp(details->detail[i].text, gap->detail, sizeof(gap->detail))) {
+			details->detail[i].count++;
+			return 0;
+		}
+	if (details->count == details_most) {
+		details->others++;
+		return 0;
+	}
+	detail = &details->detail[details->count++];
+	snprintf(detail->text, sizeof(detail->text), "%.*s", (int)sizeof(gap->detail) - 1, gap->detail);
+	detail->count = 1;
+	return 0;
+}
+
+/* At most @size bytes of @text, escaped, into @to, which has room for four times as much and a zero. */
+static const char *printable(char *to, const char *text, size_t size)
+{
+	char *at = to;
+
+	for (size_t i = 0; i < size && text[i]; i++) {
+		unsigned char c = (unsigned char)text[i];
+
+		if (c < 0x20 || c >= 0x7f || c == '\\')
+			at += sprintf(at, "\\x%02x", c);
+		else
+			*at++ = (char)c;
+	}
+	*at = '\0';
+	return to;
+}
+
+static void put_row(struct output *output, const char *pid, const char *tid, const char *comm, uint64_t ninsn,
+                    uint64_t nblocks)
+{
+	output_printf(output, "%10s %10s  %-16s %16" PRIu64 " %16" PRIu64 "\n", pid, tid, comm, ninsn,
+	              nblocks);
+}
+
+/* The threads of one process: a line for the process, and, when there are several, one for each. */
+static void put_process(struct output *output, const struct sb_account_thread *thread, size_t count)
+{
+	const struct sb_account_thread *leader = thread;
+	char pid[16], tid[16], comm[4 * sizeof(thread->comm) + 1];
+	uint64_t ninsn = 0, nblocks = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		ninsn += thread[i].ninsn;
+		nblocks += thread[i].nblocks;
+		if (thread[i].tid == thread[i].pid)
+			leader = &thread[i];
+	}
+	snprintf(pid, sizeof(pid), "%" PRId32, thread->pid);
+	snprintf(tid, sizeof(tid), "%" PRId32, thread->tid);
+	put_row(output, pid, count == 1 ? tid : "", printable(comm, leader->comm, sizeof(leader->comm)),
+	        ninsn, nblocks);
+	for (size_t i = 0; count > 1 && i < count; i++) {
+		snprintf(tid, sizeof(tid), "%" PRId32, thread[i].tid);
+		put_row(output, "", tid, printable(comm, thread[i].comm, sizeof(thread[i].comm)),
+		        thread[i].ninsn, thread[i].nblocks);
+	}
+}
+
+static void put_processes(struct output *output, const struct sb_account *account)
+{
+	const struct sb_account_thread *thread = account->thread;
+	size_t first = 0, nprocesses = 0;
+
+	output_printf(output, "%10s %10s  %-16s %16s %16s\n", "process", "thread", "command", "instructions",
+	              "blocks");
+	for (size_t i = 1; i <= account->nthreads; i++)
+		if (i == account->nthreads || thread[i].pid != thread[first].pid) {
+			put_process(output, &thread[first], i - first);
+			first = i;
+			nprocesses++;
+		}
+	put_row(output, "total", "", "", account->ninsn, account->nblocks);
+	output_printf(output,
+	              "\n%zu processes, %zu threads, %" PRIu64 " switches; %" PRIu64
+	              " sideband records, %" PRIu64 " of them of no use\n",
+	              nprocesses, account->nthreads, account->nswitches, account->nrecords,
+	              account->nrecords_skipped);
+}
+
+static void put_details(struct output *output, const struct gap_details *details)
+{
+	char text[4 * sizeof(details->detail[0].text) + 1];
+
+	for (unsigned int i = 0; i < details->count; i++)
+		output_printf(output, "    %" PRIu64 " x %s\n", details->detail[i].count,
+		              printable(text, details->detail[i].text, sizeof(details->detail[i].text)));
+	if (details->others)
+		output_printf(output, "    %" PRIu64 " x others\n", details->others);
+}
+
+/* Returns the bytes that were skipped. */
+static uint64_t put_gaps(struct output *output, const struct summary_state *state,
+                         const struct sb_account *account)
+{
+	uint64_t count = 0, bytes = 0;
+
+	output_printf(output, "\n%-24s %10s %16s\n", "gaps", "count", "bytes skipped");
+	for (unsigned int i = 0; i < sb_gap_reasons; i++) {
+		if (!account->gap[i].count && !account->gap[i].bytes)
+			continue;
+		output_printf(output, "  %-22s %10" PRIu64 " %16" PRIu64 "\n",
+		              sb_gap_reason_name((enum sb_gap_reason)i), account->gap[i].count,
+		              account->gap[i].bytes);
+		put_details(output, &state->details[i]);
+		count += account->gap[i].count;
+		bytes += account->gap[i].bytes;
+	}
+	output_printf(output, "  %-22s %10" PRIu64 " %16" PRIu64 "\n", "total", count, bytes);
+	return bytes;
+}
+
+static int summary_end(void *context, const struct sb_account *account, const struct sb_perfdata *perfdata)
+{
+	const struct summary_state *state = context;
+	struct output *output = state->output;
+	uint64_t skipped;
+	bool balances;
+
+	(void)perfdata;
+	put_processes(output, account);
+	skipped = put_gaps(output, state, account);
+	balances = account->bytes_total == account->bytes_decoded + skipped;
+	output_printf(output,
+	              "\nbytes of trace: %" PRIu64 " total %s %" PRIu64 " decoded + %" PRIu64
+	              " skipped (%s)\n",
+	              account->bytes_total, balances ? "=" : "IS NOT", account->bytes_decoded, skipped,
+	              balances ? "the account balances" : "THE ACCOUNT IS WRONG");
+	return output->broken ? -1 : 0;
+}
+
+const struct sink_type sink_summary = {
+        .name = "summary",
+        .about = "instructions of each process and thread, gaps by reason, bytes",
+        .size = sizeof(struct summary_state),
+        .begin = summary_begin,
+        .gap = summary_gap,
+        .end = summary_end,
+};
