@@ -1,0 +1,295 @@
+/* block_graph.c - see block_graph.h.
+ *
+ * Nodes are found through a two-level table by offset: 16 MiB regions, then 64-byte lines, each line
+ * a list of the nodes that start in it. Lists only grow, at their heads, so readers need no lock.
+ */
+#include "code/block_graph.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	line_shift = 6,
+	page_shift = 12,
+	region_shift = 24,
+	lines_per_page = 1 << (page_shift - line_shift),
+	pages_per_region = 1 << (region_shift - page_shift),
+	chunk_size = 1 << 16
+};
+
+struct page {
+	_Atomic(struct pt_node *) line[lines_per_page];
+};
+
+struct region {
+	_Atomic(struct page *) page[pages_per_region];
+};
+
+/* Memory for nodes, handed out from its beginning. */
+struct chunk {
+	struct chunk *previous;
+	size_t used;
+	_Alignas(16) uint8_t memory[];
+};
+
+struct pt_block_graph {
+	pthread_mutex_t lock; /* for making nodes, pages and regions */
+	struct chunk *chunk;
+	uint64_t nregions;
+	_Atomic(struct region *) region[];
+};
+
+static struct pt_block_graph *make_graph(uint64_t section_size)
+{
+	const uint64_t nregions = ((section_size - 1) >> region_shift) + 1;
+	struct pt_block_graph *graph = calloc(1, sizeof(*graph) + nregions * sizeof(graph->region[0]));
+
+	if (!graph)
+		return NULL;
+	graph->nregions = nregions;
+	if (pthread_mutex_init(&graph->lock, NULL)) {
+		free(graph);
+		return NULL;
+	}
+	return graph;
+}
+
+void pt_block_graph_free(struct pt_block_graph *graph)
+{
+	if (!graph)
+		return;
+	for (uint64_t r = 0; r < graph->nregions; ++r) {
+		struct region *region = atomic_load_explicit(&graph->region[r], memory_order_relaxed);
+
+		if (!region)
+			continue;
+		for (int p = 0; p < pages_per_region; ++p)
+			free(atomic_load_explicit(&region->page[p], memory_order_relaxed));
+		free(region);
+	}
+	while (graph->chunk) {
+		struct chunk *previous = graph->chunk->previous;
+
+		free(graph->chunk);
+		graph->chunk = previous;
+	}
+	pthread_mutex_destroy(&graph->lock);
+	free(graph);
+}
+
+/* The section's graph; made by whoever comes first. */
+static struct pt_block_graph *graph_of(struct pt_section *section)
+{
+	struct pt_block_graph *graph = atomic_load_explicit(&section->graph, memory_order_acquire);
+	struct pt_block_graph *made;
+
+	if (graph)
+		return graph;
+	made = make_graph(section->size);
+	if (!made)
+		return NULL;
+	if (atomic_compare_exchange_strong(&section->graph, &graph, made))
+		return made;
+	pt_block_graph_free(made);
+	return graph;
+}
+
+static void *allocate(struct pt_block_graph *graph, size_t size)
+{
+	struct chunk *chunk = graph->chunk;
+	void *memory;
+
+	size = (size + 15) & ~(size_t)15;
+	if (!chunk || chunk->used + size > chunk_size) {
+		chunk = malloc(sizeof(*chunk) + chunk_size);
+		if (!chunk)
+			return NULL;
+		chunk->previous = graph->chunk;
+		chunk->used = 0;
+		graph->chunk = chunk;
+	}
+	memory = chunk->memory + chunk->used;
+	chunk->used += size;
+	return memory;
+}
+
+/* The list of nodes in the line that holds @offset; NULL when there is none yet. */
+static _Atomic(struct pt_node *) *find_line(struct pt_block_graph *graph, uint64_t offset)
+{
+	struct region *region;
+	struct page *page;
+
+	region = atomic_load_explicit(&graph->region[offset >> region_shift], memory_order_acquire);
+	if (!region)
+		return NULL;
+	page = atomic_load_explicit(&region->page[(offset >> page_shift) % pages_per_region], memory_order_acquire);
+	if (!page)
+		return NULL;
+	return &page->line[(offset >> line_shift) % lines_per_page];
+}
+
+/* The same, made when missing. Under the lock. */
+static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, uint64_t offset)
+{
+	_Atomic(struct region *) *region_slot = &graph->region[offset >> region_shift];
+	struct region *region = atomic_load_explicit(region_slot, memory_order_relaxed);
+	_Atomic(struct page *) *page_slot;
+	struct page *page;
+
+	if (!region) {
+		region = calloc(1, sizeof(*region));
+		if (!region)
+			return NULL;
+		atomic_store_explicit(region_slot, region, memory_order_release);
+	}
+	page_slot = &region->page[(offset >> page_shift) % pages_per_region];
+	page = atomic_load_explicit(page_slot, memory_order_relaxed);
+	if (!page) {
+		page = calloc(1, sizeof(*page));
+		if (!page)
+			return NULL;
+		atomic_store_explicit(page_slot, page, memory_order_release);
+	}
+	return &page->line[(offset >> line_shift) % lines_per_page];
+}
+
+static struct pt_node *find_in_line(_Atomic(struct pt_node *) *line, uint64_t offset, enum pt_exec_mode mode)
+{
+	struct pt_node *node;
+
+	if (!line)
+		return NULL;
+	node = atomic_load_explicit(line, memory_order_acquire);
+	while (node && (node->offset != offset || node->mode != (uint8_t)mode))
+		node = node->sibling;
+	return node;
+}
+
+static void append_insn(struct pt_node *node, const struct pt_insn_info *info)
+{
+	node->last = node->size;
+	node->length[node->ninsn++] = info->length;
+	node->size = (uint16_t)(node->size + info->length);
+	node->kind = info->kind;
+	node->iclass = info->iclass;
+}
+
+/* An instruction that cannot be decoded ends a block before it; as the first one it is an error. */
+static int end_before_undecodable(struct pt_node *node, int status)
+{
+	if (node->ninsn) {
+		node->kind = pt_kind_fall;
+		return 0;
+	}
+	if (status != -pte_nomap)
+		return status;
+	node->kind = pt_kind_split;
+	return 0;
+}
+
+int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, uint64_t offset,
+		   enum pt_exec_mode mode)
+{
+	memset(node, 0, sizeof(*node));
+	node->offset = offset;
+	node->mode = (uint8_t)mode;
+	while (node->ninsn < pt_node_max_insn) {
+		struct pt_insn_info info;
+		int status;
+
+		if (node->size == size) {
+			node->kind = pt_kind_fall;
+			return 0;
+		}
+		status = pt_insn_classify(&info, bytes + node->size, size - node->size, mode);
+		if (status < 0)
+			return end_before_undecodable(node, status);
+		append_insn(node, &info);
+		if (info.kind != pt_kind_other) {
+			node->target = (int64_t)node->size + info.displacement;
+			return 0;
+		}
+	}
+	node->kind = pt_kind_fall;
+	return 0;
+}
+
+static int make_node(const struct pt_node **made, struct pt_block_graph *graph, struct pt_section *section,
+		     const struct pt_node *decoded)
+{
+	const size_t size = sizeof(*decoded) + decoded->ninsn;
+	_Atomic(struct pt_node *) *line;
+	struct pt_node *node;
+	int status = 0;
+
+	(void)section;
+	pthread_mutex_lock(&graph->lock);
+	line = make_line(graph, decoded->offset);
+	node = find_in_line(line, decoded->offset, decoded->mode);
+	if (!node && line) {
+		node = allocate(graph, size);
+		if (node) {
+			memcpy(node, decoded, size);
+			node->sibling = atomic_load_explicit(line, memory_order_relaxed);
+			atomic_store_explicit(line, node, memory_order_release);
+		}
+	}
+	if (!node)
+		status = -pte_nomem;
+	pthread_mutex_unlock(&graph->lock);
+	*made = node;
+	return status;
+}
+
+int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset, enum pt_exec_mode mode)
+{
+	_Alignas(struct pt_node) uint8_t storage[pt_node_storage];
+	struct pt_node *decoded = (struct pt_node *)storage;
+	struct pt_block_graph *graph;
+	const uint8_t *bytes;
+	int status = -pte_nomem;
+
+	if (offset >= section->size)
+		return -pte_nomap;
+	graph = graph_of(section);
+	if (!graph)
+		return -pte_nomem;
+	*node = find_in_line(find_line(graph, offset), offset, mode);
+	if (*node)
+		return 0;
+	bytes = pt_section_bytes(section, &status);
+	if (!bytes)
+		return status;
+	status = pt_node_decode(decoded, bytes + offset, section->size - offset, offset, mode);
+	if (status < 0)
+		return status;
+	return make_node(node, graph, section, decoded);
+}
+
+int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node)
+{
+	int status;
+
+	*next = atomic_load_explicit(&node->next, memory_order_acquire);
+	if (*next)
+		return 0;
+	status = pt_graph_node(next, section, node->offset + node->size, node->mode);
+	if (status == 0)
+		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->next, *next, memory_order_release);
+	return status;
+}
+
+int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, const struct pt_node *node)
+{
+	int status;
+
+	*taken = atomic_load_explicit(&node->taken, memory_order_acquire);
+	if (*taken)
+		return 0;
+	/* A target before the section wraps to a huge offset, which is outside as well. */
+	status = pt_graph_node(taken, section, node->offset + (uint64_t)node->target, node->mode);
+	if (status == 0)
+		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->taken, *taken, memory_order_release);
+	return status;
+}

@@ -1,0 +1,57 @@
+/* The static block graph of a section: basic blocks, found once, shared by all who map the section.
+ *
+ * A node is a basic block at a section offset: it starts wherever execution was seen to arrive and
+ * ends with the first instruction that the flow must look at. Nodes are linked to the nodes of
+ * their fall-through and branch target when these lie in the same section; everything is relative
+ * to the section, so that a node serves at any load address.
+ *
+ * Nodes are immutable but for their links, which are published once; they live as long as the
+ * section. Reading takes no lock; a new node is made under the graph's mutex. Memory is
+ * proportional to the code that was executed.
+ */
+#ifndef PT_BLOCK_GRAPH_H
+#define PT_BLOCK_GRAPH_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "code/insn_class.h"
+#include "code/section.h"
+
+enum { pt_node_max_insn = 255 };
+
+struct pt_node {
+	struct pt_node *sibling; /* in the graph's look-up lists */
+	uint64_t offset;         /* of the first instruction, in the section */
+	_Atomic(const struct pt_node *) next;  /* where execution goes on behind the block */
+	_Atomic(const struct pt_node *) taken; /* the target of a direct branch; NULL when not linked */
+	int64_t target; /* target of a direct branch, relative to offset */
+	uint16_t size;  /* in bytes, all instructions */
+	uint16_t last;  /* where the last instruction starts, relative to offset */
+	uint8_t ninsn;
+	uint8_t kind;   /* enum pt_insn_kind of the last instruction; never pt_kind_other */
+	uint8_t iclass; /* enum pt_insn_class of the last instruction */
+	uint8_t mode;   /* enum pt_exec_mode */
+	uint8_t length[]; /* of each instruction */
+};
+
+/* The node at @offset of @section in @mode, made when it is not there yet.
+ *
+ * Zero; -pte_nomap when @offset is outside of the section; -pte_bad_insn when there is no instruction;
+ * -pte_nomem; what pt_section_bytes() says when the file cannot be mapped. A block whose first
+ * instruction is cut by the section's end has kind pt_kind_split and ninsn zero. */
+int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset, enum pt_exec_mode mode);
+
+/* The node behind @node, or at its branch target; linked at first use. As pt_graph_node(). */
+int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node);
+int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, const struct pt_node *node);
+
+/* A node that belongs to nobody, for code that cannot be remembered (memory read by a callback):
+ * decodes up to @size bytes into @storage of pt_node_storage bytes. */
+enum { pt_node_storage = sizeof(struct pt_node) + pt_node_max_insn };
+int pt_node_decode(struct pt_node *storage, const uint8_t *bytes, uint64_t size, uint64_t offset,
+		   enum pt_exec_mode mode);
+
+void pt_block_graph_free(struct pt_block_graph *graph); /* NULL is fine */
+
+#endif

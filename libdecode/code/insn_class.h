@@ -1,0 +1,41 @@
+/* What the flow must know of an instruction: its length, its class, and where a direct branch goes.
+ * The decoding is Zydis'; each static instruction is decoded once (block_graph.h). */
+#ifndef PT_INSN_CLASS_H
+#define PT_INSN_CLASS_H
+
+#include <stdint.h>
+
+#include "intel-pt.h"
+
+/* How an instruction ends a basic block. */
+enum pt_insn_kind {
+	pt_kind_other,     /* does not end it */
+	pt_kind_cond,      /* conditional direct branch: one TNT bit */
+	pt_kind_jump,      /* unconditional direct jump */
+	pt_kind_call,      /* direct call */
+	pt_kind_ind_jump,  /* indirect jump: a TIP */
+	pt_kind_ind_call,  /* indirect call: a TIP */
+	pt_kind_ret,       /* near return: a taken TNT bit when compressed, else a TIP */
+	pt_kind_far,       /* far call, return or jump, interrupts, system calls: a TIP or TIP.PGD */
+	pt_kind_mov_cr3,   /* goes on, but a PIP binds to it */
+	pt_kind_vmcs,      /* VMPTRLD: goes on, but a VMCS packet binds to it */
+	pt_kind_ptwrite,   /* goes on, but a PTW packet binds to it */
+	pt_kind_fall,      /* block_graph.h: the block was cut, execution goes on behind it */
+	pt_kind_split      /* block_graph.h: the instruction goes on behind the section's end */
+};
+
+struct pt_insn_info {
+	int64_t displacement; /* of a direct branch, relative to the next instruction */
+	uint8_t length;
+	uint8_t kind;   /* enum pt_insn_kind */
+	uint8_t iclass; /* enum pt_insn_class */
+};
+
+/* Decodes the instruction at @bytes, of which @size are there, in execution mode @mode. Zero;
+ * -pte_bad_insn when the bytes are no instruction; -pte_nomap when they are too few to tell. */
+int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode);
+
+/* The address of the branch target of an instruction at @ip. */
+uint64_t pt_insn_target(const struct pt_insn_info *info, uint64_t ip, enum pt_exec_mode mode);
+
+#endif

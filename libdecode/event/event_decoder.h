@@ -1,0 +1,90 @@
+/* From packets to what the flow needs: TNT bits, TIP targets and events, one unit at a time.
+ *
+ * pt_evd_fetch() reads packets until the next unit is known. Packets that belong together are
+ * joined (Intel SDM vol. 3, "Compound Packet Events"): what comes before a FUP or a TIP and binds
+ * to it waits in `bound` until that packet gives the address. Timing packets advance `time` and
+ * call `tick` when the new time is at or past `tick_limit`.
+ */
+#ifndef PT_EVENT_DECODER_H
+#define PT_EVENT_DECODER_H
+
+#include "intel-pt.h"
+#include "event/time.h"
+#include "packet/last_ip.h"
+
+/* What pt_evd_fetch() found. */
+enum pt_unit {
+	pt_unit_tnt,  /* tnt_count > 0 bits in tnt */
+	pt_unit_tip,  /* a branch target in tip_ip */
+	pt_unit_event /* the event at the head of the queue */
+};
+
+enum { pt_evd_queue_size = 16, pt_evd_bound_size = 8 };
+
+/* Events that wait for the packet that they bind to. */
+struct pt_bound_events {
+	struct pt_event event[pt_evd_bound_size];
+	uint32_t count;
+};
+
+struct pt_event_decoder {
+	const uint8_t *pos;  /* the next packet */
+	const uint8_t *sync; /* the last PSB; NULL when not synchronised */
+
+	uint64_t tnt;       /* the oldest bit is bit tnt_count - 1 */
+	uint32_t tnt_count;
+	uint8_t tip_suppressed; /* the target in tip_ip was suppressed */
+	uint8_t enabled;        /* packet generation is enabled, as far as read */
+	uint8_t overflowed;     /* an OVF waits for the packet that resolves it */
+	uint8_t async;          /* a FUP started an asynchronous branch from async_ip */
+	uint64_t tip_ip;
+	uint64_t async_ip;
+
+	struct pt_last_ip last;
+	struct pt_time time;
+
+	/* Events in order; a TIP among events that wait is queued as ptev_tip. */
+	struct pt_event queue[pt_evd_queue_size];
+	uint32_t queue_head, queue_count;
+
+	struct pt_bound_events fup_bound, tip_bound;
+
+	/* EVD payloads that wait for their CFE. */
+	uint64_t cr2, vmxq, vmxr;
+	uint8_t have_cr2, have_vmxq, have_vmxr;
+
+	/* Observers: called from within pt_evd_fetch(); a negative value ends it. */
+	int (*tick)(void *context);
+	void *tick_context;
+	uint64_t tick_limit; /* UINT64_MAX: nobody listens */
+
+	struct pt_config config;
+};
+
+/* @config was checked by pt_config_from_user(). */
+void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config);
+
+/* Starts at the PSB at @psb: forgets all state and reads PSB+, whose status updates are queued.
+ * Zero; -pte_nosync when there is no PSB; -pte_eos when PSB+ is cut off. */
+int pt_evd_sync(struct pt_event_decoder *evd, const uint8_t *psb);
+
+/* The next unit: enum pt_unit, or a negative pt_error_code. Must be called only when the last one
+ * was used up: no TNT bits left, the event queue popped. */
+int pt_evd_fetch(struct pt_event_decoder *evd);
+
+/* A TIP that was deferred behind TNT bits that are still to be used (Intel SDM vol. 3, "Deferred
+ * TIPs"): reads up to it, leaves the bits, and gives pt_unit_tip; -pte_bad_query when none follows. */
+int pt_evd_fetch_deferred_tip(struct pt_event_decoder *evd);
+
+static inline struct pt_event *pt_evd_event(struct pt_event_decoder *evd)
+{
+	return evd->queue_count ? &evd->queue[evd->queue_head] : 0;
+}
+
+static inline void pt_evd_pop(struct pt_event_decoder *evd)
+{
+	evd->queue_head = (evd->queue_head + 1) % pt_evd_queue_size;
+	evd->queue_count -= 1;
+}
+
+#endif

@@ -1,0 +1,141 @@
+/* time.c - see time.h. */
+#include "event/time.h"
+
+#include <string.h>
+
+enum { ratio_shift = 16 };
+
+/* An MTC's payload is 8 bits of CTC from bit mtc_freq on; TMA has the low 16 bits of CTC. */
+enum { mtc_bits = 8, tma_ctc_bits = 16 };
+
+void pt_time_init(struct pt_time *time)
+{
+	memset(time, 0, sizeof(*time));
+}
+
+/* value * num / den without overflow. */
+static uint64_t scale(uint64_t value, uint64_t num, uint64_t den)
+{
+	return value / den * num + value % den * num / den;
+}
+
+static int can_use_ctc(const struct pt_config *config)
+{
+	return config->cpuid_0x15_eax && config->cpuid_0x15_ebx;
+}
+
+static uint64_t ctc_to_tsc(uint64_t ctc, const struct pt_config *config)
+{
+	return scale(ctc, config->cpuid_0x15_ebx, config->cpuid_0x15_eax);
+}
+
+void pt_time_overflow(struct pt_time *time, int keep_tcal)
+{
+	time->have_tma = 0;
+	time->have_mtc = 0;
+	time->anchor = time->tsc;
+	time->ctc = 0;
+	time->cyc = 0;
+	if (!keep_tcal)
+		time->ratio = 0;
+}
+
+void pt_time_update_tsc(struct pt_time *time, uint64_t tsc)
+{
+	time->tsc = tsc;
+	time->anchor = tsc;
+	time->ctc = 0;
+	time->cyc = 0;
+	time->have_tsc = 1;
+	time->have_tma = 0;
+	time->have_mtc = 0;
+	time->lost_mtc = 0;
+	time->lost_cyc = 0;
+}
+
+void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_config *config)
+{
+	time->cbr = cbr;
+	time->have_cbr = 1;
+	time->ratio = cbr && config->nom_freq ? ((uint64_t)config->nom_freq << ratio_shift) / cbr : 0;
+	/* Cycles so far had another length: go on from the estimate. */
+	time->anchor = time->tsc;
+	time->cyc = 0;
+}
+
+void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config)
+{
+	uint32_t low = config->mtc_freq < tma_ctc_bits ? (1u << config->mtc_freq) - 1 : 0xffff;
+
+	if (!time->have_tsc || !can_use_ctc(config))
+		return;
+	/* The TSC packet's time lies fc ticks after the CTC edge that TMA names; MTCs come at edges at
+	 * which the low bits are zero. */
+	time->base = time->tsc - fc - ctc_to_tsc(ctc & low, config);
+	time->ctc = 0;
+	time->last_ctc = (uint8_t)(ctc >> (config->mtc_freq < tma_ctc_bits ? config->mtc_freq : 15));
+	time->ctc_mask = 0xff;
+	if (config->mtc_freq + mtc_bits > tma_ctc_bits)
+		time->ctc_mask = config->mtc_freq < tma_ctc_bits
+					 ? (1u << (tma_ctc_bits - config->mtc_freq)) - 1
+					 : 0;
+	time->have_tma = 1;
+	time->have_mtc = 0;
+}
+
+void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config)
+{
+	uint64_t delta, tsc;
+
+	if (!time->have_tsc || !time->have_tma || !can_use_ctc(config)) {
+		time->lost_mtc += 1;
+		return;
+	}
+	delta = (uint64_t)((ctc - time->last_ctc) & (int)time->ctc_mask);
+	if (config->mtc_freq < 32)
+		time->ctc += delta << config->mtc_freq;
+	tsc = time->base + ctc_to_tsc(time->ctc, config);
+
+	/* Cycles from one MTC to the next calibrate the cycle's length better than CBR does. */
+	if (time->have_mtc && delta == 1 && time->cyc && time->anchor < tsc)
+		time->ratio = ((tsc - time->anchor) << ratio_shift) / time->cyc;
+
+	time->last_ctc = ctc;
+	time->ctc_mask = 0xff;
+	time->have_mtc = 1;
+	time->anchor = tsc;
+	time->cyc = 0;
+	if (tsc > time->tsc)
+		time->tsc = tsc;
+}
+
+void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
+{
+	uint64_t limit, tsc;
+
+	time->cyc += cycles;
+	if (!time->have_tsc)
+		return;
+	if (!time->ratio) {
+		time->lost_cyc += 1;
+		return;
+	}
+	tsc = time->anchor + scale(time->cyc, time->ratio, 1u << ratio_shift);
+	if (time->have_mtc && config->mtc_freq < 32) {
+		limit = time->base + ctc_to_tsc(time->ctc + (1ull << config->mtc_freq), config);
+		if (tsc >= limit)
+			tsc = limit - 1;
+	}
+	if (tsc > time->tsc)
+		time->tsc = tsc;
+}
+
+int pt_time_query(const struct pt_time *time, uint64_t *tsc, uint32_t *lost_mtc, uint32_t *lost_cyc)
+{
+	*tsc = time->tsc;
+	if (lost_mtc)
+		*lost_mtc = time->lost_mtc;
+	if (lost_cyc)
+		*lost_cyc = time->lost_cyc;
+	return time->have_tsc ? 0 : -pte_no_time;
+}

@@ -1,0 +1,42 @@
+/* Time from TSC, TMA, MTC and CYC packets (Intel SDM vol. 3, "Packet Generation Scenarios: Timing").
+ *
+ * TSC gives the time stamp count; TMA ties it to the core crystal clock (CTC); MTC counts that
+ * clock; CYC counts core cycles since the last CYC. The estimate is always recomputed from the last
+ * exact point (TSC + TMA), so that rounding does not add up, and cycles never carry it past the
+ * next MTC that is due, so that it does not run ahead.
+ */
+#ifndef PT_TIME_H
+#define PT_TIME_H
+
+#include "intel-pt.h"
+
+struct pt_time {
+	uint64_t tsc;  /* the current estimate */
+	uint64_t base; /* TSC at the CTC edge that TMA names */
+	uint64_t ctc;  /* CTC ticks since base */
+	uint64_t anchor; /* TSC at the last exact point: a TSC or MTC packet */
+	uint64_t cyc;    /* core cycles since the anchor */
+	uint64_t ratio;     /* TSC ticks per core cycle, 16 fractional bits; 0: not known */
+	uint32_t lost_mtc, lost_cyc;
+	uint32_t ctc_mask;  /* which bits of the next MTC's payload can be compared */
+	uint8_t last_ctc;   /* payload of the last MTC, or what it would have been at TMA */
+	uint8_t cbr;        /* core:bus ratio, 0: not known */
+	uint8_t have_tsc, have_tma, have_mtc, have_cbr;
+};
+
+void pt_time_init(struct pt_time *time);
+
+/* After lost packets: distances to MTC and CYC are unknown until the next TSC. @keep_tcal keeps the
+ * calibration of cycles. */
+void pt_time_overflow(struct pt_time *time, int keep_tcal);
+
+void pt_time_update_tsc(struct pt_time *time, uint64_t tsc);
+void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_config *config);
+void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config);
+void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config);
+void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config);
+
+/* The public face: -pte_no_time before the first TSC, with *tsc the estimate so far. */
+int pt_time_query(const struct pt_time *time, uint64_t *tsc, uint32_t *lost_mtc, uint32_t *lost_cyc);
+
+#endif

@@ -1,0 +1,126 @@
+/* block_decoder.c - pt_blk_*: one block per branch that the trace decides.
+ *
+ * A block of this interface is a chain of basic blocks in one section: it goes through direct jumps
+ * and calls, unless the configuration says that these end it.
+ */
+#include "flow/block_decoder.h"
+
+#include <string.h>
+
+#include "flow/decoder_face.h"
+
+/* A chain of so many basic blocks cannot overflow pt_block.ninsn. */
+enum { chain_max = 65535 / pt_node_max_insn };
+_Static_assert((int)chain_max <= (int)pt_run_capacity, "a chain fits the run");
+
+static void forget_nothing(struct pt_block_decoder *decoder)
+{
+	(void)decoder;
+}
+
+PT_DECODER_FACE(pt_blk, pt_block_decoder, forget_nothing)
+
+static uint32_t stop_kinds(const struct pt_flow *flow)
+{
+	const struct pt_conf_flags *flags = &flow->evd.config.flags;
+	uint32_t kinds = 1u << pt_kind_cond | 1u << pt_kind_ind_jump | 1u << pt_kind_ind_call |
+			 1u << pt_kind_ret | 1u << pt_kind_far;
+
+	if (flags->variant.block.end_on_call)
+		kinds |= 1u << pt_kind_call;
+	if (flags->variant.block.end_on_jump)
+		kinds |= 1u << pt_kind_jump;
+	return kinds;
+}
+
+static void fill_truncated(const struct pt_flow *flow, struct pt_block *block)
+{
+	struct pt_image *image = flow->image;
+	int isid;
+
+	block->truncated = 1;
+	block->size = ((const struct pt_node *)flow->scratch)->length[block->ninsn - 1];
+	if (pt_image_read(image, &isid, block->raw, block->size, &flow->asid, block->end_ip) < block->size)
+		memset(block->raw, 0, sizeof(block->raw));
+}
+
+/* Flags of the first block behind an event. */
+static void take_entry_flags(struct pt_flow *flow, struct pt_block *block)
+{
+	block->enabled = flow->was_enabled != 0;
+	block->resumed = flow->was_resumed != 0;
+	block->resynced = flow->was_resynced != 0;
+	flow->was_enabled = 0;
+	flow->was_resumed = 0;
+	flow->was_resynced = 0;
+}
+
+/* Flags of the last block before the event that is due. */
+static void set_exit_flags(const struct pt_flow *flow, struct pt_block *block)
+{
+	const struct pt_event *ev = &flow->evd.queue[flow->evd.queue_head];
+
+	if (!flow->due)
+		return;
+	switch (ev->type) {
+	case ptev_disabled:
+	case ptev_async_disabled:
+		block->disabled = 1;
+		break;
+	case ptev_async_branch:
+		block->interrupted = 1;
+		break;
+	case ptev_stop:
+		block->stopped = 1;
+		break;
+	case ptev_tsx:
+		block->aborted = ev->variant.tsx.aborted;
+		block->committed = !ev->variant.tsx.aborted && !ev->variant.tsx.speculative;
+		break;
+	default:
+		break;
+	}
+}
+
+static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_sink *sink, struct pt_block *block)
+{
+	const struct pt_run_block *first = &sink->block[0], *last = &sink->block[sink->count - 1];
+
+	block->ip = first->ip;
+	block->end_ip = last->end_ip;
+	block->isid = sink->isid;
+	block->mode = (enum pt_exec_mode)first->mode;
+	block->iclass = (enum pt_insn_class)last->iclass;
+	block->ninsn = (uint16_t)sink->ninsn;
+	block->speculative = first->flags & ptrf_speculative;
+	if (sink->split && sink->isid)
+		fill_truncated(&decoder->flow, block);
+	take_entry_flags(&decoder->flow, block);
+	set_exit_flags(&decoder->flow, block);
+}
+
+int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+{
+	struct pt_flow_sink sink = {0};
+	struct pt_block block = {0};
+	int status;
+
+	if (!decoder || !ublock || !pt_face_may_move(&decoder->flow))
+		return -pte_invalid;
+	sink.block = decoder->run;
+	sink.capacity = chain_max;
+	sink.stop_kinds = stop_kinds(&decoder->flow);
+	sink.one_section = 1;
+	status = pt_flow_run(&decoder->flow, &sink);
+	if (sink.count)
+		fill_block(decoder, &sink, &block);
+	pt_copy_to_user(ublock, size, &block, sizeof(block));
+	return status;
+}
+
+int pt_blk_event(struct pt_block_decoder *decoder, struct pt_event *event, size_t size)
+{
+	if (!decoder || !event || !pt_face_may_move(&decoder->flow))
+		return -pte_invalid;
+	return pt_flow_event(&decoder->flow, event, size);
+}

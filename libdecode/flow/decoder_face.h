@@ -1,0 +1,139 @@
+/* What the block and the instruction decoder have in common: the functions that only pass on to the
+ * flow. One macro gives both their public functions, so that they cannot drift apart. */
+#ifndef PT_DECODER_FACE_H
+#define PT_DECODER_FACE_H
+
+#include <stdlib.h>
+
+#include "flow/flow.h"
+#include "packet/config.h"
+
+/* Functions that move the decoder or notify observers are not for use inside a callback. */
+static inline int pt_face_may_move(const struct pt_flow *flow)
+{
+	return !flow->observers.calling;
+}
+
+static inline int pt_face_offset(const uint8_t *pos, const struct pt_flow *flow, uint64_t *offset)
+{
+	if (!flow->synced)
+		return -pte_nosync;
+	*offset = (uint64_t)(pos - flow->evd.config.begin);
+	return 0;
+}
+
+static inline int pt_face_config(struct pt_config *config, const struct pt_config *user)
+{
+	return user ? pt_config_from_user(config, user) : -pte_invalid;
+}
+
+/* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @reset forgets
+ * what the face itself remembers. */
+#define PT_DECODER_FACE(prefix, type, reset)                                                                 \
+	struct type *prefix##_alloc_decoder(const struct pt_config *user)                                    \
+	{                                                                                                    \
+		struct pt_config config;                                                                     \
+		struct type *decoder;                                                                        \
+                                                                                                             \
+		if (pt_face_config(&config, user) < 0)                                                       \
+			return NULL;                                                                         \
+		decoder = calloc(1, sizeof(*decoder));                                                       \
+		if (decoder && pt_flow_init(&decoder->flow, &config) < 0) {                                  \
+			free(decoder);                                                                       \
+			return NULL;                                                                         \
+		}                                                                                            \
+		return decoder;                                                                              \
+	}                                                                                                    \
+                                                                                                             \
+	void prefix##_free_decoder(struct type *decoder)                                                     \
+	{                                                                                                    \
+		if (!decoder)                                                                                \
+			return;                                                                              \
+		pt_flow_fini(&decoder->flow);                                                                \
+		free(decoder);                                                                               \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_sync_forward(struct type *decoder)                                                      \
+	{                                                                                                    \
+		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
+			return -pte_invalid;                                                                 \
+		reset(decoder);                                                                              \
+		return pt_flow_sync_forward(&decoder->flow);                                                 \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_sync_backward(struct type *decoder)                                                     \
+	{                                                                                                    \
+		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
+			return -pte_invalid;                                                                 \
+		reset(decoder);                                                                              \
+		return pt_flow_sync_backward(&decoder->flow);                                                \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_sync_set(struct type *decoder, uint64_t offset)                                         \
+	{                                                                                                    \
+		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
+			return -pte_invalid;                                                                 \
+		reset(decoder);                                                                              \
+		return pt_flow_sync_set(&decoder->flow, offset);                                             \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_get_offset(const struct type *decoder, uint64_t *offset)                                \
+	{                                                                                                    \
+		if (!decoder || !offset)                                                                     \
+			return -pte_invalid;                                                                 \
+		return pt_face_offset(decoder->flow.evd.pos, &decoder->flow, offset);                        \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_get_sync_offset(const struct type *decoder, uint64_t *offset)                           \
+	{                                                                                                    \
+		if (!decoder || !offset)                                                                     \
+			return -pte_invalid;                                                                 \
+		return pt_face_offset(decoder->flow.evd.sync, &decoder->flow, offset);                       \
+	}                                                                                                    \
+                                                                                                             \
+	struct pt_image *prefix##_get_image(struct type *decoder)                                            \
+	{                                                                                                    \
+		return decoder ? decoder->flow.image : NULL;                                                 \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_set_image(struct type *decoder, struct pt_image *image)                                 \
+	{                                                                                                    \
+		return decoder ? pt_flow_set_image(&decoder->flow, image) : -pte_invalid;                    \
+	}                                                                                                    \
+                                                                                                             \
+	const struct pt_config *prefix##_get_config(const struct type *decoder)                              \
+	{                                                                                                    \
+		return decoder ? &decoder->flow.evd.config : NULL;                                           \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_time(struct type *decoder, uint64_t *time, uint32_t *lost_mtc, uint32_t *lost_cyc)      \
+	{                                                                                                    \
+		if (!decoder || !time)                                                                       \
+			return -pte_invalid;                                                                 \
+		return pt_time_query(&decoder->flow.evd.time, time, lost_mtc, lost_cyc);                     \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_core_bus_ratio(struct type *decoder, uint32_t *cbr)                                     \
+	{                                                                                                    \
+		if (!decoder || !cbr)                                                                        \
+			return -pte_invalid;                                                                 \
+		if (!decoder->flow.evd.time.have_cbr)                                                        \
+			return -pte_no_cbr;                                                                  \
+		*cbr = decoder->flow.evd.time.cbr;                                                           \
+		return 0;                                                                                    \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_asid(const struct type *decoder, struct pt_asid *asid, size_t size)                     \
+	{                                                                                                    \
+		if (!decoder || !asid)                                                                       \
+			return -pte_invalid;                                                                 \
+		pt_copy_to_user(asid, size, &decoder->flow.asid, sizeof(decoder->flow.asid));                \
+		return 0;                                                                                    \
+	}                                                                                                    \
+                                                                                                             \
+	int prefix##_attach_obsv(struct type *decoder, struct pt_observer *obsv)                             \
+	{                                                                                                    \
+		return decoder ? pt_observers_attach(&decoder->flow.observers, obsv) : -pte_invalid;         \
+	}
+
+#endif

@@ -1,0 +1,283 @@
+/* flow.c - synchronising, fetching units, finding code. The walk itself is in flow_walk.c. */
+#include "flow/flow.h"
+
+#include <string.h>
+
+#include "packet/config.h"
+#include "packet/psb_search.h"
+
+static int on_tick(void *context)
+{
+	struct pt_flow *flow = context;
+
+	pt_observers_tick(&flow->observers, &flow->evd.time);
+	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+	return 0;
+}
+
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config)
+{
+	memset(flow, 0, sizeof(*flow));
+	pt_evd_init(&flow->evd, config);
+	flow->evd.tick = on_tick;
+	flow->evd.tick_context = flow;
+	pt_observers_init(&flow->observers);
+	pt_asid_init(&flow->asid);
+	flow->own_image = pt_image_alloc(NULL);
+	if (!flow->own_image)
+		return -pte_nomem;
+	flow->status = -pte_nosync;
+	return pt_flow_set_image(flow, NULL);
+}
+
+void pt_flow_fini(struct pt_flow *flow)
+{
+	pt_observers_fini(&flow->observers);
+	pt_image_free(flow->own_image);
+}
+
+int pt_flow_set_image(struct pt_flow *flow, struct pt_image *image)
+{
+	flow->image = image ? image : flow->own_image;
+	return 0;
+}
+
+/* The image may have been changed or exchanged: by the user between calls, or by an observer. */
+void pt_flow_look_at_image(struct pt_flow *flow)
+{
+	const uint64_t generation = pt_image_generation(flow->image);
+
+	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+	if (generation == flow->generation)
+		return;
+	flow->generation = generation;
+	flow->node = NULL;
+}
+
+static int event_is_due(struct pt_flow *flow)
+{
+	uint64_t ip = 0;
+
+	switch (pt_flow_binding(flow, pt_evd_event(&flow->evd), &ip)) {
+	case pt_bind_now:
+		return 1;
+	case pt_bind_ip:
+		return ip == flow->ip;
+	case pt_bind_error:
+		flow->unit = -pte_bad_context;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+void pt_flow_advance(struct pt_flow *flow)
+{
+	flow->unit = pt_evd_fetch(&flow->evd);
+	flow->due = 0;
+	if (flow->unit == pt_unit_event)
+		flow->due = event_is_due(flow) & 1;
+	else if (!flow->enabled && flow->unit >= 0)
+		flow->unit = -pte_bad_query; /* TNT and TIP need an address to start from */
+	pt_flow_look_at_image(flow);
+}
+
+int pt_flow_status(const struct pt_flow *flow)
+{
+	return flow->due ? pts_event_pending : 0;
+}
+
+int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
+{
+	int status;
+
+	flow->synced = 0;
+	flow->enabled = 0;
+	flow->speculative = 0;
+	flow->due = 0;
+	flow->in_branch = 0;
+	flow->have_resume_ip = 0;
+	flow->was_enabled = 0;
+	flow->was_resumed = 0;
+	flow->was_resynced = 0;
+	flow->mode = ptem_unknown;
+	pt_asid_init(&flow->asid);
+	memset(flow->cache, 0, sizeof(flow->cache));
+	pt_return_stack_clear(&flow->returns);
+	pt_flow_set_ip(flow, 0);
+	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
+	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+
+	status = pt_evd_sync(&flow->evd, psb);
+	if (status < 0) {
+		flow->status = -pte_nosync;
+		return status;
+	}
+	flow->status = 0;
+	flow->synced = 1;
+	flow->reached = psb;
+	if (!flow->evd.enabled)
+		pt_observers_state(&flow->observers, ptds_disabled, &flow->evd.time);
+	pt_flow_advance(flow);
+	status = pt_observers_take_error(&flow->observers);
+	return status < 0 ? status : pt_flow_status(flow);
+}
+
+int pt_flow_sync_forward(struct pt_flow *flow)
+{
+	const struct pt_config *config = &flow->evd.config;
+	const uint8_t *pos = flow->evd.pos;
+
+	/* A PSB that was read ahead, but not reached because of an error, is the next one. */
+	if (flow->evd.sync && flow->evd.sync != flow->reached)
+		pos = flow->evd.sync;
+	pos = pt_psb_forward(pos, config->end);
+	if (!pos) {
+		flow->evd.pos = config->end;
+		flow->status = -pte_nosync;
+		return -pte_eos;
+	}
+	/* Where the search goes on when PSB+ turns out to be broken. */
+	flow->evd.pos = pos + pt_psb_size;
+	return pt_flow_sync(flow, pos);
+}
+
+int pt_flow_sync_backward(struct pt_flow *flow)
+{
+	const struct pt_config *config = &flow->evd.config;
+	const uint8_t *pos = flow->evd.sync ? flow->evd.sync : config->end;
+
+	for (;;) {
+		int status;
+
+		pos = pt_psb_backward(pos, config->begin);
+		if (!pos)
+			return -pte_eos;
+		status = pt_flow_sync(flow, pos);
+		/* A PSB+ that is cut off does not count. */
+		if (status != -pte_eos)
+			return status;
+	}
+}
+
+int pt_flow_sync_set(struct pt_flow *flow, uint64_t offset)
+{
+	const struct pt_config *config = &flow->evd.config;
+
+	if (offset > (uint64_t)(config->end - config->begin))
+		return -pte_eos;
+	if (!pt_psb_at(config->begin + offset, config->end))
+		return -pte_nosync;
+	return pt_flow_sync(flow, config->begin + offset);
+}
+
+static struct pt_flow_place *cache_slot(struct pt_flow *flow, uint64_t ip)
+{
+	return &flow->cache[(ip ^ (ip >> 9)) % pt_flow_cache_size];
+}
+
+static void take_place(struct pt_flow *flow, const struct pt_flow_place *place)
+{
+	flow->node = place->node;
+	flow->section = place->section;
+	flow->base = place->base;
+	flow->isid = place->isid;
+}
+
+/* Code that cannot be remembered: it comes from the image's callback, or its first instruction
+ * begins in one section and ends in another. */
+static int locate_uncached(struct pt_flow *flow)
+{
+	uint8_t bytes[pt_flow_read_size];
+	struct pt_node *node = (struct pt_node *)flow->scratch;
+	int isid = 0, size, status;
+
+	size = pt_image_read(flow->image, &isid, bytes, sizeof(bytes), &flow->asid, flow->ip);
+	if (size < 0)
+		return size;
+	status = pt_node_decode(node, bytes, (uint64_t)size, 0, flow->mode);
+	if (status < 0)
+		return status;
+	if (node->kind == pt_kind_split)
+		return -pte_nomap;
+	flow->node = node;
+	flow->section = NULL;
+	flow->base = flow->ip;
+	flow->isid = isid;
+	return 0;
+}
+
+/* Only the first instruction of a scratch node that begins in a section: what follows it has a
+ * section, and so a node, of its own. */
+static int locate_split(struct pt_flow *flow, int isid)
+{
+	int status = locate_uncached(flow);
+	struct pt_node *node = (struct pt_node *)flow->scratch;
+
+	if (status < 0)
+		return status;
+	flow->isid = isid;
+	if (node->ninsn > 1) {
+		node->ninsn = 1;
+		node->size = node->length[0];
+		node->last = 0;
+		node->kind = pt_kind_fall;
+		node->iclass = ptic_other;
+	}
+	return 0;
+}
+
+int pt_flow_locate(struct pt_flow *flow)
+{
+	struct pt_flow_place *place = cache_slot(flow, flow->ip);
+	const struct pt_mapping *mapping;
+	const struct pt_node *node;
+	int status;
+
+	if (place->ip == flow->ip && place->generation == flow->generation && place->node) {
+		take_place(flow, place);
+		return 0;
+	}
+	mapping = pt_image_lookup(flow->image, &flow->asid, flow->ip);
+	if (!mapping)
+		return locate_uncached(flow);
+	status = pt_graph_node(&node, mapping->section, flow->ip - mapping->begin, flow->mode);
+	if (status < 0)
+		return status;
+	if (node->kind == pt_kind_split)
+		return locate_split(flow, mapping->isid);
+	*place = (struct pt_flow_place){
+		.ip = flow->ip,
+		.generation = flow->generation,
+		.node = node,
+		.section = mapping->section,
+		.base = mapping->begin,
+		.isid = mapping->isid,
+	};
+	take_place(flow, place);
+	return 0;
+}
+
+int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
+{
+	struct pt_event applied;
+	int status;
+
+	if (!flow->due)
+		return flow->status < 0 ? flow->status : -pte_bad_query;
+	applied = *pt_evd_event(&flow->evd);
+	pt_evd_pop(&flow->evd);
+	if (applied.status_update)
+		flow->reached = flow->evd.sync;
+	status = pt_flow_apply(flow, &applied);
+	if (status < 0) {
+		flow->due = 0;
+		flow->status = status;
+		return status;
+	}
+	pt_flow_look_at_image(flow);
+	pt_flow_advance(flow);
+	pt_copy_to_user(event, size, &applied, sizeof(applied));
+	status = pt_observers_take_error(&flow->observers);
+	return status < 0 ? status : pt_flow_status(flow);
+}

@@ -1,0 +1,141 @@
+/* The flow: joins the trace (event decoder) with the code (image, block graph).
+ *
+ * The flow stands at an address. The next unit of trace says how far the way from there is known:
+ * TNT bits and TIPs are used up at the branches that need them; an event holds from the address
+ * or instruction that it binds to, and until it was applied, nothing behind it is decoded. The
+ * block, run and instruction decoders are faces of this one machine.
+ */
+#ifndef PT_FLOW_H
+#define PT_FLOW_H
+
+#include "intel-pt-run.h"
+#include "code/block_graph.h"
+#include "code/image.h"
+#include "event/event_decoder.h"
+#include "flow/observer.h"
+#include "flow/return_stack.h"
+
+enum { pt_flow_cache_size = 512, pt_flow_read_size = 64 };
+
+/* Where an address leads: private to one flow, valid for one generation of one image. */
+struct pt_flow_place {
+	uint64_t ip;
+	uint64_t generation;
+	const struct pt_node *node;
+	struct pt_section *section;
+	uint64_t base; /* the section's address */
+	int isid;
+};
+
+struct pt_flow {
+	struct pt_event_decoder evd;
+	struct pt_observers observers;
+
+	struct pt_image *image;         /* in use: the user's or own_image */
+	struct pt_image *own_image;     /* owned */
+	uint64_t generation;            /* of image, when the flow last looked */
+
+	uint64_t ip;                    /* the next instruction's address, when enabled and node is NULL */
+	const struct pt_node *node;     /* the block at ip; NULL: not looked up */
+	struct pt_section *section;     /* of node; NULL: node is the scratch node */
+	uint64_t base;
+	int isid;
+
+	const uint8_t *reached;         /* the last PSB whose status was applied: evd.sync may be ahead */
+
+	int unit;                       /* enum pt_unit, or the negative code that came instead */
+	int status;                     /* negative: the flow must be synchronised again */
+	enum pt_exec_mode mode;
+	uint8_t synced;
+	uint8_t enabled;
+	uint8_t speculative;
+	uint8_t due;                    /* the event at the queue's head holds at ip */
+	uint8_t in_branch;              /* a far branch was executed; the target is yet to come */
+	uint8_t have_resume_ip;
+	uint8_t was_enabled, was_resumed, was_resynced; /* for the first block after that event */
+	uint64_t resume_ip;             /* where execution would go on after tracing was disabled */
+
+	/* Ways without trace must not go round in circles (Brent's algorithm). */
+	uint64_t circle_ip;
+	uint32_t circle_steps, circle_limit; /* limit 0: trace was used since */
+
+	struct pt_asid asid;
+	struct pt_return_stack returns;
+	struct pt_flow_place cache[pt_flow_cache_size];
+	_Alignas(struct pt_node) uint8_t scratch[pt_node_storage]; /* a node that cannot be remembered */
+};
+
+/* Where blocks go to, and when to stop. */
+struct pt_flow_sink {
+	struct pt_run_block *block;
+	uint32_t count, capacity;
+	uint32_t stop_kinds;   /* bit per enum pt_insn_kind: stop behind a block that ends so */
+	uint8_t one_section;   /* stop before the section changes */
+	struct pt_section *section; /* of the blocks */
+	uint64_t base;
+	int isid;
+	uint64_t ninsn;
+	uint8_t split;         /* the last block is an instruction that crosses sections: see scratch */
+	struct pt_time time;   /* before the first block */
+};
+
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config);
+void pt_flow_fini(struct pt_flow *flow);
+
+/* Starts at the PSB at @psb. Returns status bits or a negative code. */
+int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb);
+int pt_flow_sync_forward(struct pt_flow *flow);
+int pt_flow_sync_backward(struct pt_flow *flow);
+int pt_flow_sync_set(struct pt_flow *flow, uint64_t offset);
+
+/* Appends blocks to @sink until it is full, or something else comes: see struct pt_flow_sink, a change
+ * of time, an event that is due. Returns status bits or a negative code; blocks already in the sink
+ * stand in either case. */
+int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink);
+
+/* Applies the event that is due and hands it out. Returns status bits or a negative code. */
+int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size);
+
+/* Status bits of the present position. */
+int pt_flow_status(const struct pt_flow *flow);
+
+int pt_flow_set_image(struct pt_flow *flow, struct pt_image *image);
+
+/* ---- Between flow.c, flow_walk.c and flow_event.c --------------------------------------------- */
+
+/* Fetches the next unit; observers may be called. The flow's ip must be right and node may be lost. */
+void pt_flow_advance(struct pt_flow *flow);
+
+/* The image may have been changed or exchanged, by the user or by an observer: forgets what was known
+ * of it. The flow's ip must be right. */
+void pt_flow_look_at_image(struct pt_flow *flow);
+
+/* Looks up the node at ip. */
+int pt_flow_locate(struct pt_flow *flow);
+
+/* Forgets the node, so that code is looked up anew at @ip. */
+static inline void pt_flow_set_ip(struct pt_flow *flow, uint64_t ip)
+{
+	flow->ip = ip;
+	flow->node = 0;
+	flow->circle_limit = 0;
+}
+
+/* How an event finds its place in the flow. */
+enum pt_binding {
+	pt_bind_now,     /* where the flow stands */
+	pt_bind_ip,      /* at an address */
+	pt_bind_disable, /* at the next branch that can disable tracing */
+	pt_bind_paging,  /* behind the next MOV CR3, or in the next far branch */
+	pt_bind_vmcs,    /* behind the next VMPTRLD, or in the next far branch */
+	pt_bind_ptwrite, /* behind the next PTWRITE */
+	pt_bind_error    /* such an event cannot come here */
+};
+
+/* The binding of @ev; for pt_bind_ip, *ip is the address. */
+enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_event *ev, uint64_t *ip);
+
+/* Changes the flow's state by @ev, which is due. */
+int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev);
+
+#endif

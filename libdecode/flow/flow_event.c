@@ -1,0 +1,225 @@
+/* flow_event.c - where events hold, and what they change. */
+#include "flow/flow.h"
+
+#include <string.h>
+
+/* Events that bind to an address when they have one, in order of enum pt_event_type from
+ * ptev_interrupt on all but those named here. */
+static int event_address(const struct pt_event *ev, uint64_t *ip)
+{
+	switch (ev->type) {
+	case ptev_enabled:
+		*ip = ev->variant.enabled.ip;
+		return ev->status_update;
+	case ptev_async_disabled:
+		*ip = ev->variant.async_disabled.at;
+		return 1;
+	case ptev_async_branch:
+		*ip = ev->variant.async_branch.from;
+		return 1;
+	case ptev_async_paging:
+		*ip = ev->variant.async_paging.ip;
+		return 1;
+	case ptev_async_vmcs:
+		*ip = ev->variant.async_vmcs.ip;
+		return 1;
+	case ptev_exec_mode:
+		*ip = ev->variant.exec_mode.ip;
+		return 1;
+	case ptev_interrupt:
+		*ip = ev->variant.interrupt.ip;
+		return 1;
+	case ptev_vmexit:
+		*ip = ev->variant.vmexit.ip;
+		return 1;
+	case ptev_uintr:
+		*ip = ev->variant.uintr.ip;
+		return 1;
+	case ptev_swintr:
+		*ip = ev->variant.swintr.ip;
+		return 1;
+	case ptev_trig:
+		*ip = ev->variant.trig.ip;
+		return 1;
+	case ptev_tsx:
+	case ptev_exstop:
+	case ptev_mwait:
+	case ptev_ptwrite:
+	case ptev_iret:
+	case ptev_smi:
+	case ptev_rsm:
+	case ptev_init:
+	case ptev_vmentry:
+	case ptev_shutdown:
+	case ptev_uiret:
+	case ptev_syscall:
+		/* The address comes first in each of these. */
+		*ip = ev->variant.tsx.ip;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static enum pt_binding binding_while_disabled(const struct pt_event *ev)
+{
+	switch (ev->type) {
+	case ptev_disabled:
+	case ptev_async_disabled:
+	case ptev_async_branch:
+		return pt_bind_error;
+	default:
+		return pt_bind_now;
+	}
+}
+
+/* An asynchronous event's address is in `at` or `from`, whether or not the destination was given. */
+static int address_is_known(const struct pt_event *ev)
+{
+	return !ev->ip_suppressed || ev->type == ptev_async_disabled || ev->type == ptev_async_branch;
+}
+
+enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_event *ev, uint64_t *ip)
+{
+	if (!flow->enabled)
+		return binding_while_disabled(ev);
+	if (ev->type == ptev_enabled && !ev->status_update)
+		return pt_bind_error;
+	if (flow->in_branch)
+		return pt_bind_now;
+	if (address_is_known(ev) && event_address(ev, ip))
+		return pt_bind_ip;
+	switch (ev->type) {
+	case ptev_disabled:
+		return pt_bind_disable;
+	case ptev_paging:
+		return pt_bind_paging;
+	case ptev_vmcs:
+		return pt_bind_vmcs;
+	case ptev_ptwrite:
+		return pt_bind_ptwrite;
+	default:
+		return pt_bind_now;
+	}
+}
+
+static void notify_state(struct pt_flow *flow)
+{
+	pt_observers_state(&flow->observers, flow->enabled ? ptds_enabled : ptds_disabled, &flow->evd.time);
+}
+
+static void enable(struct pt_flow *flow, uint64_t ip)
+{
+	flow->enabled = 1;
+	flow->in_branch = 0;
+	pt_flow_set_ip(flow, ip);
+	notify_state(flow);
+}
+
+static void disable(struct pt_flow *flow, int have_resume_ip, uint64_t resume_ip)
+{
+	flow->enabled = 0;
+	flow->in_branch = 0;
+	flow->have_resume_ip = have_resume_ip & 1;
+	flow->resume_ip = resume_ip;
+	flow->node = NULL;
+	notify_state(flow);
+}
+
+static void apply_enabled(struct pt_flow *flow, struct pt_event *ev)
+{
+	const uint64_t ip = ev->variant.enabled.ip;
+
+	if (ev->status_update) {
+		/* PSB empties the return stack. */
+		pt_return_stack_clear(&flow->returns);
+		if (!flow->enabled)
+			enable(flow, ip);
+		return;
+	}
+	ev->variant.enabled.resumed = flow->have_resume_ip && flow->resume_ip == ip;
+	flow->was_enabled = 1;
+	flow->was_resumed = ev->variant.enabled.resumed;
+	enable(flow, ip);
+}
+
+static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
+{
+	pt_return_stack_clear(&flow->returns);
+	flow->speculative = 0;
+	flow->was_resynced = 1;
+	if (ev->ip_suppressed)
+		disable(flow, 0, 0);
+	else
+		enable(flow, ev->variant.overflow.ip);
+}
+
+static void set_cr3(struct pt_flow *flow, uint64_t cr3)
+{
+	if (flow->asid.cr3 == cr3)
+		return;
+	flow->asid.cr3 = cr3;
+	memset(flow->cache, 0, sizeof(flow->cache));
+	flow->node = NULL;
+}
+
+static void set_vmcs(struct pt_flow *flow, uint64_t base)
+{
+	if (flow->asid.vmcs == base)
+		return;
+	flow->asid.vmcs = base;
+	memset(flow->cache, 0, sizeof(flow->cache));
+	flow->node = NULL;
+}
+
+static void set_mode(struct pt_flow *flow, enum pt_exec_mode mode)
+{
+	if (flow->mode == mode)
+		return;
+	flow->mode = mode;
+	memset(flow->cache, 0, sizeof(flow->cache));
+	flow->node = NULL;
+}
+
+int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
+{
+	switch (ev->type) {
+	case ptev_enabled:
+		apply_enabled(flow, ev);
+		return 0;
+	case ptev_disabled:
+		disable(flow, flow->have_resume_ip, flow->resume_ip);
+		return 0;
+	case ptev_async_disabled:
+		disable(flow, 1, ev->variant.async_disabled.at);
+		return 0;
+	case ptev_async_branch:
+		if (ev->ip_suppressed)
+			return -pte_noip;
+		pt_flow_set_ip(flow, ev->variant.async_branch.to);
+		return 0;
+	case ptev_overflow:
+		apply_overflow(flow, ev);
+		return 0;
+	case ptev_paging:
+		set_cr3(flow, ev->variant.paging.cr3);
+		return 0;
+	case ptev_async_paging:
+		set_cr3(flow, ev->variant.async_paging.cr3);
+		return 0;
+	case ptev_vmcs:
+		set_vmcs(flow, ev->variant.vmcs.base);
+		return 0;
+	case ptev_async_vmcs:
+		set_vmcs(flow, ev->variant.async_vmcs.base);
+		return 0;
+	case ptev_exec_mode:
+		set_mode(flow, ev->variant.exec_mode.mode);
+		return 0;
+	case ptev_tsx:
+		flow->speculative = ev->variant.tsx.speculative;
+		return 0;
+	default:
+		return 0;
+	}
+}

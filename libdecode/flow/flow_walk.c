@@ -1,0 +1,485 @@
+/* flow_walk.c - walking through code, as far as the trace says the way.
+ *
+ * A step is one basic block. What ends the block decides how to go on: without trace, with a TNT
+ * bit, or with a TIP. When the unit of trace is used up, the next one is fetched at once, because an
+ * event may hold before the next branch.
+ */
+#include "flow/flow.h"
+
+/* What a step came to. */
+enum step {
+	step_on,    /* go on */
+	step_stop   /* return to the caller: full, due, or the time changed */
+};
+
+static uint64_t wrap(const struct pt_node *node, uint64_t ip)
+{
+	if (node->mode == ptem_64bit)
+		return ip;
+	return node->mode == ptem_32bit ? ip & 0xffffffffull : ip & 0xffffull;
+}
+
+static uint64_t node_ip(const struct pt_flow *flow)
+{
+	return flow->section ? flow->base + flow->node->offset : flow->base;
+}
+
+static uint64_t next_ip(const struct pt_flow *flow)
+{
+	return wrap(flow->node, node_ip(flow) + flow->node->size);
+}
+
+static uint64_t taken_ip(const struct pt_flow *flow)
+{
+	return wrap(flow->node, node_ip(flow) + (uint64_t)flow->node->target);
+}
+
+/* Moves to the node behind this one. Where it is not in the same section, only the address is known. */
+static void go_next(struct pt_flow *flow)
+{
+	const uint64_t ip = next_ip(flow);
+	const struct pt_node *next;
+
+	flow->ip = ip;
+	if (!flow->section || pt_graph_next(&next, flow->section, flow->node) < 0 || next->kind == pt_kind_split)
+		next = NULL;
+	flow->node = next;
+}
+
+static void go_taken(struct pt_flow *flow)
+{
+	const uint64_t ip = taken_ip(flow);
+	const struct pt_node *taken;
+
+	flow->ip = ip;
+	if (!flow->section || pt_graph_taken(&taken, flow->section, flow->node) < 0 ||
+	    taken->kind == pt_kind_split)
+		taken = NULL;
+	flow->node = taken;
+}
+
+static void go_to(struct pt_flow *flow, uint64_t ip)
+{
+	flow->ip = ip;
+	flow->node = NULL;
+}
+
+static void push_return(struct pt_flow *flow)
+{
+	/* A call to the next instruction only reads the instruction pointer: it is not pushed. */
+	if (flow->node->kind == pt_kind_call && flow->node->target == (int64_t)flow->node->size)
+		return;
+	pt_return_stack_push(&flow->returns, next_ip(flow));
+}
+
+/* Trace was used: the way so far was no circle. */
+static void leave_circle(struct pt_flow *flow)
+{
+	flow->circle_limit = 0;
+}
+
+/* Whether the flow came back to where it was, without trace. */
+static int in_circle(struct pt_flow *flow)
+{
+	if (flow->circle_limit && flow->circle_ip == flow->ip)
+		return 1;
+	if (!flow->circle_limit || ++flow->circle_steps == flow->circle_limit) {
+		flow->circle_ip = flow->ip;
+		flow->circle_steps = 0;
+		flow->circle_limit = flow->circle_limit ? 2 * flow->circle_limit : 16;
+	}
+	return 0;
+}
+
+/* Goes on behind a block that ends in something which needs no trace. -pte_bad_query: in circles. */
+static int go_free(struct pt_flow *flow)
+{
+	switch (flow->node->kind) {
+	case pt_kind_jump:
+		go_taken(flow);
+		break;
+	case pt_kind_call:
+		push_return(flow);
+		go_taken(flow);
+		break;
+	default:
+		go_next(flow);
+		return 0;
+	}
+	return in_circle(flow) ? -pte_bad_query : 0;
+}
+
+static int needs_trace(const struct pt_node *node)
+{
+	switch (node->kind) {
+	case pt_kind_cond:
+	case pt_kind_ind_jump:
+	case pt_kind_ind_call:
+	case pt_kind_ret:
+	case pt_kind_far:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Appends the first @ninsn instructions of the present node, which end with the one at @last. */
+static void emit(const struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t ninsn, uint64_t last)
+{
+	const struct pt_node *node = flow->node;
+	const uint64_t ip = node_ip(flow);
+	struct pt_run_block *block = &sink->block[sink->count++];
+
+	block->ip = ip;
+	block->end_ip = ip + last;
+	block->length = node->length;
+	block->ninsn = (uint16_t)ninsn;
+	block->mode = node->mode;
+	block->iclass = node->iclass;
+	block->flags = flow->speculative ? ptrf_speculative : 0;
+	sink->ninsn += ninsn;
+	sink->section = flow->section;
+	sink->base = flow->base;
+	sink->isid = flow->isid;
+	sink->split = !flow->section;
+}
+
+static void emit_node(const struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	emit(flow, sink, flow->node->ninsn, flow->node->last);
+}
+
+/* Appends the instructions of the present node that come before @ip, when @ip is one of its
+ * instructions. Returns whether it is; the flow then stands there. */
+static int emit_up_to(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t ip)
+{
+	const struct pt_node *node = flow->node;
+	const uint64_t distance = ip - node_ip(flow);
+	uint64_t offset = 0, last = 0;
+	uint32_t n = 0;
+
+	if (distance >= node->size)
+		return 0;
+	while (offset < distance) {
+		last = offset;
+		offset += node->length[n++];
+	}
+	if (offset != distance)
+		return 0;
+	if (n) {
+		emit(flow, sink, n, last);
+		sink->block[sink->count - 1].iclass = ptic_other;
+	}
+	go_to(flow, ip);
+	flow->due = 1;
+	return 1;
+}
+
+/* Whether the caller's conditions to stop hold before the present node is appended. */
+static int stop_before(const struct pt_flow *flow, const struct pt_flow_sink *sink)
+{
+	if (sink->count == sink->capacity)
+		return 1;
+	if (!sink->count)
+		return 0;
+	/* The lengths of a scratch node last only until the next one. */
+	if (sink->split || !flow->section)
+		return 1;
+	return sink->one_section &&
+	       (flow->section != sink->section || flow->base != sink->base ||
+		flow->node->mode != sink->block[0].mode);
+}
+
+static int stop_behind(const struct pt_flow_sink *sink, uint32_t kind)
+{
+	return (sink->stop_kinds >> kind) & 1;
+}
+
+/* The unit is used up: fetch the next one. */
+static enum step fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
+{
+	const uint64_t before = flow->evd.time.tsc;
+
+	leave_circle(flow);
+	pt_flow_advance(flow);
+	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode ? step_stop
+												     : step_on;
+}
+
+static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
+{
+	const uint64_t before = flow->evd.time.tsc;
+	int status = pt_evd_fetch_deferred_tip(&flow->evd);
+
+	if (status < 0)
+		return status == -pte_eos ? -pte_bad_query : status;
+	if (flow->evd.tip_suppressed)
+		return -pte_noip;
+	go_to(flow, flow->evd.tip_ip);
+	leave_circle(flow);
+	return flow->evd.time.tsc != before && sink->count ? step_stop : step_on;
+}
+
+static int take_compressed_return(struct pt_flow *flow)
+{
+	uint64_t ip;
+
+	flow->evd.tnt_count -= 1;
+	if (!((flow->evd.tnt >> flow->evd.tnt_count) & 1))
+		return -pte_bad_retcomp;
+	if (!pt_return_stack_pop(&flow->returns, &ip))
+		return -pte_retstack_empty;
+	go_to(flow, ip);
+	return 0;
+}
+
+/* One block on, with TNT bits at hand. Returns enum step or a negative code. */
+static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	const uint32_t kind = flow->node->kind;
+	int status = step_on;
+
+	emit_node(flow, sink);
+	switch (kind) {
+	case pt_kind_cond:
+		flow->evd.tnt_count -= 1;
+		if ((flow->evd.tnt >> flow->evd.tnt_count) & 1)
+			go_taken(flow);
+		else
+			go_next(flow);
+		break;
+	case pt_kind_ret:
+		status = take_compressed_return(flow);
+		break;
+	case pt_kind_ind_call:
+		push_return(flow);
+		status = take_deferred_tip(flow, sink);
+		break;
+	case pt_kind_ind_jump:
+		status = take_deferred_tip(flow, sink);
+		break;
+	case pt_kind_far:
+		return -pte_bad_query;
+	default:
+		status = go_free(flow);
+		return status < 0 ? status : stop_behind(sink, kind) ? step_stop : step_on;
+	}
+	leave_circle(flow);
+	if (status == step_on && !flow->evd.tnt_count)
+		status = fetch(flow, sink);
+	return status == step_on && stop_behind(sink, kind) ? step_stop : status;
+}
+
+static int take_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
+{
+	if (flow->evd.tip_suppressed)
+		return -pte_noip;
+	flow->in_branch = 0;
+	go_to(flow, flow->evd.tip_ip);
+	return fetch(flow, sink);
+}
+
+/* One block on, with a TIP at hand. */
+static int step_tip(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	const uint32_t kind = flow->node->kind;
+	int status;
+
+	emit_node(flow, sink);
+	switch (kind) {
+	case pt_kind_cond:
+		return -pte_bad_query;
+	case pt_kind_ind_call:
+		push_return(flow);
+		status = take_tip(flow, sink);
+		break;
+	case pt_kind_ret: /* not compressed: the return stack stays as it is */
+	case pt_kind_ind_jump:
+	case pt_kind_far:
+		status = take_tip(flow, sink);
+		break;
+	default:
+		status = go_free(flow);
+		break;
+	}
+	return status == step_on && stop_behind(sink, kind) ? step_stop : status;
+}
+
+/* One block on, towards the address that an event binds to. */
+static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, const struct pt_event *ev, uint64_t ip)
+{
+	int status;
+
+	if (emit_up_to(flow, sink, ip))
+		return step_stop;
+	emit_node(flow, sink);
+	status = needs_trace(flow->node) ? -pte_bad_query : go_free(flow);
+	if (status < 0 && ev->status_update)
+		return -pte_bad_status_update;
+	/* The next block may begin at the address: the event is due before anything is read there. */
+	if (status == 0 && flow->ip == ip)
+		flow->due = 1;
+	return status < 0 ? status : flow->due ? step_stop : step_on;
+}
+
+/* Execution stands in a branch whose outcome is "tracing was disabled". */
+static int disabled_here(struct pt_flow *flow)
+{
+	flow->have_resume_ip = flow->node->kind == pt_kind_far || flow->node->kind == pt_kind_call ||
+			       flow->node->kind == pt_kind_ind_call;
+	flow->resume_ip = next_ip(flow);
+	go_to(flow, flow->resume_ip);
+	flow->due = 1;
+	return step_stop;
+}
+
+/* One block on, towards the branch that disabled tracing. */
+static int step_to_disable(struct pt_flow *flow, struct pt_flow_sink *sink, const struct pt_event *ev)
+{
+	int status;
+
+	emit_node(flow, sink);
+	if (needs_trace(flow->node))
+		return disabled_here(flow);
+	if ((flow->node->kind == pt_kind_jump || flow->node->kind == pt_kind_call) && !ev->ip_suppressed &&
+	    taken_ip(flow) == ev->variant.disabled.ip)
+		return disabled_here(flow);
+	status = go_free(flow);
+	return status < 0 ? status : step_on;
+}
+
+/* One block on, towards an instruction of @kind, or when @far counts, a far branch. */
+static int step_to_insn(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t kind, int far_counts)
+{
+	const uint32_t found = flow->node->kind;
+	int status;
+
+	emit_node(flow, sink);
+	if (far_counts && found == pt_kind_far) {
+		/* The event holds for the branch's target, which comes with the TIP behind it. */
+		flow->in_branch = 1;
+		flow->have_resume_ip = 1;
+		flow->resume_ip = next_ip(flow);
+		go_next(flow);
+		flow->due = 1;
+		return step_stop;
+	}
+	if (needs_trace(flow->node))
+		return -pte_bad_query;
+	status = go_free(flow);
+	if (status < 0)
+		return status;
+	if (found != kind)
+		return step_on;
+	flow->due = 1;
+	return step_stop;
+}
+
+static int step_to_event(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	const struct pt_event *ev = pt_evd_event(&flow->evd);
+	uint64_t ip = 0;
+
+	switch (pt_flow_binding(flow, ev, &ip)) {
+	case pt_bind_ip:
+		return step_to_ip(flow, sink, ev, ip);
+	case pt_bind_disable:
+		return step_to_disable(flow, sink, ev);
+	case pt_bind_paging:
+		return step_to_insn(flow, sink, pt_kind_mov_cr3, 1);
+	case pt_bind_vmcs:
+		return step_to_insn(flow, sink, pt_kind_vmcs, 1);
+	case pt_bind_ptwrite:
+		return step_to_insn(flow, sink, pt_kind_ptwrite, 0);
+	case pt_bind_now:
+	case pt_bind_error:
+		break;
+	}
+	return -pte_internal;
+}
+
+/* The trace has ended: one block on, unless it ends where trace would be needed. */
+static int step_eos(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	int status;
+
+	if (needs_trace(flow->node)) {
+		emit_node(flow, sink);
+		return -pte_eos;
+	}
+	emit_node(flow, sink);
+	status = go_free(flow);
+	return status < 0 ? -pte_eos : step_on;
+}
+
+static int step_once(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	switch (flow->unit) {
+	case pt_unit_tnt:
+		return step_tnt(flow, sink);
+	case pt_unit_tip:
+		return step_tip(flow, sink);
+	case pt_unit_event:
+		return step_to_event(flow, sink);
+	case -pte_eos:
+		return step_eos(flow, sink);
+	default:
+		return flow->unit;
+	}
+}
+
+/* Walks until something stops it. Returns enum step_stop or a negative code. */
+static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	int status = step_on;
+
+	while (status == step_on) {
+		if (flow->unit < 0 && flow->unit != -pte_eos)
+			return flow->unit;
+		if (flow->due)
+			return step_stop;
+		if (!flow->enabled)
+			return flow->unit < 0 ? flow->unit : -pte_bad_query;
+		if (flow->in_branch) {
+			/* Only the target is missing; anything else is no answer. */
+			status = flow->unit == pt_unit_tip ? take_tip(flow, sink) : -pte_bad_query;
+			continue;
+		}
+		if (!flow->node) {
+			status = pt_flow_locate(flow);
+			if (status < 0)
+				return status;
+		}
+		if (stop_before(flow, sink))
+			return step_stop;
+		status = step_once(flow, sink);
+	}
+	return status;
+}
+
+int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	int status;
+
+	sink->count = 0;
+	sink->ninsn = 0;
+	sink->split = 0;
+	sink->time = flow->evd.time;
+	if (flow->status < 0)
+		return flow->status;
+	if (flow->due)
+		return -pte_bad_query;
+	/* The user may have changed the image since. */
+	pt_flow_look_at_image(flow);
+	status = walk(flow, sink);
+	if (status == -pte_eos && sink->count) {
+		flow->status = -pte_eos;
+		return pts_eos;
+	}
+	if (status < 0) {
+		flow->status = status;
+		return status;
+	}
+	status = pt_observers_take_error(&flow->observers);
+	return status < 0 ? status : pt_flow_status(flow);
+}
