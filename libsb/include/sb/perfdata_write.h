@@ -2,6 +2,19 @@
  *
  * Records and AUX data are appended as they come and go to the file through a buffer; the header,
  * the attributes, the AUXTRACE index and the features are completed by sb_perfdata_writer_finish().
+ * A writer belongs to one thread at a time. After an error it can only be finished (which reports the
+ * error again) or aborted.
+ *
+ * What the caller has to do, so that readers can sort the records by time:
+ *
+ *   1. first the state before tracing: sb_write_comm() and sb_write_mmap2() with a NULL sample, then
+ *      sb_write_finished_init();
+ *   2. then rounds. In a round, the records of each CPU are in order of time (CPUs may follow each
+ *      other, as when rings are drained, or be mixed by time), and sb_write_finished_round() ends it.
+ *      No record may be older than the newest one of the round before the previous one: a reader
+ *      has let those go. One round for everything is right, but makes readers hold everything;
+ *   3. AUX data of a CPU in order, sb_write_aux() in the round in which the data became available,
+ *      sb_write_auxtrace() at any place (perf writes it at the end of a round).
  */
 #ifndef SB_PERFDATA_WRITE_H
 #define SB_PERFDATA_WRITE_H
@@ -16,12 +29,12 @@ struct sb_perfdata_writer;
 
 struct sb_perfdata_write_config {
 	size_t size; /* sizeof(struct sb_perfdata_write_config) */
-	uint32_t ncpus;
+	uint32_t ncpus;        /* 1..1000; CPU numbers are below it */
 	uint32_t pt_pmu_type;  /* 8 where there is no better */
 	uint64_t pt_config;    /* attr.config of the intel_pt event */
 	uint16_t family;
 	uint8_t model, stepping;
-	const char *cpudesc, *hostname, *osrelease, *cmdline;
+	const char *cpudesc, *hostname, *osrelease, *cmdline; /* copied; NULL: unknown, this host's, none */
 	struct sb_clock clock;
 	uint32_t tsc_ctc_num, tsc_ctc_den;
 	uint8_t max_nonturbo_ratio;
@@ -33,7 +46,9 @@ struct sb_perfdata_write_config {
 sb_export int sb_perfdata_writer_open(struct sb_perfdata_writer **writer, const char *path,
                                       const struct sb_perfdata_write_config *config, struct sb_error *err);
 
-/* A sample trailer's content (pid, tid, time, cpu, identifier of the dummy event on that cpu). */
+/* A sample trailer's content (pid, tid, time, cpu; the identifier is added: that of the intel_pt event
+ * on that CPU for AUX and ITRACE_START, of the dummy event for all else). A NULL sample in the calls
+ * below makes a record of the state before tracing, with a trailer of zeros. */
 struct sb_write_sample {
 	int32_t pid, tid;
 	uint64_t time; /* ns, perf clock */
@@ -49,6 +64,7 @@ struct sb_write_mmap2 {
 	const char *filename;
 };
 
+/* A name is cut to 15 bytes, as the kernel does. */
 sb_export int sb_write_comm(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t tid,
                             const char *comm, int exec, struct sb_error *);
 sb_export int sb_write_mmap2(struct sb_perfdata_writer *, const struct sb_write_sample *,
@@ -67,8 +83,9 @@ sb_export int sb_write_aux(struct sb_perfdata_writer *, const struct sb_write_sa
                            uint64_t flags, struct sb_error *);
 sb_export int sb_write_finished_init(struct sb_perfdata_writer *, struct sb_error *);
 sb_export int sb_write_finished_round(struct sb_perfdata_writer *, struct sb_error *);
-/* AUXTRACE with its payload; the offset in the CPU's stream is kept by the writer. The payload is
- * padded to 8 bytes with PAD packets. */
+/* AUXTRACE with its payload; the offset in the CPU's stream is kept by the writer and counts the bytes
+ * that were given, as AUX records do. The payload is padded to 8 bytes with PAD packets, so it must
+ * end between two packets unless its size is a multiple of 8. */
 sb_export int sb_write_auxtrace(struct sb_perfdata_writer *, uint32_t cpu, uint64_t reference, const void *bytes,
                                 uint64_t size, struct sb_error *);
 

@@ -1,0 +1,466 @@
+/* perfdata_write.c - the file around the records: header, event ids, attributes, features.
+ *
+ * Everything but the header's sizes and the features is written as it comes, under a temporary name
+ * beside the path; until it is finished, that file reads as an interrupted recording.
+ *   header | ids | attributes | records, AUX data | (offset, size) of each feature | features
+ * Format: perf.data-file-format.txt.
+ */
+#include "perfdata/perfdata_write_internal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "perfdata/perfdata_internal.h"
+#include "record/bytes.h"
+
+enum {
+	ATTR_SIZE = 128, /* of Linux 6.1: readers of any age take it */
+	ATTR_ENTRY_SIZE = ATTR_SIZE + SB_SECTION_SIZE,
+	NATTRS = 2, /* intel_pt and dummy, which carries the sideband */
+	PT_ID = 101,
+	DUMMY_ID = 201,
+	STRING_UNIT = 64 /* perf pads strings to multiples of it */
+};
+
+uint64_t sb_writer_pt_id(const struct sb_perfdata_writer *writer, uint32_t cpu)
+{
+	(void)writer;
+	return PT_ID + (uint64_t)cpu;
+}
+
+/* 201 and up, unless that many CPUs need the numbers before. */
+uint64_t sb_writer_dummy_id(const struct sb_perfdata_writer *writer, uint32_t cpu)
+{
+	uint32_t ncpus = writer->config.ncpus;
+
+	return (ncpus > DUMMY_ID - PT_ID ? PT_ID + (uint64_t)ncpus : DUMMY_ID) + cpu;
+}
+
+static int out_error(struct sb_perfdata_writer *writer, int reason, const char *what, struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_io, writer->path, writer->position, "%s: %s", what, strerror(reason));
+}
+
+int sb_writer_append(struct sb_perfdata_writer *writer, const void *bytes, size_t size, struct sb_error *err)
+{
+	if (!writer->failure && size && fwrite(bytes, 1, size, writer->out) != size)
+		writer->failure = errno;
+	if (writer->failure)
+		return out_error(writer, writer->failure, "writing failed", err);
+	writer->position += size;
+	return 0;
+}
+
+static int append_u32(struct sb_perfdata_writer *writer, uint32_t value, struct sb_error *err)
+{
+	uint8_t bytes[4];
+
+	store_u32(bytes, value);
+	return sb_writer_append(writer, bytes, sizeof(bytes), err);
+}
+
+static int append_u64(struct sb_perfdata_writer *writer, uint64_t value, struct sb_error *err)
+{
+	uint8_t bytes[8];
+
+	store_u64(bytes, value);
+	return sb_writer_append(writer, bytes, sizeof(bytes), err);
+}
+
+static int append_string(struct sb_perfdata_writer *writer, const char *string, struct sb_error *err)
+{
+	static const char zeros[STRING_UNIT];
+	size_t length = strlen(string);
+	size_t padding = STRING_UNIT - length % STRING_UNIT; /* at least the terminating one */
+	int status = append_u32(writer, (uint32_t)(length + padding), err);
+
+	if (status == 0)
+		status = sb_writer_append(writer, string, length, err);
+	if (status == 0)
+		status = sb_writer_append(writer, zeros, padding, err);
+	return status;
+}
+
+/* Both events. */
+
+static const char *event_name(const struct sb_perfdata_writer *writer, int dummy)
+{
+	if (dummy)
+		return writer->config.user_only ? "dummy:u" : "dummy";
+	return writer->config.user_only ? "intel_pt//u" : "intel_pt//";
+}
+
+static int append_attr(struct sb_perfdata_writer *writer, int dummy, struct sb_error *err)
+{
+	struct perf_event_attr attr;
+
+	_Static_assert(sizeof(attr) >= ATTR_SIZE, "perf_event_attr of Linux 6.1 or later");
+	memset(&attr, 0, sizeof(attr));
+	attr.type = dummy ? PERF_TYPE_SOFTWARE : writer->config.pt_pmu_type;
+	attr.size = ATTR_SIZE;
+	attr.config = dummy ? PERF_COUNT_SW_DUMMY : writer->config.pt_config;
+	attr.sample_period = 1;
+	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+	                   PERF_SAMPLE_IDENTIFIER;
+	attr.read_format = PERF_FORMAT_ID;
+	attr.disabled = 1;
+	attr.inherit = 1;
+	attr.exclude_kernel = writer->config.user_only ? 1 : 0;
+	attr.exclude_hv = writer->config.user_only ? 1 : 0;
+	attr.sample_id_all = 1;
+	if (dummy) {
+		attr.mmap = 1;
+		attr.mmap2 = 1;
+		attr.comm = 1;
+		attr.comm_exec = 1;
+		attr.task = 1;
+		attr.context_switch = 1;
+		attr.exclude_guest = 1;
+	}
+	return sb_writer_append(writer, &attr, ATTR_SIZE, err);
+}
+
+static int append_ids(struct sb_perfdata_writer *writer, int dummy, struct sb_error *err)
+{
+	uint32_t cpu;
+	int status = 0;
+
+	for (cpu = 0; cpu < writer->config.ncpus && status == 0; cpu++)
+		status = append_u64(
+		        writer, dummy ? sb_writer_dummy_id(writer, cpu) : sb_writer_pt_id(writer, cpu), err);
+	return status;
+}
+
+static uint64_t ids_size(const struct sb_perfdata_writer *writer)
+{
+	return 8 * (uint64_t)writer->config.ncpus;
+}
+
+/* Ids, then attributes, each with the section of its ids; then the records begin. */
+static int append_events(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	uint64_t ids = writer->position;
+	int event, status = 0;
+
+	for (event = 0; event < NATTRS && status == 0; event++)
+		status = append_ids(writer, event, err);
+	for (event = 0; event < NATTRS && status == 0; event++) {
+		status = append_attr(writer, event, err);
+		if (status == 0)
+			status = append_u64(writer, ids + (uint64_t)event * ids_size(writer), err);
+		if (status == 0)
+			status = append_u64(writer, ids_size(writer), err);
+	}
+	writer->data_begin = writer->position;
+	return status;
+}
+
+/* Features. */
+
+static int put_hostname(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return append_string(writer, writer->config.hostname, err);
+}
+
+static int put_osrelease(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return append_string(writer, writer->config.osrelease, err);
+}
+
+static int put_version(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return append_string(writer, "sbtrace", err);
+}
+
+static int put_arch(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return append_string(writer, "x86_64", err);
+}
+
+static int put_nrcpus(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int status = append_u32(writer, writer->config.ncpus, err); /* available */
+
+	return status == 0 ? append_u32(writer, writer->config.ncpus, err) : status; /* online */
+}
+
+static int put_cpudesc(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return append_string(writer, writer->config.cpudesc, err);
+}
+
+static int put_cpuid(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	char cpuid[64];
+
+	snprintf(cpuid, sizeof(cpuid), "GenuineIntel,%u,%u,%u", writer->config.family, writer->config.model,
+	         writer->config.stepping);
+	return append_string(writer, cpuid, err);
+}
+
+/* One argument: the caller has the line, not its words. */
+static int put_cmdline(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int status = append_u32(writer, 1, err);
+
+	return status == 0 ? append_string(writer, writer->config.cmdline, err) : status;
+}
+
+static int put_event_desc(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int event, status = append_u32(writer, NATTRS, err);
+
+	if (status == 0)
+		status = append_u32(writer, ATTR_SIZE, err);
+	for (event = 0; event < NATTRS && status == 0; event++) {
+		status = append_attr(writer, event, err);
+		if (status == 0)
+			status = append_u32(writer, writer->config.ncpus, err);
+		if (status == 0)
+			status = append_string(writer, event_name(writer, event), err);
+		if (status == 0)
+			status = append_ids(writer, event, err);
+	}
+	return status;
+}
+
+static int put_pmu_mappings(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	const struct {
+		uint32_t type;
+		const char *name;
+	} pmus[] = {{PERF_TYPE_SOFTWARE, "software"}, {writer->config.pt_pmu_type, "intel_pt"}};
+	int status = append_u32(writer, 2, err);
+	size_t i;
+
+	for (i = 0; i < 2 && status == 0; i++) {
+		status = append_u32(writer, pmus[i].type, err);
+		if (status == 0)
+			status = append_string(writer, pmus[i].name, err);
+	}
+	return status;
+}
+
+static int put_auxtrace(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int status = append_u64(writer, writer->naux, err);
+	size_t i;
+
+	for (i = 0; i < writer->naux && status == 0; i++) {
+		status = append_u64(writer, writer->aux[i].offset, err);
+		if (status == 0)
+			status = append_u64(writer, writer->aux[i].size, err);
+	}
+	return status;
+}
+
+/* In ascending order, as their sections must be. */
+static const struct feature_writer {
+	enum sb_feature feature;
+	int (*put)(struct sb_perfdata_writer *writer, struct sb_error *err);
+} features[] = {
+        {SB_FEATURE_HOSTNAME, put_hostname},     {SB_FEATURE_OSRELEASE, put_osrelease},
+        {SB_FEATURE_VERSION, put_version},       {SB_FEATURE_ARCH, put_arch},
+        {SB_FEATURE_NRCPUS, put_nrcpus},         {SB_FEATURE_CPUDESC, put_cpudesc},
+        {SB_FEATURE_CPUID, put_cpuid},           {SB_FEATURE_CMDLINE, put_cmdline},
+        {SB_FEATURE_EVENT_DESC, put_event_desc}, {SB_FEATURE_PMU_MAPPINGS, put_pmu_mappings},
+        {SB_FEATURE_AUXTRACE, put_auxtrace},
+};
+
+enum { NFEATURES = sizeof(features) / sizeof(features[0]) };
+
+static int rewrite(struct sb_perfdata_writer *writer, uint64_t offset, const void *bytes, size_t size,
+                   struct sb_error *err)
+{
+	if (fseeko(writer->out, (off_t)offset, SEEK_SET) < 0 || fwrite(bytes, 1, size, writer->out) != size)
+		return out_error(writer, errno, "completing it failed", err);
+	return 0;
+}
+
+/* The features, and in front of them where each one is, which is known only afterwards. */
+static int append_features(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	uint8_t sections[NFEATURES * SB_SECTION_SIZE] = {0};
+	uint64_t begin = writer->position;
+	int i, status = sb_writer_append(writer, sections, sizeof(sections), err);
+
+	for (i = 0; i < NFEATURES && status == 0; i++) {
+		uint64_t offset = writer->position;
+
+		status = features[i].put(writer, err);
+		store_u64(sections + SB_SECTION_SIZE * i, offset);
+		store_u64(sections + SB_SECTION_SIZE * i + 8, writer->position - offset);
+	}
+	return status == 0 ? rewrite(writer, begin, sections, sizeof(sections), err) : status;
+}
+
+/* @data_size 0: not finished. */
+static void compose_header(const struct sb_perfdata_writer *writer, uint64_t data_size, uint8_t *header)
+{
+	uint64_t attrs = SB_HEADER_SIZE + NATTRS * ids_size(writer);
+	int i;
+
+	memset(header, 0, SB_HEADER_SIZE);
+	memcpy(header, "PERFILE2", 8);
+	store_u64(header + 8, SB_HEADER_SIZE);
+	store_u64(header + 16, ATTR_ENTRY_SIZE);
+	store_u64(header + 24, attrs);
+	store_u64(header + 32, NATTRS * ATTR_ENTRY_SIZE);
+	store_u64(header + 40, attrs + NATTRS * ATTR_ENTRY_SIZE);
+	store_u64(header + 48, data_size);
+	for (i = 0; i < NFEATURES; i++)
+		header[SB_HEADER_FEATURES + features[i].feature / 8] |=
+		        (uint8_t)(1 << features[i].feature % 8);
+}
+
+/* Opening and finishing. */
+
+static void free_writer(struct sb_perfdata_writer *writer)
+{
+	free((void *)(uintptr_t)writer->config.cpudesc);
+	free((void *)(uintptr_t)writer->config.hostname);
+	free((void *)(uintptr_t)writer->config.osrelease);
+	free((void *)(uintptr_t)writer->config.cmdline);
+	free(writer->path);
+	free(writer->temporary);
+	free(writer->stream_offset);
+	free(writer->aux);
+	free(writer);
+}
+
+void sb_perfdata_writer_abort(struct sb_perfdata_writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->out) {
+		fclose(writer->out);
+		unlink(writer->temporary);
+	}
+	free_writer(writer);
+}
+
+static int check_config(const struct sb_perfdata_write_config *config, const char *path, struct sb_error *err)
+{
+	if (config->size != sizeof(*config))
+		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
+		                    "the writer's configuration has %zu bytes; %zu are expected",
+		                    config->size, sizeof(*config));
+	if (!config->ncpus || config->ncpus > WRITE_CPUS_MAX)
+		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
+		                    "%" PRIu32 " CPUs; 1 to %d can be written", config->ncpus,
+		                    WRITE_CPUS_MAX);
+	return 0;
+}
+
+/* Own copies of what the caller passed; what is NULL becomes a default. */
+static int copy_config(struct sb_perfdata_writer *writer, const char *path,
+                       const struct sb_perfdata_write_config *config, struct sb_error *err)
+{
+	struct sb_perfdata_write_config *own = &writer->config;
+	struct utsname host;
+
+	if (uname(&host) < 0)
+		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "uname: %s", strerror(errno));
+	*own = *config;
+	own->cpudesc = strdup(config->cpudesc ? config->cpudesc : "unknown");
+	own->hostname = strdup(config->hostname ? config->hostname : host.nodename);
+	own->osrelease = strdup(config->osrelease ? config->osrelease : host.release);
+	own->cmdline = strdup(config->cmdline ? config->cmdline : "");
+	writer->path = strdup(path);
+	writer->stream_offset = calloc(config->ncpus, sizeof(*writer->stream_offset));
+	if (asprintf(&writer->temporary, "%s.tmp.XXXXXX", path) < 0)
+		writer->temporary = NULL;
+	if (!own->cpudesc || !own->hostname || !own->osrelease || !own->cmdline || !writer->path ||
+	    !writer->stream_offset || !writer->temporary)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	return 0;
+}
+
+static int create_file(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int fd = mkostemp(writer->temporary, O_CLOEXEC);
+
+	if (fd < 0)
+		return sb_error_set(err, -sbe_io, writer->path, UINT64_MAX, "creating %s failed: %s",
+		                    writer->temporary, strerror(errno));
+	writer->out = fdopen(fd, "w");
+	if (!writer->out) {
+		close(fd);
+		unlink(writer->temporary);
+		return sb_error_set(err, -sbe_nomem, writer->path, UINT64_MAX, "out of memory");
+	}
+	setvbuf(writer->out, writer->buffer, _IOFBF, sizeof(writer->buffer));
+	return 0;
+}
+
+int sb_perfdata_writer_open(struct sb_perfdata_writer **result, const char *path,
+                            const struct sb_perfdata_write_config *config, struct sb_error *err)
+{
+	struct sb_perfdata_writer *writer;
+	uint8_t header[SB_HEADER_SIZE];
+	int status;
+
+	if (!result || !path || !config)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_perfdata_writer_open: an argument is NULL");
+	*result = NULL;
+	status = check_config(config, path, err);
+	if (status < 0)
+		return status;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	status = copy_config(writer, path, config, err);
+	if (status == 0)
+		status = create_file(writer, err);
+	if (status == 0) {
+		compose_header(writer, 0, header);
+		status = sb_writer_append(writer, header, sizeof(header), err);
+	}
+	if (status == 0)
+		status = append_events(writer, err);
+	if (status == 0)
+		status = sb_writer_put_preamble(writer, err);
+	if (status < 0)
+		sb_perfdata_writer_abort(writer);
+	else
+		*result = writer;
+	return status;
+}
+
+static int complete(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	uint64_t data_size = writer->position - writer->data_begin;
+	uint8_t header[SB_HEADER_SIZE];
+	int status = append_features(writer, err);
+
+	if (status < 0)
+		return status;
+	compose_header(writer, data_size, header);
+	status = rewrite(writer, 0, header, sizeof(header), err);
+	if (status == 0 && fflush(writer->out))
+		status = out_error(writer, errno, "writing failed", err);
+	if (status == 0 && rename(writer->temporary, writer->path) < 0)
+		status = out_error(writer, errno, "renaming to it failed", err);
+	return status;
+}
+
+int sb_perfdata_writer_finish(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int status = complete(writer, err);
+
+	if (status < 0) {
+		sb_perfdata_writer_abort(writer);
+		return status;
+	}
+	if (fclose(writer->out))
+		status = out_error(writer, errno, "closing it failed", err);
+	free_writer(writer);
+	return status;
+}
