@@ -287,7 +287,12 @@ static void tell(const char *severity, const struct sb_error *err)
 {
 	char text[sizeof(err->file) + sizeof(err->text) + 64];
 
-	fprintf(stderr, "sbtrace replay: %s%s\n", severity, sb_error_string(err, text, sizeof(text)));
+	sb_error_string(err, text, sizeof(text));
+	/* Names in it come from recordings: a terminal must not obey them. */
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < 0x20 || *at == 0x7f)
+			*at = '?';
+	fprintf(stderr, "sbtrace replay: %s%s\n", severity, text);
 }
 
 static int replay_all(struct replay *replay, struct sb_error *err)

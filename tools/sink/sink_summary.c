@@ -122,7 +122,7 @@ static void put_processes(struct output *output, const struct sb_account *accoun
 	put_row(output, "total", "", "", account->ninsn, account->nblocks);
 	output_printf(output,
 	              "\n%zu processes, %zu threads, %" PRIu64 " switches; %" PRIu64
-	              " sideband records, %" PRIu64 " of them of no use\n",
+	              " sideband records, %" PRIu64 " of types that are not used\n",
 	              nprocesses, account->nthreads, account->nswitches, account->nrecords,
 	              account->nrecords_skipped);
 }
