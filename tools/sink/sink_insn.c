@@ -14,10 +14,12 @@ enum {
 	chunk = 256, /* instructions for which room is asked at once */
 };
 
+static const uint64_t no_page = UINT64_MAX; /* higher than any */
+
 struct insn_state {
 	struct output *output;
 	struct text_prefix prefix;
-	uint64_t page;   /* that the template is for; 0: none */
+	uint64_t page;   /* that the template is for, or no_page */
 	uint32_t length; /* of the template */
 	char template[template_size];
 	char tail[page_size][4]; /* "000\n" to "fff\n" */
@@ -31,6 +33,7 @@ static void insn_begin(void *context, struct output *output)
 	struct insn_state *state = context;
 
 	state->output = output;
+	state->page = no_page;
 	for (unsigned int i = 0; i < page_size; i++) {
 		state->tail[i][0] = digit[i >> 8];
 		state->tail[i][1] = digit[i >> 4 & 15];
@@ -104,7 +107,7 @@ static int insn_flow(void *context, const struct sb_flow *flow)
 	struct insn_state *state = context;
 
 	if (text_prefix_set(&state->prefix, flow))
-		state->page = 0;
+		state->page = no_page;
 	for (uint32_t i = 0; i < flow->nblocks; i++)
 		if (put_block(state, &flow->block[i]))
 			return -1;

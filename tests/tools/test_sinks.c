@@ -1,0 +1,457 @@
+/* Sinks: hand-made flow in, exact bytes out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "sink/sink.h"
+#include "support/temp_dir.h"
+
+static const uint8_t lengths[] = {3, 5, 1, 2};
+
+static const struct pt_run_block blocks[] = {
+        {.ip = 0x401ffc, .end_ip = 0x402005, .length = lengths, .ninsn = 4},
+        {.ip = 0x7f12deadbeef, .end_ip = 0x7f12deadbeef, .length = lengths, .ninsn = 1},
+};
+
+static const struct sb_flow flow = {
+        .cpu = 2, .pid = 1234, .tid = 1235, .tsc = 98765432101234, .block = blocks, .nblocks = 2, .ninsn = 5};
+
+static const struct sb_account empty_account;
+
+static char *slurp(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text;
+	size_t size;
+
+	if (!file)
+		return NULL;
+	text = calloc(1, 2 << 20);
+	assert_non_null(text);
+	size = fread(text, 1, (2 << 20) - 1, file);
+	text[size] = '\0';
+	fclose(file);
+	return text;
+}
+
+static struct sink_set *open_one(const struct sink_type *type, const char *file)
+{
+	const struct sink_request request = {type, file};
+	struct sink_set *set = NULL;
+	struct sb_error err = {0};
+
+	if (sink_set_new(&set, &request, 1, &err))
+		fail_msg("%s", err.text);
+	return set;
+}
+
+static char *write_flows(const struct sink_type *type, const struct sb_flow *flows, size_t count,
+                         const struct sb_account *account, const struct sb_gap *gap)
+{
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *path, *text;
+
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "out");
+	set = open_one(type, path);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(sink_set_flow(set, &flows[i]), 0);
+	if (gap)
+		assert_int_equal(sink_set_gap(set, gap), 0);
+	assert_int_equal(sink_set_finish(set, account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(path);
+	assert_non_null(text);
+	free(path);
+	temp_dir_remove(&dir);
+	return text;
+}
+
+static void assert_written(const struct sink_type *type, const struct sb_flow *flows, size_t count,
+                           const char *expected)
+{
+	char *text = write_flows(type, flows, count, &empty_account, NULL);
+
+	assert_string_equal(text, expected);
+	free(text);
+}
+
+static void insn_writes_a_line_for_each_instruction(void **state)
+{
+	(void)state;
+	assert_written(&sink_insn, &flow, 1,
+	               "2\t1234\t1235\t98765432101234\t401ffc\n"
+	               "2\t1234\t1235\t98765432101234\t401fff\n"
+	               "2\t1234\t1235\t98765432101234\t402004\n"
+	               "2\t1234\t1235\t98765432101234\t402005\n"
+	               "2\t1234\t1235\t98765432101234\t7f12deadbeef\n");
+}
+
+static void block_writes_a_line_for_each_block(void **state)
+{
+	(void)state;
+	assert_written(&sink_block, &flow, 1,
+	               "2\t1234\t1235\t98765432101234\t401ffc\t402005\t4\n"
+	               "2\t1234\t1235\t98765432101234\t7f12deadbeef\t7f12deadbeef\t1\n");
+}
+
+/* The parts of a line that are kept from line to line must follow every change. */
+static void every_column_follows_its_change(void **state)
+{
+	static const struct pt_run_block block = {
+	        .ip = 0x1000, .end_ip = 0x1000, .length = lengths, .ninsn = 1};
+	static const struct sb_flow flows[] = {
+	        {0, 10, 11, 0, &block, 1, 1},   {0, 10, 11, 5, &block, 1, 1},
+	        {1, 10, 11, 5, &block, 1, 1},   {1, 123, 11, 5, &block, 1, 1},
+	        {1, 123, 124, 5, &block, 1, 1}, {1, 123, 124, 18000, &block, 1, 1},
+	};
+
+	(void)state;
+	assert_written(&sink_insn, flows, 6,
+	               "0\t10\t11\t0\t1000\n0\t10\t11\t5\t1000\n1\t10\t11\t5\t1000\n"
+	               "1\t123\t11\t5\t1000\n1\t123\t124\t5\t1000\n1\t123\t124\t18000\t1000\n");
+	assert_written(
+	        &sink_block, flows, 3,
+	        "0\t10\t11\t0\t1000\t1000\t1\n0\t10\t11\t5\t1000\t1000\t1\n1\t10\t11\t5\t1000\t1000\t1\n");
+}
+
+static void extremes_are_written_in_full(void **state)
+{
+	static const uint8_t one[] = {1, 1, 1};
+	static const struct pt_run_block ends[] = {
+	        {.ip = 0, .end_ip = 1, .length = one, .ninsn = 2},
+	        {.ip = 0xfff, .end_ip = 0x1000, .length = one, .ninsn = 2},
+	        {.ip = UINT64_MAX - 1, .end_ip = 0, .length = one, .ninsn = 3},
+	};
+	static const struct sb_flow flows[] = {{INT32_MAX, -1, INT32_MIN, UINT64_MAX, ends, 3, 7}};
+
+	(void)state;
+#define IDS "2147483647\t-1\t-2147483648\t18446744073709551615\t"
+	assert_written(&sink_insn, flows, 1,
+	               IDS "0\n" IDS "1\n" IDS "fff\n" IDS "1000\n" IDS "fffffffffffffffe\n" IDS
+	                   "ffffffffffffffff\n" IDS "0\n");
+	assert_written(&sink_block, flows, 1,
+	               IDS "0\t1\t2\n" IDS "fff\t1000\t2\n" IDS "fffffffffffffffe\t0\t3\n");
+}
+
+/* The longest block there is, many times the buffer: printf is the judge. */
+static void long_blocks_cross_the_buffer(void **state)
+{
+	static uint8_t length[UINT16_MAX];
+	struct pt_run_block block = {.ip = 0xff0, .length = length, .ninsn = UINT16_MAX};
+	struct sb_flow long_flow = {3, 4, 5, 6, &block, 1, UINT16_MAX};
+	char expected[64], *text, *at;
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	uint64_t ip = 0xff0;
+	char *path;
+	FILE *file;
+
+	(void)state;
+	for (unsigned int i = 0; i < UINT16_MAX; i++)
+		length[i] = (uint8_t)(i % 15 + 1);
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "out");
+	set = open_one(&sink_insn, path);
+	assert_int_equal(sink_set_flow(set, &long_flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	file = fopen(path, "r");
+	assert_non_null(file);
+	text = malloc(64);
+	assert_non_null(text);
+	for (unsigned int i = 0; i < UINT16_MAX; i++) {
+		snprintf(expected, sizeof(expected), "3\t4\t5\t6\t%" PRIx64 "\n", ip);
+		at = fgets(text, 64, file);
+		assert_non_null(at);
+		assert_string_equal(at, expected);
+		ip += length[i];
+	}
+	assert_null(fgets(text, 64, file));
+	fclose(file);
+	free(text);
+	free(path);
+	temp_dir_remove(&dir);
+}
+
+static const struct sb_account_thread threads[] = {
+        {10, 10, "sh", 100, 20},
+        {20, 20, "main\x1b[2J", 7, 2},
+        {20, 21, "sixteen-letters!", 3, 1},
+};
+
+static void summary_adds_up(void **state)
+{
+	static const struct sb_gap gap = {.reason = sb_gap_no_binary, .detail = "/usr/bin/\nls"};
+	struct sb_account account = {
+	        .bytes_total = 1000,
+	        .bytes_decoded = 990,
+	        .ninsn = 110,
+	        .nblocks = 23,
+	        .nswitches = 5,
+	        .nrecords = 42,
+	        .nrecords_skipped = 2,
+	        .thread = threads,
+	        .nthreads = 3,
+	};
+	char *text;
+
+	(void)state;
+	account.gap[sb_gap_overflow].count = 2;
+	account.gap[sb_gap_overflow].bytes = 10;
+	account.gap[sb_gap_no_binary].count = 1;
+	text = write_flows(&sink_summary, &flow, 1, &account, &gap);
+	assert_string_equal(
+	        text,
+	        "   process     thread  command              instructions           blocks\n"
+	        "        10         10  sh                            100               20\n"
+	        "        20             main\\x1b[2J                    10                3\n"
+	        "                   20  main\\x1b[2J                     7                2\n"
+	        "                   21  sixteen-letters!                3                1\n"
+	        "     total                                           110               23\n"
+	        "\n"
+	        "2 processes, 3 threads, 5 switches; 42 sideband records, 2 of types that are not used\n"
+	        "\n"
+	        "gaps                          count    bytes skipped\n"
+	        "  overflow                        2               10\n"
+	        "  no-binary                       1                0\n"
+	        "    1 x /usr/bin/\\x0als\n"
+	        "  total                           3               10\n"
+	        "\n"
+	        "bytes of trace: 1000 total = 990 decoded + 10 skipped (the account balances)\n");
+	free(text);
+}
+
+static void summary_tells_a_wrong_account(void **state)
+{
+	struct sb_account account = {.bytes_total = 1000, .bytes_decoded = 990};
+	char *text;
+
+	(void)state;
+	text = write_flows(&sink_summary, NULL, 0, &account, NULL);
+	assert_non_null(strstr(text, "1000 total IS NOT 990 decoded + 0 skipped (THE ACCOUNT IS WRONG)"));
+	free(text);
+}
+
+/* However many files are missing, a few are named and the others counted. */
+static void summary_bounds_the_details(void **state)
+{
+	struct sb_account account = {0};
+	struct sb_gap gap = {.reason = sb_gap_no_binary};
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *path, *text;
+
+	(void)state;
+	account.gap[sb_gap_no_binary].count = 200;
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "out");
+	set = open_one(&sink_summary, path);
+	for (int i = 0; i < 200; i++) {
+		snprintf(gap.detail, sizeof(gap.detail), "file%d", i % 100);
+		assert_int_equal(sink_set_gap(set, &gap), 0);
+	}
+	assert_int_equal(sink_set_finish(set, &account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(path);
+	assert_non_null(text);
+	assert_non_null(strstr(text,
+	                       "    2 x file0\n    2 x file1\n    2 x file2\n    2 x file3\n    2 x file4\n"
+	                       "    190 x others\n"));
+	free(text);
+	free(path);
+	temp_dir_remove(&dir);
+}
+
+static void several_sinks_get_the_same_flow(void **state)
+{
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *insn, *block, *text;
+
+	(void)state;
+	temp_dir_make(&dir);
+	insn = temp_dir_path(&dir, "insn");
+	block = temp_dir_path(&dir, "block");
+	{
+		const struct sink_request requests[] = {{&sink_insn, insn}, {&sink_block, block}};
+
+		assert_int_equal(sink_set_new(&set, requests, 2, &err), 0);
+	}
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(insn);
+	assert_non_null(text);
+	assert_non_null(strstr(text, "\t402004\n"));
+	free(text);
+	text = slurp(block);
+	assert_non_null(text);
+	assert_non_null(strstr(text, "\t401ffc\t402005\t4\n"));
+	free(text);
+	free(insn);
+	free(block);
+	temp_dir_remove(&dir);
+}
+
+static void two_sinks_cannot_share_a_file(void **state)
+{
+	static const struct sink_request requests[] = {{&sink_insn, "/dev/null"}, {&sink_block, "/dev/null"}};
+	struct sink_set *set;
+	struct sb_error err;
+
+	(void)state;
+	assert_int_equal(sink_set_new(&set, requests, 2, &err), -sbe_invalid);
+}
+
+static void a_file_appears_when_it_is_complete(void **state)
+{
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *path, *temporary, *text;
+
+	(void)state;
+	temp_dir_make(&dir);
+	path = temp_dir_write(&dir, "out", "old\n", 4);
+	temporary = temp_dir_path(&dir, "out.tmp");
+
+	set = open_one(&sink_insn, path);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(access(temporary, F_OK), 0);
+	sink_set_free(set); /* never finished */
+	assert_int_equal(access(temporary, F_OK), -1);
+	text = slurp(path);
+	assert_string_equal(text, "old\n");
+	free(text);
+
+	set = open_one(&sink_block, path);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	assert_int_equal(access(temporary, F_OK), -1);
+	text = slurp(path);
+	assert_string_equal(text, "");
+	free(text);
+	free(path);
+	free(temporary);
+	temp_dir_remove(&dir);
+}
+
+/* A device must not be replaced by a file, nor a link by what it points to. */
+static void what_is_no_regular_file_is_written_in_place(void **state)
+{
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	struct stat st;
+	char *path, *link_path, *text;
+
+	(void)state;
+	temp_dir_make(&dir);
+	path = temp_dir_write(&dir, "out", "old\n", 4);
+	link_path = temp_dir_path(&dir, "link");
+	assert_int_equal(symlink("out", link_path), 0);
+	set = open_one(&sink_block, link_path);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	assert_int_equal(lstat(link_path, &st), 0);
+	assert_true(S_ISLNK(st.st_mode));
+	text = slurp(path);
+	assert_non_null(strstr(text, "\t401ffc\t"));
+	free(text);
+	free(path);
+	free(link_path);
+	temp_dir_remove(&dir);
+}
+
+static void a_full_disk_is_an_error(void **state)
+{
+	struct sink_set *set = open_one(&sink_insn, "/dev/full");
+	struct sb_error err;
+
+	(void)state;
+	assert_int_equal(sink_set_flow(set, &flow), 0); /* still in the buffer */
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), -sbe_io);
+	assert_string_equal(err.file, "/dev/full");
+	assert_non_null(strstr(err.text, strerror(ENOSPC)));
+	sink_set_free(set);
+}
+
+/* A pipe whose reader goes away: that sink is done, the other one goes on; the last one ends it all. */
+static void a_reader_who_goes_away_ends_his_sink_only(void **state)
+{
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *fifo, *file, *text;
+	int reader, code = 0;
+
+	(void)state;
+	signal(SIGPIPE, SIG_IGN);
+	temp_dir_make(&dir);
+	fifo = temp_dir_path(&dir, "fifo");
+	file = temp_dir_path(&dir, "file");
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	for (int with_file = 1; with_file >= 0; with_file--) {
+		const struct sink_request requests[] = {{&sink_insn, fifo}, {&sink_block, file}};
+
+		reader = open(fifo, O_RDONLY | O_NONBLOCK);
+		assert_true(reader >= 0);
+		assert_int_equal(sink_set_new(&set, requests, 1 + (size_t)with_file, &err), 0);
+		close(reader);
+		for (int i = 0; i < 10000 && !code; i++)
+			code = sink_set_flow(set, &flow);
+		assert_int_equal(code, with_file ? 0 : -sbe_stop);
+		assert_int_equal(sink_set_all_gone(set), !with_file);
+		assert_int_equal(sink_set_error(set, &err), 0);
+		assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+		sink_set_free(set);
+	}
+	text = slurp(file);
+	assert_non_null(text);
+	assert_int_equal(strlen(text),
+	                 10000 * strlen("2\t1234\t1235\t98765432101234\t401ffc\t402005\t4\n"
+	                                "2\t1234\t1235\t98765432101234\t7f12deadbeef\t7f12deadbeef\t1\n"));
+	free(text);
+	free(fifo);
+	free(file);
+	temp_dir_remove(&dir);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(insn_writes_a_line_for_each_instruction),
+	        cmocka_unit_test(block_writes_a_line_for_each_block),
+	        cmocka_unit_test(every_column_follows_its_change),
+	        cmocka_unit_test(extremes_are_written_in_full),
+	        cmocka_unit_test(long_blocks_cross_the_buffer),
+	        cmocka_unit_test(summary_adds_up),
+	        cmocka_unit_test(summary_tells_a_wrong_account),
+	        cmocka_unit_test(summary_bounds_the_details),
+	        cmocka_unit_test(several_sinks_get_the_same_flow),
+	        cmocka_unit_test(two_sinks_cannot_share_a_file),
+	        cmocka_unit_test(a_file_appears_when_it_is_complete),
+	        cmocka_unit_test(what_is_no_regular_file_is_written_in_place),
+	        cmocka_unit_test(a_full_disk_is_an_error),
+	        cmocka_unit_test(a_reader_who_goes_away_ends_his_sink_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
