@@ -196,7 +196,7 @@ static int stop_behind(const struct pt_flow_sink *sink, uint32_t kind)
 }
 
 /* The unit is used up: fetch the next one. */
-static enum step fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
+static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	const uint64_t before = flow->evd.time.tsc;
 

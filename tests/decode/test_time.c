@@ -1,0 +1,227 @@
+/* test_time.c - time from TSC, TMA, MTC, CYC and CBR; Intel SDM vol. 3, "Timing Packets".
+ *
+ * The machine: TSC 2.1 GHz, crystal clock with 84 TSC ticks each (CPUID 15h: 168 / 2), MTC every
+ * 8 crystal ticks (672 TSC ticks), nominal ratio 21.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "event/time.h"
+
+static struct pt_config machine(void)
+{
+	struct pt_config config;
+
+	pt_config_init(&config);
+	config.cpuid_0x15_eax = 2;
+	config.cpuid_0x15_ebx = 168;
+	config.mtc_freq = 3;
+	config.nom_freq = 21;
+	return config;
+}
+
+static uint64_t now(const struct pt_time *time)
+{
+	uint64_t tsc = 0;
+
+	assert_int_equal(pt_time_query(time, &tsc, NULL, NULL), 0);
+	return tsc;
+}
+
+static void there_is_no_time_before_the_first_tsc(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+	uint32_t lost_mtc = 0, lost_cyc = 0;
+	uint64_t tsc = 1;
+
+	(void)state;
+	pt_time_init(&time);
+	assert_int_equal(pt_time_query(&time, &tsc, NULL, NULL), -pte_no_time);
+	pt_time_update_mtc(&time, 4, &config);
+	assert_int_equal(pt_time_query(&time, &tsc, &lost_mtc, &lost_cyc), -pte_no_time);
+	assert_int_equal(lost_mtc, 1);
+	pt_time_update_tsc(&time, 1000);
+	assert_int_equal(pt_time_query(&time, &tsc, &lost_mtc, &lost_cyc), 0);
+	assert_int_equal(tsc, 1000);
+	assert_int_equal(lost_mtc, 0);
+}
+
+/* TMA: CTC is 0x1005 and 20 TSC ticks have passed since. The next MTC edge is at CTC 0x1008, three crystal
+ * ticks after 0x1005: 1000000 - 20 + 3 * 84. */
+static void mtc_counts_from_tma(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1005, 20, &config);
+	assert_int_equal(now(&time), 1000000);
+	pt_time_update_mtc(&time, 0x01, &config);
+	assert_int_equal(now(&time), 1000000 - 20 + 3 * 84);
+	pt_time_update_mtc(&time, 0x02, &config);
+	assert_int_equal(now(&time), 1000000 - 20 + 3 * 84 + 672);
+	/* Three MTCs on: two were lost. */
+	pt_time_update_mtc(&time, 0x05, &config);
+	assert_int_equal(now(&time), 1000000 - 20 + 3 * 84 + 4 * 672);
+}
+
+static void mtc_wraps_at_eight_bits(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x07f8, 0, &config);
+	pt_time_update_mtc(&time, 0x00, &config);
+	assert_int_equal(now(&time), 1000000 + 672);
+	for (unsigned int i = 1; i <= 600; ++i) {
+		pt_time_update_mtc(&time, (uint8_t)i, &config);
+		assert_int_equal(now(&time), 1000000 + 672 * (i + 1));
+	}
+}
+
+/* With period 11, MTC shows CTC bits 11..18, of which TMA has only 11..15. */
+static void only_the_bits_that_tma_has_count_at_first(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	config.mtc_freq = 11;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 100000000);
+	pt_time_update_tma(&time, 0xf800, 0, &config);
+	pt_time_update_mtc(&time, 0xe0, &config); /* low five bits: from 11111 to 00000 */
+	assert_int_equal(now(&time), 100000000 + 2048 * 84);
+	pt_time_update_mtc(&time, 0xe2, &config);
+	assert_int_equal(now(&time), 100000000 + 3 * 2048 * 84);
+}
+
+static void mtc_without_tma_is_lost(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+	uint32_t lost = 0;
+	uint64_t tsc;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000);
+	pt_time_update_mtc(&time, 1, &config);
+	assert_int_equal(pt_time_query(&time, &tsc, &lost, NULL), 0);
+	assert_int_equal(tsc, 1000);
+	assert_int_equal(lost, 1);
+}
+
+/* At core:bus ratio 42 and nominal ratio 21 a core cycle is half a TSC tick. */
+static void cycles_count_by_the_core_bus_ratio(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000);
+	pt_time_update_cbr(&time, 42, &config);
+	pt_time_update_cyc(&time, 100, &config);
+	assert_int_equal(now(&time), 1050);
+	pt_time_update_cyc(&time, 1, &config);
+	pt_time_update_cyc(&time, 1, &config);
+	assert_int_equal(now(&time), 1051);
+}
+
+static void cycles_without_a_ratio_are_lost(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+	uint32_t lost = 0;
+	uint64_t tsc;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000);
+	pt_time_update_cyc(&time, 100, &config);
+	assert_int_equal(pt_time_query(&time, &tsc, NULL, &lost), 0);
+	assert_int_equal(tsc, 1000);
+	assert_int_equal(lost, 1);
+}
+
+static void cycles_do_not_run_past_the_next_mtc(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1000, 0, &config);
+	pt_time_update_cbr(&time, 21, &config);
+	pt_time_update_mtc(&time, 0x01, &config);
+	pt_time_update_cyc(&time, 5000, &config);
+	assert_int_equal(now(&time), 1000000 + 2 * 672 - 1);
+	pt_time_update_mtc(&time, 0x02, &config);
+	assert_int_equal(now(&time), 1000000 + 2 * 672);
+}
+
+/* CBR says one tick a cycle; from one MTC to the next there were only 336 cycles: two ticks each. */
+static void two_mtcs_calibrate_the_cycle(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1000, 0, &config);
+	pt_time_update_cbr(&time, 21, &config);
+	pt_time_update_mtc(&time, 0x01, &config);
+	pt_time_update_cyc(&time, 336, &config);
+	pt_time_update_mtc(&time, 0x02, &config);
+	pt_time_update_cyc(&time, 100, &config);
+	assert_int_equal(now(&time), 1000000 + 2 * 672 + 200);
+}
+
+static void an_overflow_breaks_the_chain_of_mtcs(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+	uint32_t lost = 0;
+	uint64_t tsc;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1000, 0, &config);
+	pt_time_update_mtc(&time, 0x01, &config);
+	pt_time_overflow(&time, 0);
+	pt_time_update_mtc(&time, 0x20, &config);
+	assert_int_equal(pt_time_query(&time, &tsc, &lost, NULL), 0);
+	assert_int_equal(tsc, 1000000 + 672);
+	assert_int_equal(lost, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(there_is_no_time_before_the_first_tsc),
+		cmocka_unit_test(mtc_counts_from_tma),
+		cmocka_unit_test(mtc_wraps_at_eight_bits),
+		cmocka_unit_test(only_the_bits_that_tma_has_count_at_first),
+		cmocka_unit_test(mtc_without_tma_is_lost),
+		cmocka_unit_test(cycles_count_by_the_core_bus_ratio),
+		cmocka_unit_test(cycles_without_a_ratio_are_lost),
+		cmocka_unit_test(cycles_do_not_run_past_the_next_mtc),
+		cmocka_unit_test(two_mtcs_calibrate_the_cycle),
+		cmocka_unit_test(an_overflow_breaks_the_chain_of_mtcs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

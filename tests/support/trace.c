@@ -1,0 +1,140 @@
+/* trace.c - see trace.h. Packets are written through the public encoder. */
+#include "support/trace.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+static void put(struct trace *trace, const struct pt_packet *packet)
+{
+	struct pt_config config;
+	struct pt_encoder *encoder;
+	int size;
+
+	pt_config_init(&config);
+	config.begin = trace->bytes + trace->size;
+	config.end = trace->bytes + sizeof(trace->bytes);
+	encoder = pt_alloc_encoder(&config);
+	assert_non_null(encoder);
+	size = pt_enc_next(encoder, packet);
+	assert_true(size > 0);
+	trace->size += (size_t)size;
+	pt_free_encoder(encoder);
+}
+
+static void put_type(struct trace *trace, enum pt_packet_type type)
+{
+	put(trace, &(struct pt_packet){.type = type});
+}
+
+void trace_psb(struct trace *trace)
+{
+	put_type(trace, ppt_psb);
+}
+
+void trace_psbend(struct trace *trace)
+{
+	put_type(trace, ppt_psbend);
+}
+
+void trace_ovf(struct trace *trace)
+{
+	put_type(trace, ppt_ovf);
+}
+
+void trace_tsc(struct trace *trace, uint64_t tsc)
+{
+	put(trace, &(struct pt_packet){.type = ppt_tsc, .payload.tsc.tsc = tsc});
+}
+
+void trace_tma(struct trace *trace, uint16_t ctc, uint16_t fc)
+{
+	put(trace, &(struct pt_packet){.type = ppt_tma, .payload.tma = {.ctc = ctc, .fc = fc}});
+}
+
+void trace_mtc(struct trace *trace, uint8_t ctc)
+{
+	put(trace, &(struct pt_packet){.type = ppt_mtc, .payload.mtc.ctc = ctc});
+}
+
+void trace_mode64(struct trace *trace)
+{
+	struct pt_packet packet = {.type = ppt_mode};
+
+	packet.payload.mode.leaf = pt_mol_exec;
+	packet.payload.mode.bits.exec = pt_set_exec_mode(ptem_64bit);
+	put(trace, &packet);
+}
+
+void trace_tnt(struct trace *trace, const char *outcomes)
+{
+	struct pt_packet packet = {.type = ppt_tnt_8};
+
+	for (; *outcomes; ++outcomes) {
+		packet.payload.tnt.payload = packet.payload.tnt.payload << 1 | (*outcomes == 't');
+		packet.payload.tnt.bit_size += 1;
+	}
+	put(trace, &packet);
+}
+
+void trace_ip(struct trace *trace, enum pt_packet_type type, uint64_t ip)
+{
+	put(trace, &(struct pt_packet){.type = type, .payload.ip = {.ipc = pt_ipc_full, .ip = ip}});
+}
+
+void trace_ip_suppressed(struct trace *trace, enum pt_packet_type type)
+{
+	put(trace, &(struct pt_packet){.type = type, .payload.ip = {.ipc = pt_ipc_suppressed}});
+}
+
+void trace_start(struct trace *trace, uint64_t tsc)
+{
+	trace_psb(trace);
+	trace_tsc(trace, tsc);
+	trace_psbend(trace);
+	trace_mode64(trace);
+}
+
+struct pt_config trace_config(const struct trace *trace)
+{
+	struct pt_config config;
+
+	pt_config_init(&config);
+	/* A decoder only reads; the field is not const because encoders share the struct. */
+	config.begin = (uint8_t *)(uintptr_t)trace->bytes;
+	config.end = config.begin + trace->size;
+	return config;
+}
+
+void code_file_write(struct code_file *file, const void *bytes, size_t size)
+{
+	FILE *stream;
+	int fd;
+
+	strcpy(file->path, "/tmp/sbtrace-test-code-XXXXXX");
+	fd = mkstemp(file->path);
+	assert_true(fd >= 0);
+	stream = fdopen(fd, "wb");
+	assert_non_null(stream);
+	assert_int_equal(fwrite(bytes, 1, size, stream), size);
+	assert_int_equal(fclose(stream), 0);
+}
+
+void code_file_remove(const struct code_file *file)
+{
+	unlink(file->path);
+}
+
+struct pt_image *code_image(const struct code_file *file, uint64_t vaddr)
+{
+	struct pt_image *image = pt_image_alloc(NULL);
+
+	assert_non_null(image);
+	assert_int_equal(pt_image_add_file(image, file->path, 0, UINT64_MAX >> 1, NULL, vaddr), 0);
+	return image;
+}

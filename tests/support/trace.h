@@ -1,0 +1,43 @@
+/* For tests of the decoder: code and trace written down as in a specification. */
+#ifndef TEST_TRACE_H
+#define TEST_TRACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <intel-pt.h>
+
+/* A buffer of packets, filled by the functions below. */
+struct trace {
+	uint8_t bytes[4096];
+	size_t size;
+};
+
+void trace_psb(struct trace *trace);
+void trace_psbend(struct trace *trace);
+void trace_tsc(struct trace *trace, uint64_t tsc);
+void trace_tma(struct trace *trace, uint16_t ctc, uint16_t fc);
+void trace_mtc(struct trace *trace, uint8_t ctc);
+void trace_mode64(struct trace *trace);
+void trace_ovf(struct trace *trace);
+/* Outcomes as a string of 't' and 'n', the oldest first; up to six. */
+void trace_tnt(struct trace *trace, const char *outcomes);
+/* Full addresses; type is ppt_tip, ppt_tip_pge, ppt_tip_pgd or ppt_fup. */
+void trace_ip(struct trace *trace, enum pt_packet_type type, uint64_t ip);
+void trace_ip_suppressed(struct trace *trace, enum pt_packet_type type);
+/* PSB+ of a CPU on which tracing is off, at time @tsc. */
+void trace_start(struct trace *trace, uint64_t tsc);
+
+struct pt_config trace_config(const struct trace *trace);
+
+/* Writes @size bytes of code to a new file under /tmp; the caller removes it by code_file_remove(). */
+struct code_file {
+	char path[64];
+};
+void code_file_write(struct code_file *file, const void *bytes, size_t size);
+void code_file_remove(const struct code_file *file);
+
+/* An image with @bytes at @vaddr. */
+struct pt_image *code_image(const struct code_file *file, uint64_t vaddr);
+
+#endif
