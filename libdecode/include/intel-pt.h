@@ -514,9 +514,9 @@ extern pt_export int pt_enc_next(struct pt_encoder *encoder, const struct pt_pac
 extern pt_export struct pt_packet_decoder *pt_pkt_alloc_decoder(const struct pt_config *config);
 extern pt_export void pt_pkt_free_decoder(struct pt_packet_decoder *decoder); /* NULL is fine */
 
-/* Moves to the next PSB after the current position (on a new decoder: the first of the buffer), or
- * to the one before the last synchronisation point (on a new decoder: the last one). -pte_eos: there is none.
- */
+/* Moves to the next PSB from the current position on (on a new decoder: the first one of the buffer; on
+ * the PSB that was found last: the one after it), or to the last PSB that ends at or before the current
+ * position (on a new decoder: the last one of the buffer). -pte_eos: there is none; the decoder stays. */
 extern pt_export int pt_pkt_sync_forward(struct pt_packet_decoder *decoder);
 extern pt_export int pt_pkt_sync_backward(struct pt_packet_decoder *decoder);
 

@@ -12,6 +12,9 @@
  * Returns the packet's size in bytes (> 0), also in packet->size; else a negative pt_error_code:
  * -pte_eos when the packet is cut off by config->end, -pte_bad_opc for an unknown opcode that
  * config->decode.callback did not take, -pte_bad_packet for a known opcode with impossible content.
+ * On an error *packet is undefined.
+ *
+ * Type ppt_invalid stands for bytes that are known to be garbage (erratum SKZ84) and must be skipped.
  */
 int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config);
 

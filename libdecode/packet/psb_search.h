@@ -6,10 +6,11 @@
 
 enum { pt_psb_size = 16 };
 
-/* The first complete PSB that starts in [pos, end); NULL when there is none. */
+/* The first complete PSB in [pos, end); NULL when there is none. Of a row of the pattern that is longer
+ * than a PSB, the last 16 bytes count: what is before them is the end of another packet. */
 const uint8_t *pt_psb_forward(const uint8_t *pos, const uint8_t *end);
 
-/* The last complete PSB that ends at or before @pos and starts at or after @begin; NULL when there is none. */
+/* The last complete PSB in [begin, pos); NULL when there is none. */
 const uint8_t *pt_psb_backward(const uint8_t *pos, const uint8_t *begin);
 
 /* Whether a complete PSB starts at @pos. */

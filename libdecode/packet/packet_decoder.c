@@ -1,0 +1,113 @@
+/* The public packet decoder (pt_pkt_*): a position in the trace and the packet there. */
+#include <stdlib.h>
+
+#include "packet/config.h"
+#include "packet/packet_read.h"
+#include "packet/psb_search.h"
+
+struct pt_packet_decoder {
+	struct pt_config config;
+	const uint8_t *pos;  /* the next packet; NULL until synchronised */
+	const uint8_t *sync; /* where it was synchronised last */
+};
+
+struct pt_packet_decoder *pt_pkt_alloc_decoder(const struct pt_config *config)
+{
+	struct pt_packet_decoder *decoder = calloc(1, sizeof(*decoder));
+
+	if (decoder && pt_config_from_user(&decoder->config, config) < 0) {
+		free(decoder);
+		return NULL;
+	}
+	return decoder;
+}
+
+void pt_pkt_free_decoder(struct pt_packet_decoder *decoder)
+{
+	free(decoder);
+}
+
+static int move_to(struct pt_packet_decoder *decoder, const uint8_t *psb)
+{
+	if (!psb)
+		return -pte_eos;
+	decoder->pos = psb;
+	decoder->sync = psb;
+	return 0;
+}
+
+int pt_pkt_sync_forward(struct pt_packet_decoder *decoder)
+{
+	const uint8_t *pos;
+
+	if (!decoder)
+		return -pte_invalid;
+	pos = decoder->pos ? decoder->pos : decoder->config.begin;
+	/* on the PSB that was found last, go on to the next */
+	if (decoder->pos == decoder->sync && decoder->pos && pt_psb_at(pos, decoder->config.end))
+		pos += pt_psb_size;
+	return move_to(decoder, pt_psb_forward(pos, decoder->config.end));
+}
+
+int pt_pkt_sync_backward(struct pt_packet_decoder *decoder)
+{
+	const uint8_t *pos;
+
+	if (!decoder)
+		return -pte_invalid;
+	pos = decoder->pos ? decoder->pos : decoder->config.end;
+	return move_to(decoder, pt_psb_backward(pos, decoder->config.begin));
+}
+
+int pt_pkt_sync_set(struct pt_packet_decoder *decoder, uint64_t offset)
+{
+	if (!decoder)
+		return -pte_invalid;
+	if (offset > (uint64_t)(decoder->config.end - decoder->config.begin))
+		return -pte_eos;
+	return move_to(decoder, decoder->config.begin + offset);
+}
+
+static int tell_offset(const struct pt_packet_decoder *decoder, const uint8_t *pos, uint64_t *offset)
+{
+	if (!pos)
+		return -pte_nosync;
+	*offset = (uint64_t)(pos - decoder->config.begin);
+	return 0;
+}
+
+int pt_pkt_get_offset(const struct pt_packet_decoder *decoder, uint64_t *offset)
+{
+	if (!decoder || !offset)
+		return -pte_invalid;
+	return tell_offset(decoder, decoder->pos, offset);
+}
+
+int pt_pkt_get_sync_offset(const struct pt_packet_decoder *decoder, uint64_t *offset)
+{
+	if (!decoder || !offset)
+		return -pte_invalid;
+	return tell_offset(decoder, decoder->sync, offset);
+}
+
+const struct pt_config *pt_pkt_get_config(const struct pt_packet_decoder *decoder)
+{
+	return decoder ? &decoder->config : NULL;
+}
+
+int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet, size_t size)
+{
+	struct pt_packet next = {0};
+	int read;
+
+	if (!decoder || !packet)
+		return -pte_invalid;
+	if (!decoder->pos)
+		return -pte_nosync;
+	read = pt_packet_read(&next, decoder->pos, &decoder->config);
+	if (read < 0)
+		return read;
+	decoder->pos += read;
+	pt_copy_to_user(packet, size, &next, sizeof(next));
+	return read;
+}

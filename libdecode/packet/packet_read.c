@@ -1,0 +1,378 @@
+/* Reading one Intel PT packet (Intel SDM vol. 3, "Packet Definitions").
+ *
+ * Two tables say what a packet is: one by its first byte, one by its second for those that begin
+ * with 02. A row gives the type, the size and the function that reads the payload. Only TNT-8 and
+ * CYC, whose opcodes leave most bits of the first byte to the payload, are recognised without.
+ * Reserved bits are not checked: the SDM does not promise zeros. The exception is TMA, where
+ * they tell an erratum.
+ */
+#include "packet/packet_read.h"
+#include "packet/bytes.h"
+#include "packet/psb_search.h"
+
+enum {
+	opcode_extended = 0x02, /* a second opcode byte follows */
+	opcode_ext_mnt = 0xc3,  /* and a third one, which must be mnt_byte */
+	opcode_ext_ovf = 0xf3,
+	mnt_byte = 0x88,
+};
+
+/* Reads the payload of the packet at @pos; all of its bytes are there. Zero or an error code. */
+typedef int read_payload_t(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config);
+
+struct format {
+	uint8_t type; /* enum pt_packet_type; ppt_invalid: no such opcode */
+	uint8_t size; /* with opcode, in bytes */
+	read_payload_t *read;
+};
+
+static int read_nothing(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)packet, (void)pos, (void)config;
+	return 0;
+}
+
+static int read_reserved(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)packet, (void)pos, (void)config;
+	return -pte_bad_packet;
+}
+
+/* A TNT payload with its stop bit, the highest one that is set. */
+static void set_tnt(struct pt_packet *packet, uint64_t bits)
+{
+	int size = 63 - __builtin_clzll(bits);
+
+	packet->payload.tnt.bit_size = (uint8_t)size;
+	packet->payload.tnt.payload = bits ^ 1ull << size;
+}
+
+static int read_tnt_64(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	uint64_t bits = pt_get48(pos + 2);
+
+	(void)config;
+	if (bits < 2) /* no stop bit, or nothing below it */
+		return -pte_bad_packet;
+	set_tnt(packet, bits);
+	return 0;
+}
+
+/* FUP and TIPs: one function per compression. */
+#define READ_IP(name, ipc_, value)                                                                           \
+	static int name(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)        \
+	{                                                                                                    \
+		(void)pos, (void)config;                                                                     \
+		packet->payload.ip.ipc = (ipc_);                                                             \
+		packet->payload.ip.ip = (value);                                                             \
+		return 0;                                                                                    \
+	}
+
+READ_IP(read_ip_suppressed, pt_ipc_suppressed, 0)
+READ_IP(read_ip_update_16, pt_ipc_update_16, pt_get16(pos + 1))
+READ_IP(read_ip_update_32, pt_ipc_update_32, pt_get32(pos + 1))
+READ_IP(read_ip_sext_48, pt_ipc_sext_48, pt_get48(pos + 1))
+READ_IP(read_ip_update_48, pt_ipc_update_48, pt_get48(pos + 1))
+READ_IP(read_ip_full, pt_ipc_full, pt_get64(pos + 1))
+
+static int read_mode(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	struct pt_packet_mode *mode = &packet->payload.mode;
+	uint8_t bits = pos[1];
+
+	(void)config;
+	memset(mode, 0, sizeof(*mode));
+	mode->leaf = (enum pt_mode_leaf)(bits & 0xe0);
+	switch (mode->leaf) {
+	case pt_mol_exec:
+		mode->bits.exec.csl = !!(bits & 0x01);
+		mode->bits.exec.csd = !!(bits & 0x02);
+		mode->bits.exec.iflag = !!(bits & 0x04);
+		return 0;
+	case pt_mol_tsx:
+		mode->bits.tsx.intx = !!(bits & 0x01);
+		mode->bits.tsx.abrt = !!(bits & 0x02);
+		return 0;
+	}
+	return -pte_bad_packet;
+}
+
+static int read_pip(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	uint64_t payload = pt_get48(pos + 2);
+
+	(void)config;
+	packet->payload.pip = (struct pt_packet_pip){.cr3 = payload >> 1 << 5, .nr = payload & 1};
+	return 0;
+}
+
+static int read_vmcs(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.vmcs.base = pt_get40(pos + 2) << 12;
+	return 0;
+}
+
+static int read_cbr(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.cbr.ratio = pos[2];
+	return 0;
+}
+
+static int read_tsc(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.tsc.tsc = pt_get56(pos + 1);
+	return 0;
+}
+
+/* SKZ84: a guest's TMA may be garbage with one stray byte behind it. Impossible content gives it away;
+ * the whole is handed out as one ppt_invalid, to be skipped. */
+static int read_tma(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	uint16_t fast_counter = pt_get16(pos + 5);
+
+	if (!pos[4] && fast_counter <= 0x1ff) {
+		packet->payload.tma = (struct pt_packet_tma){.ctc = pt_get16(pos + 2), .fc = fast_counter};
+		return 0;
+	}
+	if (!config->errata.skz84)
+		return -pte_bad_packet;
+	if (config->end - pos <= packet->size)
+		return -pte_eos;
+	packet->type = ppt_invalid;
+	packet->size++;
+	return 0;
+}
+
+static int read_mtc(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.mtc.ctc = pos[1];
+	return 0;
+}
+
+static int read_psb(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)packet;
+	return pt_psb_at(pos, config->end) ? 0 : -pte_bad_packet;
+}
+
+static int read_mnt(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.mnt.payload = pt_get64(pos + 3);
+	return 0;
+}
+
+static int read_exstop(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.exstop = (struct pt_packet_exstop){.ip = !!(pos[1] & 0x80)};
+	return 0;
+}
+
+static int read_mwait(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.mwait =
+	        (struct pt_packet_mwait){.hints = pt_get32(pos + 2), .ext = pt_get32(pos + 6)};
+	return 0;
+}
+
+static int read_pwre(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.pwre = (struct pt_packet_pwre){
+	        .state = pos[3] >> 4, .sub_state = pos[3] & 0xf, .hw = !!(pos[2] & 0x80)};
+	return 0;
+}
+
+static int read_pwrx(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.pwrx = (struct pt_packet_pwrx){
+	        .last = pos[2] >> 4,
+	        .deepest = pos[2] & 0xf,
+	        .interrupt = !!(pos[3] & 0x01),
+	        .store = !!(pos[3] & 0x04),
+	        .autonomous = !!(pos[3] & 0x08),
+	};
+	return 0;
+}
+
+static int read_ptw(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	uint8_t plc = pos[1] >> 5 & 3;
+
+	(void)config;
+	packet->payload.ptw = (struct pt_packet_ptw){
+	        .payload = plc ? pt_get64(pos + 2) : pt_get32(pos + 2), .plc = plc, .ip = !!(pos[1] & 0x80)};
+	return 0;
+}
+
+static int read_cfe(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.cfe = (struct pt_packet_cfe){
+	        .type = (enum pt_cfe_type)(pos[2] & 0x1f), .vector = pos[3], .ip = !!(pos[2] & 0x80)};
+	return 0;
+}
+
+static int read_evd(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	(void)config;
+	packet->payload.evd = (struct pt_packet_evd){.type = (enum pt_evd_type)(pos[2] & 0x3f),
+	                                             .payload = pt_get64(pos + 3)};
+	return 0;
+}
+
+/* A FUP or TIP opcode with each of the eight values of IPBytes. */
+#define IP_ROWS(opcode, type)                                                                                \
+	[(opcode) | 0x00] = {(type), 1, read_ip_suppressed},                                                 \
+	            [(opcode) | 0x20] = {(type), 3, read_ip_update_16},                                      \
+	            [(opcode) | 0x40] = {(type), 5, read_ip_update_32},                                      \
+	            [(opcode) | 0x60] = {(type), 7, read_ip_sext_48},                                        \
+	            [(opcode) | 0x80] = {(type), 7, read_ip_update_48},                                      \
+	            [(opcode) | 0xa0] = {(type), 1, read_reserved},                                          \
+	            [(opcode) | 0xc0] = {(type), 9, read_ip_full},                                           \
+	            [(opcode) | 0xe0] = {(type), 1, read_reserved}
+
+/* TRIG (d9) is missing: its payload is not documented where we could read it. The config's callback
+ * gets it, as any other packet that is not known. */
+static const struct format formats[256] = {
+        [0x00] = {ppt_pad, 1, read_nothing}, [0x19] = {ppt_tsc, 8, read_tsc}, [0x59] = {ppt_mtc, 2, read_mtc},
+        [0x99] = {ppt_mode, 2, read_mode},   IP_ROWS(0x01, ppt_tip_pgd),      IP_ROWS(0x0d, ppt_tip),
+        IP_ROWS(0x11, ppt_tip_pge),          IP_ROWS(0x1d, ppt_fup),
+};
+
+static const struct format extended_formats[256] = {
+        [0x03] = {ppt_cbr, 4, read_cbr},
+        [0x12] = {ppt_ptw, 6, read_ptw}, /* bits 6:5: size; bit 7: a FUP follows */
+        [0x13] = {ppt_cfe, 4, read_cfe},
+        [0x22] = {ppt_pwre, 4, read_pwre},
+        [0x23] = {ppt_psbend, 2, read_nothing},
+        [0x32] = {ppt_ptw, 10, read_ptw},
+        [0x43] = {ppt_pip, 8, read_pip},
+        [0x52] = {ppt_ptw, 2, read_reserved},
+        [0x53] = {ppt_evd, 11, read_evd},
+        [0x62] = {ppt_exstop, 2, read_exstop},
+        [0x72] = {ppt_ptw, 2, read_reserved},
+        [0x73] = {ppt_tma, 7, read_tma},
+        [0x82] = {ppt_psb, pt_psb_size, read_psb},
+        [0x83] = {ppt_stop, 2, read_nothing},
+        [0x92] = {ppt_ptw, 6, read_ptw},
+        [0xa2] = {ppt_pwrx, 7, read_pwrx},
+        [0xa3] = {ppt_tnt_64, 8, read_tnt_64},
+        [0xb2] = {ppt_ptw, 10, read_ptw},
+        [0xc2] = {ppt_mwait, 10, read_mwait},
+        [opcode_ext_mnt] = {ppt_mnt, 11, read_mnt},
+        [0xc8] = {ppt_vmcs, 7, read_vmcs},
+        [0xd2] = {ppt_ptw, 2, read_reserved},
+        [0xe2] = {ppt_exstop, 2, read_exstop},
+        [opcode_ext_ovf] = {ppt_ovf, 2, read_nothing},
+        [0xf2] = {ppt_ptw, 2, read_reserved},
+};
+
+/* Asks the config's callback about an opcode that we do not know. */
+static int read_unknown(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	struct pt_packet_unknown *unknown = &packet->payload.unknown;
+	int size;
+
+	if (!config->decode.callback)
+		return -pte_bad_opc;
+	packet->type = ppt_unknown;
+	*unknown = (struct pt_packet_unknown){.packet = pos};
+	size = config->decode.callback(unknown, config, pos, config->decode.context);
+	if (size < 0)
+		return size;
+	if (!size) /* not taken: going on would be a loop */
+		return -pte_bad_opc;
+	if (size > config->end - pos)
+		return -pte_eos;
+	if (size > UINT8_MAX)
+		return -pte_bad_packet;
+	packet->size = (uint8_t)size;
+	return size;
+}
+
+/* SKD007: an OVF may stand in place of all but the first byte of a CYC. As CYCs never follow each other,
+ * 02 f3 after a first byte that promises more is that OVF. */
+static int cyc_is_cut_by_ovf(const uint8_t *pos, const struct pt_config *config)
+{
+	return config->errata.skd007 && config->end - pos >= 3 && pos[1] == opcode_extended &&
+	       pos[2] == opcode_ext_ovf;
+}
+
+/* CYC: five bits of the value in the first byte, seven in each further one, lowest first; a bit in each byte
+ * says whether another one follows. */
+static int read_cyc(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	const uint8_t *byte = pos;
+	uint64_t value = *byte >> 3;
+	unsigned shift = 5;
+	int more = *byte++ & 4;
+
+	if (more && cyc_is_cut_by_ovf(pos, config))
+		more = 0;
+	while (more) {
+		uint64_t bits;
+
+		if (byte == config->end)
+			return -pte_eos;
+		bits = *byte >> 1;
+		more = *byte++ & 1;
+		if (shift > 63 || bits << shift >> shift != bits)
+			return -pte_bad_packet;
+		value |= bits << shift;
+		shift += 7;
+	}
+	packet->type = ppt_cyc;
+	packet->size = (uint8_t)(byte - pos);
+	packet->payload.cyc.value = value;
+	return packet->size;
+}
+
+/* What begins with 02. @left is the number of bytes up to the end of the trace. */
+static const struct format *extended_format(const uint8_t *pos, ptrdiff_t left)
+{
+	if (left < 2)
+		return NULL;
+	if (pos[1] == opcode_ext_mnt && left > 2 && pos[2] != mnt_byte)
+		return &formats[opcode_extended]; /* which is none */
+	return &extended_formats[pos[1]];
+}
+
+int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	const ptrdiff_t left = config->end - pos;
+	const struct format *format;
+	uint8_t opcode;
+	int errcode;
+
+	if (left <= 0)
+		return -pte_eos;
+	opcode = *pos;
+	if (!(opcode & 1) && opcode > opcode_extended) {
+		packet->type = ppt_tnt_8;
+		packet->size = 1;
+		set_tnt(packet, opcode >> 1);
+		return 1;
+	}
+	if ((opcode & 3) == 3)
+		return read_cyc(packet, pos, config);
+
+	format = opcode == opcode_extended ? extended_format(pos, left) : &formats[opcode];
+	if (!format)
+		return -pte_eos;
+	if (format->type == ppt_invalid)
+		return read_unknown(packet, pos, config);
+	if (left < format->size)
+		return -pte_eos;
+	packet->type = (enum pt_packet_type)format->type;
+	packet->size = format->size;
+	errcode = format->read(packet, pos, config);
+	return errcode < 0 ? errcode : packet->size;
+}
