@@ -1,0 +1,87 @@
+#!/bin/sh
+# The command line from outside: exit statuses, what goes where, files that appear whole, and what
+# is not said to a pipe. Needs no trace: recordings that are none are enough for most of it.
+set -u
+
+failures=0
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+cd "$dir" || exit 1
+
+# expect STATUS PATTERN COMMAND...: the exit status, and an extended regular expression that stdout and
+# stderr together must match.
+expect()
+{
+	want=$1 pattern=$2
+	shift 2
+	"$@" >out 2>err
+	status=$?
+	if [ $status -ne "$want" ] || ! cat out err | grep -Eq -- "$pattern"; then
+		echo "FAILED: $*: exit status $status, expected $want; output, expected to match '$pattern':"
+		cat out err
+		failures=$((failures + 1))
+	fi
+}
+
+# nothing FILE: must be empty.
+nothing()
+{
+	[ ! -s "$1" ] || { echo "FAILED: $1 is not empty:"; cat "$1"; failures=$((failures + 1)); }
+}
+
+expect 2 'usage: sbtrace COMMAND' "$SBTRACE"
+nothing out
+expect 0 'usage: sbtrace COMMAND' "$SBTRACE" --help
+nothing err
+expect 0 '^sbtrace [0-9]+\.[0-9]+\.[0-9]+$' "$SBTRACE" --version
+expect 2 "no command 'rplay'; did you mean 'replay'" "$SBTRACE" rplay
+nothing out
+
+expect 0 '--sink NAME\[=FILE\]' "$SBTRACE" replay --help
+expect 2 'which recording' "$SBTRACE" replay
+expect 2 "unknown option '--snik'; did you mean '--sink'" "$SBTRACE" replay --snik x
+expect 2 "unknown sink 'sumary'; did you mean 'summary'" "$SBTRACE" replay --sink sumary x
+expect 2 'one recording is enough' "$SBTRACE" replay x y
+expect 2 'upside down' "$SBTRACE" replay --cpu 3-1 x
+expect 2 'expected FROM,TO' "$SBTRACE" replay --time 3 x
+
+# A recording that is none, with an output that must not be left behind.
+expect 1 'no-such-file' "$SBTRACE" replay no-such-file
+nothing out
+echo 'this is no perf.data' >junk
+expect 1 'junk' "$SBTRACE" replay --sink insn=lines junk
+[ ! -e lines ] && [ ! -e lines.tmp ] || { echo "FAILED: output of a failed replay"; failures=$((failures + 1)); }
+
+printf 'version: 1\nrecording: junk\nrots: [/]\n' >job.yaml
+expect 1 "job.yaml:3:1: a job has no key 'rots'; did you mean 'roots'" "$SBTRACE" replay job.yaml
+printf 'version: 1\nrecording: no-such-file\n' >job.yml
+mkdir elsewhere && cd elsewhere || exit 1
+expect 1 '\.\./no-such-file' "$SBTRACE" replay ../job.yml
+cd ..
+
+# With a real recording, where there is one.
+recording=$CORPUS_DIR/user-true
+if [ -d "$recording" ]; then
+	expect 0 '\(the account balances\)' "$SBTRACE" replay --root "$recording/root" "$recording/perf.data"
+	nothing err
+	expect 0 '' "$SBTRACE" replay --root "$recording/root" --sink insn=lines --sink summary=sum "$recording/perf.data"
+	nothing out
+	nothing err
+	[ "$(wc -l <lines)" -eq 115234 ] || { echo "FAILED: lines of user-true: $(wc -l <lines)"; failures=$((failures + 1)); }
+	grep -q 'the account balances' sum || { echo "FAILED: no summary"; failures=$((failures + 1)); }
+	[ ! -e lines.tmp ] && [ ! -e sum.tmp ] || { echo "FAILED: a temporary file stays"; failures=$((failures + 1)); }
+	# A reader who goes away: quietly.
+	{ "$SBTRACE" replay --root "$recording/root" --sink insn "$recording/perf.data" 2>err; echo $? >status; } | head -1 >first
+	nothing err
+	[ "$(cat status)" = 0 ] || { echo "FAILED: status $(cat status) when the reader went away"; failures=$((failures + 1)); }
+	cmp -s first - <<-END || { echo "FAILED: first line"; failures=$((failures + 1)); }
+	$(head -1 lines)
+	END
+	# The same as a job.
+	printf 'version: 1\nrecording: %s\nroots: [%s]\nhost_root: false\nsinks: [{name: insn, file: again}]\n' \
+		"$recording/perf.data" "$recording/root" >job.yaml
+	expect 0 '' "$SBTRACE" replay job.yaml
+	cmp lines again || failures=$((failures + 1))
+fi
+
+[ $failures -eq 0 ]
