@@ -25,7 +25,8 @@ const struct pt_mapping *pt_image_lookup(const struct pt_image *image, const str
 
 /* Reads up to @size bytes at @vaddr, across mappings, then through the image's callback where no
  * section is mapped. Returns the number of bytes read (> 0), the isid of the first byte in *isid
- * (0 for the callback); -pte_nomap when there is none. */
+ * (0 for the callback); -pte_nomap when there is none; when the first byte's section cannot be mapped,
+ * the reason, as pt_section_bytes() gives it; when the callback fails, its error. */
 int pt_image_read(struct pt_image *image, int *isid, uint8_t *buffer, uint16_t size, const struct pt_asid *asid,
                   uint64_t vaddr);
 
