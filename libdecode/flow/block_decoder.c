@@ -93,7 +93,7 @@ static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_si
 	block->iclass = (enum pt_insn_class)last->iclass;
 	block->ninsn = (uint16_t)sink->ninsn;
 	block->speculative = first->flags & ptrf_speculative;
-	if (sink->split && sink->isid)
+	if (sink->truncated)
 		fill_truncated(&decoder->flow, block);
 	take_entry_flags(&decoder->flow, block);
 	set_exit_flags(&decoder->flow, block);

@@ -133,7 +133,9 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
                                                                                                              \
 	int prefix##_attach_obsv(struct type *decoder, struct pt_observer *obsv)                             \
 	{                                                                                                    \
-		return decoder ? pt_observers_attach(&decoder->flow.observers, obsv) : -pte_invalid;         \
+		if (!decoder)                                                                                \
+			return -pte_invalid;                                                                 \
+		return pt_observers_attach(&decoder->flow.observers, obsv, &decoder->flow.evd.time);         \
 	}
 
 #endif

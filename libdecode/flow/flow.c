@@ -118,6 +118,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->reached = psb;
 	if (!flow->evd.enabled)
 		pt_observers_state(&flow->observers, ptds_disabled, &flow->evd.time);
+	pt_flow_look_at_image(flow);
 	pt_flow_advance(flow);
 	status = pt_observers_take_error(&flow->observers);
 	return status < 0 ? status : pt_flow_status(flow);
@@ -204,6 +205,7 @@ static int locate_uncached(struct pt_flow *flow)
 	flow->section = NULL;
 	flow->base = flow->ip;
 	flow->isid = isid;
+	flow->truncated = 0;
 	return 0;
 }
 
@@ -217,6 +219,7 @@ static int locate_split(struct pt_flow *flow, int isid)
 	if (status < 0)
 		return status;
 	flow->isid = isid;
+	flow->truncated = 1;
 	if (node->ninsn > 1) {
 		node->ninsn = 1;
 		node->size = node->length[0];

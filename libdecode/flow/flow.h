@@ -50,6 +50,7 @@ struct pt_flow {
 	uint8_t enabled;
 	uint8_t speculative;
 	uint8_t due;                    /* the event at the queue's head holds at ip */
+	uint8_t truncated;              /* node is an instruction that crosses sections */
 	uint8_t in_branch;              /* a far branch was executed; the target is yet to come */
 	uint8_t have_resume_ip;
 	uint8_t was_enabled, was_resumed, was_resynced; /* for the first block after that event */
@@ -75,7 +76,8 @@ struct pt_flow_sink {
 	uint64_t base;
 	int isid;
 	uint64_t ninsn;
-	uint8_t split;         /* the last block is an instruction that crosses sections: see scratch */
+	uint8_t scratch;       /* the last block is in the flow's scratch node */
+	uint8_t truncated;     /* and is an instruction that crosses sections */
 	struct pt_time time;   /* before the first block */
 };
 

@@ -141,7 +141,8 @@ static void emit(const struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t
 	sink->section = flow->section;
 	sink->base = flow->base;
 	sink->isid = flow->isid;
-	sink->split = !flow->section;
+	sink->scratch = !flow->section;
+	sink->truncated = sink->scratch && flow->truncated;
 }
 
 static void emit_node(const struct pt_flow *flow, struct pt_flow_sink *sink)
@@ -183,7 +184,7 @@ static int stop_before(const struct pt_flow *flow, const struct pt_flow_sink *si
 	if (!sink->count)
 		return 0;
 	/* The lengths of a scratch node last only until the next one. */
-	if (sink->split || !flow->section)
+	if (sink->scratch || !flow->section)
 		return 1;
 	return sink->one_section &&
 	       (flow->section != sink->section || flow->base != sink->base ||
@@ -463,7 +464,8 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 
 	sink->count = 0;
 	sink->ninsn = 0;
-	sink->split = 0;
+	sink->scratch = 0;
+	sink->truncated = 0;
 	sink->time = flow->evd.time;
 	if (flow->status < 0)
 		return flow->status;

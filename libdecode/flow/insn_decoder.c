@@ -14,6 +14,7 @@ struct pt_insn_decoder {
 	uint64_t ip;
 	int status;                /* what came with the block */
 	int isid;
+	uint8_t truncated;
 	struct pt_section *section; /* NULL: bytes are read through the image */
 	uint64_t base;
 };
@@ -39,6 +40,7 @@ static int next_block(struct pt_insn_decoder *decoder)
 	}
 	decoder->ip = decoder->block.ip;
 	decoder->isid = sink.isid;
+	decoder->truncated = sink.truncated;
 	decoder->section = sink.section;
 	decoder->base = sink.base;
 	return 0;
@@ -59,7 +61,7 @@ static void fill_bytes(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 	    insn->size)
 		memset(insn->raw, 0, sizeof(insn->raw));
 	else
-		insn->truncated = decoder->isid != 0;
+		insn->truncated = decoder->truncated != 0;
 }
 
 static void fill_insn(struct pt_insn_decoder *decoder, struct pt_insn *insn)

@@ -34,7 +34,7 @@ void pt_observers_fini(struct pt_observers *observers)
 	pt_observers_init(observers);
 }
 
-int pt_observers_attach(struct pt_observers *observers, struct pt_observer *obsv)
+int pt_observers_attach(struct pt_observers *observers, struct pt_observer *obsv, const struct pt_time *time)
 {
 	if (!obsv || obsv->size < sizeof(*obsv) || is_attached(obsv))
 		return -pte_invalid;
@@ -50,7 +50,7 @@ int pt_observers_attach(struct pt_observers *observers, struct pt_observer *obsv
 		observers->capacity = capacity;
 	}
 	mark(obsv, 1);
-	observers->entry[observers->count++] = (struct pt_observer_entry){.obsv = obsv};
+	observers->entry[observers->count++] = (struct pt_observer_entry){.obsv = obsv, .told = time->tsc};
 	return 0;
 }
 
@@ -73,16 +73,17 @@ static void drop_detached(struct pt_observers *observers)
 	observers->count = kept;
 }
 
-/* Ticks all that are due and were not told of this moment. An observer attached by a callback comes
- * last, and is told as well. */
-static void tick_due(struct pt_observers *observers, const struct pt_time *time)
+/* Ticks all that are due; when it is no new moment, only those that were not told of it. */
+static void tick_due(struct pt_observers *observers, const struct pt_time *time, int new_moment)
 {
 	for (uint32_t i = 0; i < observers->count; ++i) {
 		struct pt_observer *obsv = observers->entry[i].obsv;
 
-		if (observers->entry[i].told || !obsv->tick.callback || time->tsc < obsv->tick.limit)
+		if (!obsv->tick.callback || time->tsc < obsv->tick.limit)
 			continue;
-		observers->entry[i].told = 1;
+		if (!new_moment && observers->entry[i].told == time->tsc)
+			continue;
+		observers->entry[i].told = time->tsc;
 		keep_error(observers,
 			   obsv->tick.callback(obsv, time->tsc, time->lost_mtc, time->lost_cyc));
 	}
@@ -90,10 +91,8 @@ static void tick_due(struct pt_observers *observers, const struct pt_time *time)
 
 void pt_observers_tick(struct pt_observers *observers, const struct pt_time *time)
 {
-	for (uint32_t i = 0; i < observers->count; ++i)
-		observers->entry[i].told = 0;
 	observers->calling = 1;
-	tick_due(observers, time);
+	tick_due(observers, time, 1);
 	observers->calling = 0;
 	drop_detached(observers);
 }
@@ -111,7 +110,7 @@ void pt_observers_state(struct pt_observers *observers, enum pt_decode_state sta
 			keep_error(observers, obsv->state.callback(obsv, state));
 	}
 	if (time->have_tsc)
-		tick_due(observers, time);
+		tick_due(observers, time, 0);
 	observers->calling = 0;
 	drop_detached(observers);
 }

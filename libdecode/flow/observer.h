@@ -12,7 +12,7 @@
 
 struct pt_observer_entry {
 	struct pt_observer *obsv;
-	uint8_t told; /* ticked for the present moment */
+	uint64_t told; /* the time of its last tick, or when it was attached */
 };
 
 struct pt_observers {
@@ -27,7 +27,7 @@ void pt_observers_init(struct pt_observers *observers);
 /* Detaches all. */
 void pt_observers_fini(struct pt_observers *observers);
 
-int pt_observers_attach(struct pt_observers *observers, struct pt_observer *obsv);
+int pt_observers_attach(struct pt_observers *observers, struct pt_observer *obsv, const struct pt_time *time);
 
 /* Time changed. */
 void pt_observers_tick(struct pt_observers *observers, const struct pt_time *time);

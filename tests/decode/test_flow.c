@@ -294,19 +294,19 @@ static void run_case(void **state)
 	const struct flow_case *flow_case = *state;
 	struct flow_text flow;
 	struct trace trace = {0};
-	struct code_file file;
+	struct program file;
 	struct pt_image *image;
 	struct pt_config config;
 
 	trace_start(&trace, 100);
 	for (const struct step *step = flow_case->step; step->kind != end; ++step)
 		add_step(&trace, step);
-	code_file_write(&file, flow_case->code, flow_case->size);
-	image = code_image(&file, 0x1000);
+	program_write(&file, flow_case->code, flow_case->size);
+	image = program_image(&file, 0x1000);
 	config = trace_config(&trace);
 	flow_text(&flow, &config, image);
 	pt_image_free(image);
-	code_file_remove(&file);
+	program_remove(&file);
 	assert_string_equal(flow.text, flow_case->flow);
 }
 
@@ -315,7 +315,7 @@ static void the_return_stack_holds_64(void **state)
 {
 	uint8_t code[70 * 6 + 1];
 	struct trace trace = {0};
-	struct code_file file;
+	struct program file;
 	struct pt_config config;
 	struct pt_image *image;
 	struct flow_text flow;
@@ -330,21 +330,21 @@ static void the_return_stack_holds_64(void **state)
 	for (int i = 0; i < 16; ++i)
 		trace_tnt(&trace, "tttt");
 	trace_tnt(&trace, "t");
-	code_file_write(&file, code, sizeof(code));
-	image = code_image(&file, 0x1000);
+	program_write(&file, code, sizeof(code));
+	image = program_image(&file, 0x1000);
 	config = trace_config(&trace);
 	flow_text(&flow, &config, image);
 	pt_image_free(image);
-	code_file_remove(&file);
-	/* The 64th return came to the return of level 5, whose own is one too many. */
-	assert_non_null(strstr(flow.text, " 1029 1023 retstack_empty"));
+	program_remove(&file);
+	/* The 64th return comes to that of level 6, which is one too many. */
+	assert_non_null(strstr(flow.text, " 102f 1029 retstack_empty"));
 }
 
 /* An instruction that begins in one section and ends in another. */
 static void an_instruction_across_two_sections(void **state)
 {
 	struct trace trace = {0};
-	struct code_file first, second;
+	struct program first, second;
 	struct pt_config config;
 	struct pt_image *image;
 	struct flow_text flow;
@@ -355,9 +355,9 @@ static void an_instruction_across_two_sections(void **state)
 
 	(void)state;
 	/* 1000: nop; 1001: mov $0,%eax (five bytes, two of them here); 1006: syscall */
-	code_file_write(&first, "\x90\xb8\x00", 3);
-	code_file_write(&second, "\x00\x00\x00\x0f\x05", 5);
-	image = code_image(&first, 0x1000);
+	program_write(&first, "\x90\xb8\x00", 3);
+	program_write(&second, "\x00\x00\x00\x0f\x05", 5);
+	image = program_image(&first, 0x1000);
 	assert_int_equal(pt_image_add_file(image, second.path, 0, 5, NULL, 0x1003), 0);
 	trace_start(&trace, 100);
 	trace_ip(&trace, ppt_tip_pge, 0x1000);
@@ -384,8 +384,8 @@ static void an_instruction_across_two_sections(void **state)
 	assert_int_equal(truncated, 1);
 	pt_blk_free_decoder(decoder);
 	pt_image_free(image);
-	code_file_remove(&first);
-	code_file_remove(&second);
+	program_remove(&first);
+	program_remove(&second);
 }
 
 static int read_nops(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
@@ -427,7 +427,7 @@ static void resynchronising_after_an_error(void **state)
 {
 	static const char code[] = "\x90\x74\xfd\x90\x0f\x05";
 	struct trace trace = {0};
-	struct code_file file;
+	struct program file;
 	struct pt_config config;
 	struct pt_image *image;
 	struct pt_block_decoder *decoder;
@@ -444,8 +444,8 @@ static void resynchronising_after_an_error(void **state)
 	trace_ip(&trace, ppt_fup, 0x1003); /* not reachable without a TNT bit */
 	trace_psbend(&trace);
 	trace_ip_suppressed(&trace, ppt_tip_pgd);
-	code_file_write(&file, code, sizeof(code) - 1);
-	image = code_image(&file, 0x1000);
+	program_write(&file, code, sizeof(code) - 1);
+	image = program_image(&file, 0x1000);
 	config = trace_config(&trace);
 	decoder = pt_blk_alloc_decoder(&config);
 	pt_blk_set_image(decoder, image);
@@ -479,7 +479,7 @@ static void resynchronising_after_an_error(void **state)
 	assert_int_equal(pt_blk_sync_set(decoder, 3), -pte_nosync);
 	pt_blk_free_decoder(decoder);
 	pt_image_free(image);
-	code_file_remove(&file);
+	program_remove(&file);
 }
 
 enum { ncases = sizeof(cases) / sizeof(cases[0]) };

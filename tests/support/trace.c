@@ -3,10 +3,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -96,8 +93,8 @@ void trace_start(struct trace *trace, uint64_t tsc)
 {
 	trace_psb(trace);
 	trace_tsc(trace, tsc);
-	trace_psbend(trace);
 	trace_mode64(trace);
+	trace_psbend(trace);
 }
 
 struct pt_config trace_config(const struct trace *trace)
@@ -111,30 +108,23 @@ struct pt_config trace_config(const struct trace *trace)
 	return config;
 }
 
-void code_file_write(struct code_file *file, const void *bytes, size_t size)
+void program_write(struct program *program, const void *bytes, size_t size)
 {
-	FILE *stream;
-	int fd;
-
-	strcpy(file->path, "/tmp/sbtrace-test-code-XXXXXX");
-	fd = mkstemp(file->path);
-	assert_true(fd >= 0);
-	stream = fdopen(fd, "wb");
-	assert_non_null(stream);
-	assert_int_equal(fwrite(bytes, 1, size, stream), size);
-	assert_int_equal(fclose(stream), 0);
+	temp_dir_make(&program->dir);
+	program->path = temp_dir_write(&program->dir, "code", bytes, size);
 }
 
-void code_file_remove(const struct code_file *file)
+void program_remove(struct program *program)
 {
-	unlink(file->path);
+	free(program->path);
+	temp_dir_remove(&program->dir);
 }
 
-struct pt_image *code_image(const struct code_file *file, uint64_t vaddr)
+struct pt_image *program_image(const struct program *program, uint64_t vaddr)
 {
 	struct pt_image *image = pt_image_alloc(NULL);
 
 	assert_non_null(image);
-	assert_int_equal(pt_image_add_file(image, file->path, 0, UINT64_MAX >> 1, NULL, vaddr), 0);
+	assert_int_equal(pt_image_add_file(image, program->path, 0, UINT64_MAX >> 1, NULL, vaddr), 0);
 	return image;
 }

@@ -7,6 +7,8 @@
 
 #include <intel-pt.h>
 
+#include "support/temp_dir.h"
+
 /* A buffer of packets, filled by the functions below. */
 struct trace {
 	uint8_t bytes[4096];
@@ -30,14 +32,15 @@ void trace_start(struct trace *trace, uint64_t tsc);
 
 struct pt_config trace_config(const struct trace *trace);
 
-/* Writes @size bytes of code to a new file under /tmp; the caller removes it by code_file_remove(). */
-struct code_file {
-	char path[64];
+/* Code in a file of its own directory. */
+struct program {
+	struct temp_dir dir;
+	char *path;
 };
-void code_file_write(struct code_file *file, const void *bytes, size_t size);
-void code_file_remove(const struct code_file *file);
+void program_write(struct program *program, const void *bytes, size_t size);
+void program_remove(struct program *program);
 
-/* An image with @bytes at @vaddr. */
-struct pt_image *code_image(const struct code_file *file, uint64_t vaddr);
+/* An image with the program at @vaddr. */
+struct pt_image *program_image(const struct program *program, uint64_t vaddr);
 
 #endif
