@@ -8,6 +8,12 @@ dir=$(mktemp -d) || exit 1
 trap 'rm -rf "$dir"' EXIT
 cd "$dir" || exit 1
 
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+}
+
 # expect STATUS PATTERN COMMAND...: the exit status, and an extended regular expression that stdout and
 # stderr together must match.
 expect()
@@ -17,16 +23,15 @@ expect()
 	"$@" >out 2>err
 	status=$?
 	if [ $status -ne "$want" ] || ! cat out err | grep -Eq -- "$pattern"; then
-		echo "FAILED: $*: exit status $status, expected $want; output, expected to match '$pattern':"
+		fail "$*: exit status $status, expected $want; output, expected to match '$pattern':"
 		cat out err
-		failures=$((failures + 1))
 	fi
 }
 
 # nothing FILE: must be empty.
 nothing()
 {
-	[ ! -s "$1" ] || { echo "FAILED: $1 is not empty:"; cat "$1"; failures=$((failures + 1)); }
+	[ ! -s "$1" ] || fail "$1 is not empty: $(cat "$1")"
 }
 
 expect 2 'usage: sbtrace COMMAND' "$SBTRACE"
@@ -50,7 +55,9 @@ expect 1 'no-such-file' "$SBTRACE" replay no-such-file
 nothing out
 echo 'this is no perf.data' >junk
 expect 1 'junk' "$SBTRACE" replay --sink insn=lines junk
-[ ! -e lines ] && [ ! -e lines.tmp ] || { echo "FAILED: output of a failed replay"; failures=$((failures + 1)); }
+for file in lines lines.tmp; do
+	[ ! -e $file ] || fail "$file: left by a replay that failed"
+done
 
 printf 'version: 1\nrecording: junk\nrots: [/]\n' >job.yaml
 expect 1 "job.yaml:3:1: a job has no key 'rots'; did you mean 'roots'" "$SBTRACE" replay job.yaml
@@ -67,21 +74,23 @@ if [ -d "$recording" ]; then
 	expect 0 '' "$SBTRACE" replay --root "$recording/root" --sink insn=lines --sink summary=sum "$recording/perf.data"
 	nothing out
 	nothing err
-	[ "$(wc -l <lines)" -eq 115234 ] || { echo "FAILED: lines of user-true: $(wc -l <lines)"; failures=$((failures + 1)); }
-	grep -q 'the account balances' sum || { echo "FAILED: no summary"; failures=$((failures + 1)); }
-	[ ! -e lines.tmp ] && [ ! -e sum.tmp ] || { echo "FAILED: a temporary file stays"; failures=$((failures + 1)); }
+	[ "$(wc -l <lines)" -eq 115234 ] || fail "lines of user-true: $(wc -l <lines)"
+	grep -q 'the account balances' sum || fail "no summary"
+	for file in lines.tmp sum.tmp; do
+		[ ! -e $file ] || fail "$file: left by a replay"
+	done
 	# A reader who goes away: quietly.
 	{ "$SBTRACE" replay --root "$recording/root" --sink insn "$recording/perf.data" 2>err; echo $? >status; } | head -1 >first
 	nothing err
-	[ "$(cat status)" = 0 ] || { echo "FAILED: status $(cat status) when the reader went away"; failures=$((failures + 1)); }
-	cmp -s first - <<-END || { echo "FAILED: first line"; failures=$((failures + 1)); }
+	[ "$(cat status)" = 0 ] || fail "status $(cat status) when the reader went away"
+	cmp -s first - <<-END || fail "first line"
 	$(head -1 lines)
 	END
 	# The same as a job.
 	printf 'version: 1\nrecording: %s\nroots: [%s]\nhost_root: false\nsinks: [{name: insn, file: again}]\n' \
 		"$recording/perf.data" "$recording/root" >job.yaml
 	expect 0 '' "$SBTRACE" replay job.yaml
-	cmp lines again || failures=$((failures + 1))
+	cmp lines again || fail "the job gives other lines"
 fi
 
 [ $failures -eq 0 ]
