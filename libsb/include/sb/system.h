@@ -31,15 +31,24 @@ struct sb_map {
 	uint64_t time;
 };
 
-/* A set of non-overlapping mappings, sorted by address, valid for [from, to). */
+struct sb_map_node;
+
+/* A set of non-overlapping mappings, valid for [from, to). Walk it with sb_epoch_map(). */
 struct sb_epoch {
 	uint32_t id; /* unique within the system, dense from 0: an index for what callers keep per epoch */
 	uint64_t from, to;
-	const struct sb_map *map;
-	size_t nmaps;
+	const struct sb_map_node *root; /* a search tree that epochs share parts of; NULL: no mappings */
 };
 
-/* An address space: from exec or fork to the next exec or exit. */
+/* The first mapping that ends after @addr, or NULL: it holds @addr when its begin is <= @addr.
+ * All mappings in order: for (map = sb_epoch_map(e, 0); map; map = sb_epoch_map(e, map->end)). */
+sb_export const struct sb_map *sb_epoch_map(const struct sb_epoch *epoch, uint64_t addr);
+
+/* Whether a recorded name says that no file stands behind a mapping: "//anon", "[heap]", "/memfd:..". */
+sb_export int sb_map_is_anonymous(const char *filename);
+
+/* An address space: from exec or fork to the next exec or exit. A fork that changed no mapping since
+ * has its parent's epoch (the same id). */
 struct sb_space {
 	int32_t pid;
 	uint64_t from, to;
@@ -53,15 +62,19 @@ struct sb_sched {
 	int32_t pid, tid;
 };
 
-/* Reads all records. @damage is filled (and building goes on with what came before) when the walk
- * met damage; NULL is allowed. */
+/* Reads all records of @perfdata, which must outlive the system. Damage ends the walk, not the
+ * building: the system then knows what came before; see sb_system_damage(). */
 sb_export int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err);
 sb_export void sb_system_free(struct sb_system *system);
+
+/* The damage that ended the walk over the records, or NULL. */
+sb_export const struct sb_error *sb_system_damage(const struct sb_system *system);
 
 /* The schedule of a CPU, sorted by time; *count may be 0. */
 sb_export const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu, size_t *count);
 
-/* The address space of @pid at @time, or NULL. A new space begins at its COMM exec record (or fork). */
+/* The address space of @pid at @time, or NULL. A new space begins at its COMM exec record (or fork).
+ * After its exit it is given until the pid is used again, as late records may ask for it. */
 sb_export const struct sb_space *sb_system_space(const struct sb_system *system, int32_t pid, uint64_t time);
 
 /* The epoch of @space at @time; NULL when it has no mappings. */
@@ -69,6 +82,9 @@ sb_export const struct sb_epoch *sb_space_epoch(const struct sb_space *space, ui
 
 /* The command name of @tid (of @pid) at @time; "" when not known. Lives as long as the system. */
 sb_export const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time);
+
+/* The process that thread @tid belonged to last, or -1. */
+sb_export int32_t sb_system_thread_pid(const struct sb_system *system, int32_t tid);
 
 sb_export size_t sb_system_nepochs(const struct sb_system *system);
 sb_export uint64_t sb_system_nrecords(const struct sb_system *system, uint64_t *skipped);
@@ -79,7 +95,12 @@ struct sb_aux_flag {
 };
 sb_export const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, int32_t cpu, size_t *count);
 
-/* Times on @cpu (or -1: anywhere) at which sideband records were lost. */
-sb_export const uint64_t *sb_system_lost(const struct sb_system *system, size_t *count);
+/* Where sideband records were lost: between the CPU's previous record and @time. The schedule is
+ * unknown (pid -1) from there to the CPU's next switch. */
+struct sb_lost {
+	uint64_t time, nrecords;
+	int32_t cpu; /* -1: not known */
+};
+sb_export const struct sb_lost *sb_system_lost(const struct sb_system *system, size_t *count);
 
 #endif

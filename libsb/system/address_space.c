@@ -1,0 +1,378 @@
+/* address_space.c - see address_space.h. */
+#include "system/address_space.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+/* ---- The tree --------------------------------------------------------------------------------- */
+
+/* A change to the tree of one space. @failed: no memory; the tree must not be used any more. */
+struct change {
+	struct space_pool *pool;
+	uint32_t version;
+	int failed;
+};
+
+static uint32_t mix(uint64_t value)
+{
+	value *= 0x9e3779b97f4a7c15ull;
+	value ^= value >> 32;
+	value *= 0xd6e8feb86659fd93ull;
+	return (uint32_t)(value >> 32);
+}
+
+/* @node itself when it may be changed, else a copy. */
+static struct sb_map_node *own(struct change *change, struct sb_map_node *node)
+{
+	struct sb_map_node *copy;
+
+	if (node->version == change->version)
+		return node;
+	copy = arena_alloc(&change->pool->arena, sizeof(*copy));
+	if (!copy) {
+		change->failed = 1;
+		return node;
+	}
+	*copy = *node;
+	copy->version = change->version;
+	return copy;
+}
+
+/* Cuts @root into what begins before @addr, and the rest. */
+static void split(struct change *change, struct sb_map_node *root, uint64_t addr, struct sb_map_node **before,
+		  struct sb_map_node **rest)
+{
+	if (!root) {
+		*before = *rest = NULL;
+		return;
+	}
+	root = own(change, root);
+	if (change->failed)
+		return;
+	if (root->map.begin < addr) {
+		*before = root;
+		split(change, root->right, addr, &root->right, rest);
+	} else {
+		*rest = root;
+		split(change, root->left, addr, before, &root->left);
+	}
+}
+
+/* All of @left is below all of @right. */
+static struct sb_map_node *join(struct change *change, struct sb_map_node *left, struct sb_map_node *right)
+{
+	struct sb_map_node *root;
+
+	if (!left || !right)
+		return left ? left : right;
+	root = own(change, left->priority > right->priority ? left : right);
+	if (change->failed)
+		return root;
+	if (left->priority > right->priority)
+		root->right = join(change, root->right, right);
+	else
+		root->left = join(change, left, root->left);
+	return root;
+}
+
+/* The first mapping that ends after @addr. */
+static const struct sb_map_node *find(const struct sb_map_node *root, uint64_t addr)
+{
+	const struct sb_map_node *found = NULL;
+
+	while (root) {
+		if (root->map.end > addr) {
+			found = root;
+			root = root->left;
+		} else {
+			root = root->right;
+		}
+	}
+	return found;
+}
+
+/* @node becomes part of the tree; its addresses are free. */
+static struct sb_map_node *tree_insert(struct change *change, struct sb_map_node *root, struct sb_map_node *node)
+{
+	struct sb_map_node *before = NULL, *rest = NULL;
+
+	node->priority = mix(node->map.begin ^ change->pool->seed);
+	node->version = change->version;
+	split(change, root, node->map.begin, &before, &rest);
+	if (change->failed)
+		return root;
+	return join(change, join(change, before, node), rest);
+}
+
+static struct sb_map_node *tree_insert_map(struct change *change, struct sb_map_node *root, const struct sb_map *map)
+{
+	struct sb_map_node *node = arena_alloc(&change->pool->arena, sizeof(*node));
+
+	if (!node) {
+		change->failed = 1;
+		return root;
+	}
+	node->map = *map;
+	return tree_insert(change, root, node);
+}
+
+/* Removes the mapping that begins at @begin. */
+static struct sb_map_node *tree_remove(struct change *change, struct sb_map_node *root, uint64_t begin)
+{
+	struct sb_map_node *before = NULL, *rest = NULL, *found = NULL, *behind = NULL;
+
+	split(change, root, begin, &before, &rest);
+	if (!change->failed)
+		split(change, rest, begin + 1, &found, &behind);
+	if (change->failed)
+		return root;
+	return join(change, before, behind);
+}
+
+/* ---- Epochs ----------------------------------------------------------------------------------- */
+
+static struct sb_epoch *present_epoch(struct space *space)
+{
+	return &space->epoch[space->nepochs - 1];
+}
+
+/* An epoch id of its own for what comes from @time on. */
+static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t time)
+{
+	struct sb_epoch epoch = {.id = (uint32_t)pool->nepochs, .from = time, .to = UINT64_MAX};
+	int status;
+
+	status = array_reserve(&pool->epoch_root, &pool->epoch_capacity, pool->nepochs, sizeof(*pool->epoch_root));
+	if (status == 0)
+		status = array_reserve(&space->epoch, &space->epoch_capacity, space->nepochs, sizeof(epoch));
+	if (status < 0)
+		return status;
+	pool->epoch_root[pool->nepochs++] = NULL;
+	space->epoch[space->nepochs++] = epoch;
+	space->borrowed = 0;
+	space->lent = 0;
+	return 0;
+}
+
+/* From now on, the tree as it is belongs to others as well. */
+static void share_tree(struct space_pool *pool, struct space *space)
+{
+	space->version = ++pool->last_version;
+}
+
+/* The mappings are about to change: gives the space an epoch in which they may. @conflict: what was
+ * there before must stay as it was for those who look at an earlier time. */
+static int epoch_for_change(struct space_pool *pool, struct space *space, uint64_t time, int conflict)
+{
+	struct sb_epoch *epoch;
+
+	if (!space->nepochs)
+		return epoch_begin(pool, space, space->public.from);
+	epoch = present_epoch(space);
+	if (conflict && (epoch->from < time || space->lent)) {
+		if (!space->borrowed)
+			pool->epoch_root[epoch->id] = space->root;
+		epoch->to = time;
+		share_tree(pool, space);
+		return epoch_begin(pool, space, time);
+	}
+	if (!space->borrowed)
+		return 0;
+	/* As it was inherited, but with an id of its own. */
+	space->nepochs -= 1;
+	return epoch_begin(pool, space, epoch->from);
+}
+
+/* ---- Mapping ---------------------------------------------------------------------------------- */
+
+int sb_map_is_anonymous(const char *filename)
+{
+	static const char *const begins[] = {"//anon", "[heap]", "[stack", "[anon", "/memfd:", "memfd:",
+					     "/dev/zero", "/SYSV", "/anon_hugepage", "/i915", "anon_inode:",
+					     "/[aio]"};
+
+	if (!filename[0])
+		return 1;
+	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); ++i)
+		if (strncmp(filename, begins[i], strlen(begins[i])) == 0)
+			return 1;
+	return 0;
+}
+
+static int same_file(const struct sb_map *a, const struct sb_map *b)
+{
+	return (a->filename == b->filename || strcmp(a->filename, b->filename) == 0) && a->maj == b->maj &&
+	       a->min == b->min && a->ino == b->ino && a->build_id_size == b->build_id_size &&
+	       memcmp(a->build_id, b->build_id, sizeof(a->build_id)) == 0;
+}
+
+/* Whether both say the same about the addresses that they share. */
+static int agree(const struct sb_map *a, const struct sb_map *b)
+{
+	if (sb_map_is_anonymous(a->filename) && sb_map_is_anonymous(b->filename))
+		return 1;
+	return a->begin - a->pgoff == b->begin - b->pgoff && same_file(a, b);
+}
+
+enum verdict { map_known, map_fits, map_conflicts };
+
+static enum verdict compare_with_tree(const struct sb_map_node *root, const struct sb_map *map)
+{
+	enum verdict verdict = map_fits;
+
+	for (const struct sb_map_node *old = find(root, map->begin); old && old->map.begin < map->end;
+	     old = find(root, old->map.end)) {
+		if (!agree(&old->map, map))
+			return map_conflicts;
+		if (old->map.begin <= map->begin && old->map.end >= map->end)
+			verdict = map_known;
+	}
+	return verdict;
+}
+
+/* Makes @map cover @old, which says the same, too. */
+static void unite(struct sb_map *map, const struct sb_map *old)
+{
+	if (old->begin < map->begin) {
+		map->begin = old->begin;
+		map->pgoff = old->pgoff;
+	}
+	if (old->end > map->end)
+		map->end = old->end;
+	if (old->time < map->time)
+		map->time = old->time;
+}
+
+/* Puts back what @map leaves of @old. */
+static struct sb_map_node *insert_rest(struct change *change, struct sb_map_node *root, const struct sb_map *old,
+				       const struct sb_map *map)
+{
+	struct sb_map rest = *old;
+
+	if (old->begin < map->begin) {
+		rest.end = map->begin;
+		root = tree_insert_map(change, root, &rest);
+	}
+	if (old->end > map->end && !change->failed) {
+		rest.begin = map->end;
+		rest.end = old->end;
+		rest.pgoff = old->pgoff + (map->end - old->begin);
+		root = tree_insert_map(change, root, &rest);
+	}
+	return root;
+}
+
+int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node)
+{
+	struct change change = {.pool = pool};
+	const enum verdict verdict = compare_with_tree(space->root, &node->map);
+	const struct sb_map_node *old;
+	int status;
+
+	if (verdict == map_known)
+		return 0;
+	status = epoch_for_change(pool, space, node->map.time, verdict == map_conflicts);
+	if (status < 0)
+		return status;
+	change.version = space->version;
+	while ((old = find(space->root, node->map.begin)) && old->map.begin < node->map.end && !change.failed) {
+		const struct sb_map before = old->map;
+
+		space->root = tree_remove(&change, space->root, before.begin);
+		if (agree(&before, &node->map))
+			unite(&node->map, &before);
+		else
+			space->root = insert_rest(&change, space->root, &before, &node->map);
+	}
+	if (!change.failed)
+		space->root = tree_insert(&change, space->root, node);
+	return change.failed ? -sbe_nomem : 0;
+}
+
+/* ---- Spaces ----------------------------------------------------------------------------------- */
+
+struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, struct space *earlier)
+{
+	struct space *space = arena_alloc(&pool->arena, sizeof(*space));
+
+	if (!space)
+		return NULL;
+	space->public.pid = pid;
+	space->public.from = time;
+	space->public.to = UINT64_MAX;
+	space->earlier = earlier;
+	space->version = ++pool->last_version;
+	if (earlier && earlier->public.to > time)
+		earlier->public.to = time;
+	return space;
+}
+
+int space_inherit(struct space_pool *pool, struct space *child, struct space *parent)
+{
+	int status;
+
+	if (!parent->nepochs)
+		return 0;
+	status = array_reserve(&child->epoch, &child->epoch_capacity, 0, sizeof(*child->epoch));
+	if (status < 0)
+		return status;
+	child->epoch[0] = (struct sb_epoch){
+		.id = present_epoch(parent)->id, .from = child->public.from, .to = UINT64_MAX};
+	child->nepochs = 1;
+	child->borrowed = 1;
+	child->root = parent->root;
+	parent->lent = 1;
+	share_tree(pool, parent);
+	return 0;
+}
+
+void space_seal(struct space_pool *pool, const struct space *space)
+{
+	if (space->nepochs && !space->borrowed)
+		pool->epoch_root[space->epoch[space->nepochs - 1].id] = space->root;
+}
+
+void space_publish(const struct space_pool *pool, struct space *space)
+{
+	for (size_t i = 0; i < space->nepochs; ++i)
+		space->epoch[i].root = pool->epoch_root[space->epoch[i].id];
+	space->public.epoch = space->epoch;
+	space->public.nepochs = space->nepochs;
+}
+
+void space_pool_init(struct space_pool *pool)
+{
+	memset(pool, 0, sizeof(*pool));
+	if (getrandom(&pool->seed, sizeof(pool->seed), GRND_NONBLOCK) < 0)
+		pool->seed = (uintptr_t)pool;
+}
+
+void space_pool_free(struct space_pool *pool)
+{
+	arena_free(&pool->arena);
+	free(pool->epoch_root);
+	memset(pool, 0, sizeof(*pool));
+}
+
+const struct sb_map *sb_epoch_map(const struct sb_epoch *epoch, uint64_t addr)
+{
+	const struct sb_map_node *found = find(epoch->root, addr);
+
+	return found ? &found->map : NULL;
+}
+
+const struct sb_epoch *sb_space_epoch(const struct sb_space *space, uint64_t time)
+{
+	size_t low = 0, high = space->nepochs;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (space->epoch[middle].from <= time)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? &space->epoch[low - 1] : NULL;
+}

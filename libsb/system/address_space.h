@@ -1,0 +1,59 @@
+/* address_space.h - the mappings of one address space while the model is being built.
+ *
+ * The mappings of an epoch are a search tree (a treap by address). A tree that somebody else may see - an
+ * earlier epoch, the parent of a fork - is never changed: a change copies the nodes on its way, and
+ * shares the rest. So forks and new epochs cost next to nothing, however many mappings there are.
+ */
+#ifndef SB_ADDRESS_SPACE_H
+#define SB_ADDRESS_SPACE_H
+
+#include <sb/system.h>
+
+#include "system/arena.h"
+
+struct sb_map_node {
+	struct sb_map map;
+	struct sb_map_node *left, *right;
+	uint32_t priority;
+	uint32_t version; /* who may change it: the space with the same number */
+};
+
+/* What all spaces of a system draw from. */
+struct space_pool {
+	struct arena arena;
+	uint64_t seed; /* of the trees' priorities: nobody can prepare a recording that makes them deep */
+	uint32_t last_version;
+	struct sb_map_node **epoch_root; /* by epoch id: the final tree */
+	size_t nepochs, epoch_capacity;
+};
+
+/* A space under construction; its public part is complete when the system is. */
+struct space {
+	struct sb_space public; /* first: handed out; .epoch is not used before the end */
+	struct space *earlier;  /* of the same pid */
+	struct sb_map_node *root;
+	uint32_t version;
+	int borrowed;           /* the present epoch's id is the parent's */
+	int lent;               /* the present epoch's id is a child's, too */
+	struct sb_epoch *epoch; /* owned */
+	size_t nepochs, epoch_capacity;
+};
+
+/* A new, empty space of @pid, or NULL. @earlier (may be NULL) ends where it begins. */
+struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, struct space *earlier);
+
+/* Makes @child, which is new, begin with the mappings of @parent. Zero or -sbe_nomem. */
+int space_inherit(struct space_pool *pool, struct space *child, struct space *parent);
+
+/* Adds the mapping of @node, a node of the pool's arena that is in no tree yet and is given away. Zero or
+ * -sbe_nomem. */
+int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node);
+
+/* No more changes. When all spaces have been sealed, each is published: its public part is complete. */
+void space_seal(struct space_pool *pool, const struct space *space);
+void space_publish(const struct space_pool *pool, struct space *space);
+
+void space_pool_init(struct space_pool *pool);
+void space_pool_free(struct space_pool *pool);
+
+#endif

@@ -1,0 +1,68 @@
+/* process.h - which processes and threads there were, while the model is being built.
+ *
+ * Per pid a chain of address spaces, the latest first; per tid the process it belongs to and its name.
+ */
+#ifndef SB_PROCESS_H
+#define SB_PROCESS_H
+
+#include "system/address_space.h"
+
+struct process {
+	int32_t pid;
+	uint32_t nthreads;     /* known to live */
+	struct space *latest;
+	uint32_t nspaces;
+	struct space **space;  /* when sealed: all of them by time; owned */
+};
+
+struct thread {
+	int32_t tid, pid;
+	int alive;
+	const char *name; /* "" when not known; owned by the recording */
+};
+
+struct comm {
+	uint64_t time;
+	int32_t pid, tid;
+	const char *name;
+	size_t order; /* of names given at one time, the last one counts */
+};
+
+/* An index from a number to an element of an array: open addressing. */
+struct id_index {
+	struct {
+		int32_t key;
+		uint32_t value; /* one more than the index; zero: free */
+	} *slot;
+	size_t nslots, count;
+};
+
+struct process_table {
+	struct space_pool pool;
+	struct id_index by_pid, by_tid;
+	struct process *process;
+	size_t nprocesses, process_capacity;
+	struct thread *thread;
+	size_t nthreads, thread_capacity;
+	struct comm *comm; /* when sealed: sorted by pid, tid, time */
+	size_t ncomms, comm_capacity;
+};
+
+void process_table_init(struct process_table *table);
+void process_table_free(struct process_table *table);
+
+/* What records say, in the order of their times. Zero or a negative code. */
+int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name, int exec);
+int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid, int32_t ptid);
+void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
+int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node);
+
+/* There are no more records. */
+int process_table_seal(struct process_table *table);
+
+/* After sealing. */
+const struct sb_space *process_space(const struct process_table *table, int32_t pid, uint64_t time);
+const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time);
+const struct thread *process_thread(const struct process_table *table, int32_t tid);
+
+#endif

@@ -1,0 +1,237 @@
+/* schedule.c - see schedule.h. */
+#include "system/schedule.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/bytes.h"
+
+static struct cpu_schedule *get_cpu(struct schedule *schedule, uint32_t number)
+{
+	struct cpu_schedule *cpu;
+	size_t ncpus;
+
+	if (number < schedule->ncpus)
+		return &schedule->cpu[number];
+	ncpus = (size_t)number + 1 > 2 * schedule->ncpus ? (size_t)number + 1 : 2 * schedule->ncpus;
+	cpu = reallocarray(schedule->cpu, ncpus, sizeof(*cpu));
+	if (!cpu)
+		return NULL;
+	memset(cpu + schedule->ncpus, 0, (ncpus - schedule->ncpus) * sizeof(*cpu));
+	schedule->cpu = cpu;
+	schedule->ncpus = ncpus;
+	return &cpu[number];
+}
+
+/* From @time on @tid runs. */
+static int runs(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t tid)
+{
+	if (array_reserve(&cpu->sched, &cpu->sched_capacity, cpu->nscheds, sizeof(*cpu->sched)) < 0)
+		return -sbe_nomem;
+	cpu->sched[cpu->nscheds++] = (struct sb_sched){.time = time, .pid = pid, .tid = tid};
+	return 0;
+}
+
+/* The first switch also says who ran before it - unless records before it were lost. */
+static int ran_before(struct cpu_schedule *cpu, int32_t pid, int32_t tid)
+{
+	return cpu->nscheds || cpu->lost ? 0 : runs(cpu, 0, pid, tid);
+}
+
+static int add_switch(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+{
+	const int wide = record->type == PERF_RECORD_SWITCH_CPU_WIDE;
+	const int known = (record->sample.has & PERF_SAMPLE_TID) != 0;
+	const int32_t pid = known ? record->sample.pid : -1, tid = known ? record->sample.tid : -1;
+	const int32_t other_pid = wide ? record->u.context_switch.next_prev_pid : -1;
+	const int32_t other_tid = wide ? record->u.context_switch.next_prev_tid : -1;
+	const int out = record->u.context_switch.out;
+	int status;
+
+	status = out ? ran_before(cpu, pid, tid) : ran_before(cpu, other_pid, other_tid);
+	if (status < 0)
+		return status;
+	return out ? runs(cpu, time, other_pid, other_tid) : runs(cpu, time, pid, tid);
+}
+
+/* A thread that calls exec() goes on with the leader's number. */
+static int add_exec(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+{
+	const struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
+
+	if (!last || !record->u.comm.exec || last->pid != record->u.comm.pid || last->tid == record->u.comm.tid ||
+	    last->time > time)
+		return 0;
+	return runs(cpu, time, record->u.comm.pid, record->u.comm.tid);
+}
+
+/* What was lost came after the CPU's record before: from there to its next switch nobody knows. */
+static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
+		    uint64_t time)
+{
+	struct sb_lost lost = {.time = time, .nrecords = record->u.lost.lost, .cpu = -1};
+
+	if (record->sample.has & PERF_SAMPLE_CPU)
+		lost.cpu = (int32_t)record->sample.cpu;
+	if (array_reserve(&schedule->lost, &schedule->lost_capacity, schedule->nlost, sizeof(lost)) < 0)
+		return -sbe_nomem;
+	schedule->lost[schedule->nlost++] = lost;
+	if (!cpu)
+		return 0;
+	cpu->lost = 1;
+	return runs(cpu, cpu->last_time ? cpu->last_time + 1 : 0, -1, -1);
+}
+
+static int add_aux(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+{
+	const uint64_t holes = PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION;
+
+	if (!(record->u.aux.flags & holes))
+		return 0;
+	if (array_reserve(&cpu->flag, &cpu->flag_capacity, cpu->nflags, sizeof(*cpu->flag)) < 0)
+		return -sbe_nomem;
+	cpu->flag[cpu->nflags++] = (struct sb_aux_flag){.time = time,
+							.aux_offset = record->u.aux.offset,
+							.aux_size = record->u.aux.size,
+							.flags = record->u.aux.flags};
+	return 0;
+}
+
+static int add_to_cpu(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+{
+	switch (record->type) {
+	case PERF_RECORD_SWITCH:
+	case PERF_RECORD_SWITCH_CPU_WIDE:
+		return add_switch(cpu, record, time);
+	case PERF_RECORD_ITRACE_START:
+		return runs(cpu, time, record->u.itrace_start.pid, record->u.itrace_start.tid);
+	case PERF_RECORD_COMM:
+		return add_exec(cpu, record, time);
+	case PERF_RECORD_AUX:
+		return add_aux(cpu, record, time);
+	default:
+		return 0;
+	}
+}
+
+/* ID_INDEX: which CPUs there will be records of. */
+static int expect_cpus(struct schedule *schedule, const struct sb_record *record)
+{
+	enum { ENTRY_SIZE = 32, ENTRY_CPU = 16 };
+
+	for (uint64_t i = 0; i < record->u.id_index.nr; ++i) {
+		const uint64_t number = load_u64(record->u.id_index.entries + i * ENTRY_SIZE + ENTRY_CPU);
+		struct cpu_schedule *cpu;
+
+		if (number > SB_CPU_MAX)
+			continue;
+		cpu = get_cpu(schedule, (uint32_t)number);
+		if (!cpu)
+			return -sbe_nomem;
+		cpu->traced = 1;
+	}
+	return 0;
+}
+
+static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
+		      uint64_t time)
+{
+	switch (record->type) {
+	case SB_RECORD_ID_INDEX:
+		return expect_cpus(schedule, record);
+	case SB_RECORD_FINISHED_ROUND:
+		schedule->safe_time = schedule->round_time;
+		schedule->round_time = schedule->last_time;
+		return 0;
+	case PERF_RECORD_LOST:
+		return add_lost(schedule, cpu, record, time);
+	default:
+		return cpu ? add_to_cpu(cpu, record, time) : 0;
+	}
+}
+
+int schedule_record(struct schedule *schedule, const struct sb_record *record, uint64_t time)
+{
+	struct cpu_schedule *cpu = NULL;
+	int status;
+
+	/* What perf made up at the start happened on no CPU. */
+	if ((record->sample.has & PERF_SAMPLE_CPU) && record->sample.cpu <= SB_CPU_MAX && time) {
+		cpu = get_cpu(schedule, record->sample.cpu);
+		if (!cpu)
+			return -sbe_nomem;
+		cpu->traced = 1;
+	}
+	status = add_to_all(schedule, cpu, record, time);
+	if (cpu && time > cpu->last_time)
+		cpu->last_time = time;
+	if (time > schedule->last_time)
+		schedule->last_time = time;
+	return status;
+}
+
+/* Leaves out entries that say nothing new. */
+static void drop_repeats(struct cpu_schedule *cpu)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < cpu->nscheds; ++i) {
+		const struct sb_sched *entry = &cpu->sched[i];
+
+		if (kept && cpu->sched[kept - 1].pid == entry->pid && cpu->sched[kept - 1].tid == entry->tid)
+			continue;
+		cpu->sched[kept++] = *entry;
+	}
+	cpu->nscheds = kept;
+}
+
+/* Up to when nothing is missing in a recording that was cut off. */
+static uint64_t horizon(const struct schedule *schedule)
+{
+	uint64_t first_end = UINT64_MAX;
+
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		if (schedule->cpu[i].traced && schedule->cpu[i].last_time < first_end)
+			first_end = schedule->cpu[i].last_time;
+	if (first_end == UINT64_MAX || first_end < schedule->safe_time)
+		return schedule->safe_time;
+	return first_end;
+}
+
+/* Records after @time are not all there: another process may have run, or the same one with other code. */
+static int forget_after(struct cpu_schedule *cpu, uint64_t time)
+{
+	while (cpu->nscheds && cpu->sched[cpu->nscheds - 1].time > time)
+		cpu->nscheds -= 1;
+	return runs(cpu, time + 1, -1, -1);
+}
+
+int schedule_seal(struct schedule *schedule, int damaged)
+{
+	const uint64_t known = horizon(schedule);
+	int status = 0;
+
+	for (size_t i = 0; i < schedule->ncpus && status == 0; ++i) {
+		struct cpu_schedule *cpu = &schedule->cpu[i];
+
+		status = array_sort_by_time(cpu->sched, cpu->nscheds, sizeof(*cpu->sched));
+		if (status == 0)
+			status = array_sort_by_time(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
+		if (status == 0 && damaged)
+			status = forget_after(cpu, known);
+		drop_repeats(cpu);
+	}
+	return status;
+}
+
+void schedule_free(struct schedule *schedule)
+{
+	for (size_t i = 0; i < schedule->ncpus; ++i) {
+		free(schedule->cpu[i].sched);
+		free(schedule->cpu[i].flag);
+	}
+	free(schedule->cpu);
+	free(schedule->lost);
+	memset(schedule, 0, sizeof(*schedule));
+}

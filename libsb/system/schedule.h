@@ -1,0 +1,43 @@
+/* schedule.h - who ran on each CPU, and where its records or its trace have holes, while the model is
+ * being built.
+ *
+ * The records of one CPU come from one ring buffer, so in the recording they are in order: what is
+ * concluded from one record and its predecessor is concluded here at once.
+ */
+#ifndef SB_SCHEDULE_H
+#define SB_SCHEDULE_H
+
+#include <sb/system.h>
+
+#include "system/arena.h"
+
+struct cpu_schedule {
+	struct sb_sched *sched;
+	size_t nscheds, sched_capacity;
+	struct sb_aux_flag *flag;
+	size_t nflags, flag_capacity;
+	uint64_t last_time; /* of any record of this CPU */
+	int lost;           /* records, before the first switch */
+	int traced;         /* has records, or is expected to have */
+};
+
+struct schedule {
+	struct cpu_schedule *cpu; /* by number */
+	size_t ncpus;
+	struct sb_lost *lost;
+	size_t nlost, lost_capacity;
+	uint64_t last_time;  /* of any record */
+	uint64_t round_time; /* last_time at the end of the last round of flushing all CPUs' buffers ... */
+	uint64_t safe_time;  /* ... and of the round before: up to here all records have been written */
+};
+
+void schedule_free(struct schedule *schedule);
+
+/* A record of the types that the functions below are for, and every other record, in file order. @time
+ * is its time. Zero or a negative code. */
+int schedule_record(struct schedule *schedule, const struct sb_record *record, uint64_t time);
+
+/* There are no more records; @damaged: although there should have been. */
+int schedule_seal(struct schedule *schedule, int damaged);
+
+#endif

@@ -1,0 +1,313 @@
+/* system.c - the model of the system over time, see sb/system.h.
+ *
+ * Two passes. Records come in file order, in which those of different CPUs are interleaved roughly:
+ * the schedule of a CPU takes its own as they come; what concerns processes is gathered, sorted by
+ * time, and then told to the process table in that order.
+ */
+#include "system/system.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "system/process.h"
+#include "system/schedule.h"
+
+enum change_kind { change_comm, change_exec, change_fork, change_exit, change_map };
+
+/* A record that changes a process. */
+struct change {
+	uint64_t time; /* first: sorted by it */
+	union {
+		const char *name;         /* comm, exec */
+		struct sb_map_node *node; /* map */
+		struct {
+			int32_t ppid, ptid;
+		} parent;                 /* fork */
+	} u;
+	int32_t pid, tid;
+	uint32_t kind;
+};
+
+struct sb_system {
+	struct process_table processes;
+	struct schedule schedule;
+	struct change *change; /* freed when they have been told */
+	size_t nchanges, change_capacity;
+	uint64_t nrecords, nskipped;
+	int damaged;
+	struct sb_error damage;
+};
+
+struct sb_system *system_new(void)
+{
+	struct sb_system *system = calloc(1, sizeof(*system));
+
+	if (system)
+		process_table_init(&system->processes);
+	return system;
+}
+
+void sb_system_free(struct sb_system *system)
+{
+	if (!system)
+		return;
+	process_table_free(&system->processes);
+	schedule_free(&system->schedule);
+	free(system->change);
+	free(system);
+}
+
+/* ---- Gathering -------------------------------------------------------------------------------- */
+
+static int gather(struct sb_system *system, const struct change *change)
+{
+	/* Kernel threads' and unknown processes' changes are nobody's. */
+	if (change->pid < 0 || change->tid < 0)
+		return 0;
+	if (array_reserve(&system->change, &system->change_capacity, system->nchanges, sizeof(*change)) < 0)
+		return -sbe_nomem;
+	system->change[system->nchanges++] = *change;
+	return 0;
+}
+
+static int gather_comm(struct sb_system *system, const struct sb_record *record, uint64_t time)
+{
+	const struct change change = {.time = time,
+				      .kind = record->u.comm.exec ? change_exec : change_comm,
+				      .pid = record->u.comm.pid,
+				      .tid = record->u.comm.tid,
+				      .u.name = record->u.comm.name};
+
+	return gather(system, &change);
+}
+
+static int gather_task(struct sb_system *system, const struct sb_record *record, uint64_t time)
+{
+	struct change change = {.time = time,
+				.kind = record->type == PERF_RECORD_FORK ? change_fork : change_exit,
+				.pid = record->u.task.pid,
+				.tid = record->u.task.tid};
+
+	change.u.parent.ppid = record->u.task.ppid;
+	change.u.parent.ptid = record->u.task.ptid;
+	return gather(system, &change);
+}
+
+/* Whether code can run there that a user-space mapping describes. MMAP has no protection bits: perf
+ * uses it for executable mappings, and marks the others. */
+static int is_user_code(const struct sb_record *record)
+{
+	if (record->u.mmap.is_kernel || record->u.mmap.is_guest || record->u.mmap.is_data || !record->u.mmap.len)
+		return 0;
+	return !record->u.mmap.is_mmap2 || (record->u.mmap.prot & PROT_EXEC);
+}
+
+static int gather_map(struct sb_system *system, const struct sb_record *record, uint64_t time)
+{
+	struct change change = {
+		.time = time, .kind = change_map, .pid = record->u.mmap.pid, .tid = record->u.mmap.tid};
+	struct sb_map *map;
+
+	if (!is_user_code(record) || change.pid < 0 || change.tid < 0)
+		return 0;
+	change.u.node = arena_alloc(&system->processes.pool.arena, sizeof(struct sb_map_node));
+	if (!change.u.node)
+		return -sbe_nomem;
+	map = &change.u.node->map;
+	map->begin = record->u.mmap.addr;
+	map->end = record->u.mmap.len > UINT64_MAX - map->begin ? UINT64_MAX : map->begin + record->u.mmap.len;
+	map->pgoff = record->u.mmap.pgoff;
+	map->filename = record->u.mmap.filename;
+	map->maj = record->u.mmap.maj;
+	map->min = record->u.mmap.min;
+	map->ino = record->u.mmap.ino;
+	map->build_id_size = record->u.mmap.build_id_size;
+	memcpy(map->build_id, record->u.mmap.build_id, sizeof(map->build_id));
+	map->time = time;
+	return gather(system, &change);
+}
+
+/* The types that say something to the model, whoever listens. */
+static int is_used(uint32_t type)
+{
+	static const uint8_t used[] = {
+		PERF_RECORD_MMAP, PERF_RECORD_MMAP2, PERF_RECORD_COMM, PERF_RECORD_FORK,
+		PERF_RECORD_EXIT, PERF_RECORD_LOST, PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE,
+		PERF_RECORD_AUX, PERF_RECORD_ITRACE_START, SB_RECORD_ID_INDEX, SB_RECORD_FINISHED_ROUND,
+		SB_RECORD_AUXTRACE_INFO, SB_RECORD_AUXTRACE, SB_RECORD_TIME_CONV};
+
+	for (size_t i = 0; i < sizeof(used); ++i)
+		if (used[i] == type)
+			return 1;
+	return 0;
+}
+
+static uint64_t time_of(const struct sb_record *record)
+{
+	if (record->sample.has & PERF_SAMPLE_TIME)
+		return record->sample.time;
+	return record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT ? record->u.task.time : 0;
+}
+
+int system_record(struct sb_system *system, const struct sb_record *record)
+{
+	const uint64_t time = time_of(record);
+	int status;
+
+	system->nrecords += 1;
+	if (!is_used(record->type))
+		system->nskipped += 1;
+	status = schedule_record(&system->schedule, record, time);
+	if (status < 0)
+		return status;
+	switch (record->type) {
+	case PERF_RECORD_COMM:
+		return gather_comm(system, record, time);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return gather_task(system, record, time);
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return gather_map(system, record, time);
+	default:
+		return 0;
+	}
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------- */
+
+static int tell(struct process_table *processes, const struct change *change)
+{
+	switch (change->kind) {
+	case change_comm:
+	case change_exec:
+		return process_comm(processes, change->time, change->pid, change->tid, change->u.name,
+				    change->kind == change_exec);
+	case change_fork:
+		return process_fork(processes, change->time, change->pid, change->u.parent.ppid, change->tid,
+				    change->u.parent.ptid);
+	case change_exit:
+		process_exit(processes, change->time, change->pid, change->tid);
+		return 0;
+	default:
+		return process_map(processes, change->pid, change->u.node);
+	}
+}
+
+int system_seal(struct sb_system *system, int damaged)
+{
+	int status = array_sort_by_time(system->change, system->nchanges, sizeof(*system->change));
+
+	for (size_t i = 0; i < system->nchanges && status == 0; ++i)
+		status = tell(&system->processes, &system->change[i]);
+	free(system->change);
+	system->change = NULL;
+	system->nchanges = system->change_capacity = 0;
+	if (status == 0)
+		status = process_table_seal(&system->processes);
+	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
+}
+
+/* All records up to the end or to damage. */
+static int read_records(struct sb_system *system, const struct sb_perfdata *perfdata)
+{
+	struct sb_perfdata_cursor cursor;
+	struct sb_record record;
+	int status;
+
+	sb_perfdata_begin(perfdata, &cursor);
+	while ((status = sb_perfdata_next(&cursor, &record, &system->damage)) > 0) {
+		status = system_record(system, &record);
+		if (status < 0)
+			return status;
+	}
+	system->damaged = status < 0;
+	return 0;
+}
+
+int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	struct sb_system *built;
+	int status;
+
+	if (!system || !perfdata)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_system_build: no recording");
+	built = system_new();
+	if (!built)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	status = read_records(built, perfdata);
+	if (status == 0)
+		status = system_seal(built, built->damaged || sb_perfdata_info(perfdata)->interrupted);
+	if (status < 0) {
+		sb_system_free(built);
+		return sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
+				    "out of memory while reading the sideband");
+	}
+	*system = built;
+	return 0;
+}
+
+/* ---- Asking ----------------------------------------------------------------------------------- */
+
+const struct sb_error *sb_system_damage(const struct sb_system *system)
+{
+	return system->damaged ? &system->damage : NULL;
+}
+
+static const struct cpu_schedule *find_cpu(const struct sb_system *system, int32_t cpu)
+{
+	return cpu >= 0 && (size_t)cpu < system->schedule.ncpus ? &system->schedule.cpu[cpu] : NULL;
+}
+
+const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu, size_t *count)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	*count = found ? found->nscheds : 0;
+	return found ? found->sched : NULL;
+}
+
+const struct sb_space *sb_system_space(const struct sb_system *system, int32_t pid, uint64_t time)
+{
+	return process_space(&system->processes, pid, time);
+}
+
+const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time)
+{
+	return process_name(&system->processes, pid, tid, time);
+}
+
+int32_t sb_system_thread_pid(const struct sb_system *system, int32_t tid)
+{
+	const struct thread *thread = process_thread(&system->processes, tid);
+
+	return thread ? thread->pid : -1;
+}
+
+size_t sb_system_nepochs(const struct sb_system *system)
+{
+	return system->processes.pool.nepochs;
+}
+
+uint64_t sb_system_nrecords(const struct sb_system *system, uint64_t *skipped)
+{
+	if (skipped)
+		*skipped = system->nskipped;
+	return system->nrecords;
+}
+
+const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, int32_t cpu, size_t *count)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	*count = found ? found->nflags : 0;
+	return found ? found->flag : NULL;
+}
+
+const struct sb_lost *sb_system_lost(const struct sb_system *system, size_t *count)
+{
+	*count = system->schedule.nlost;
+	return system->schedule.lost;
+}
