@@ -25,14 +25,26 @@ int pt_psb_at(const uint8_t *pos, const uint8_t *end)
 	       pt_get64(pos + word_size) == word_even;
 }
 
-/* A PSB that covers the word at @word and lies in [begin, end); the first of them. */
-static const uint8_t *psb_around(const uint8_t *word, const uint8_t *begin, const uint8_t *end)
+/* The first, and the last, PSB in [begin, end) that covers the word at @word: it begins up to eight bytes
+ * before it. */
+static const uint8_t *first_around(const uint8_t *word, const uint8_t *begin, const uint8_t *end)
 {
-	const uint8_t *pos = word - begin < word_size ? begin : word - (word_size - 1);
+	const uint8_t *pos = word - begin < word_size ? begin : word - word_size;
 
 	for (; pos <= word; pos++) {
 		if (pt_psb_at(pos, end))
 			return pos;
+	}
+	return NULL;
+}
+
+static const uint8_t *last_around(const uint8_t *word, const uint8_t *begin, const uint8_t *end)
+{
+	ptrdiff_t back = word - begin < word_size ? word - begin : word_size;
+
+	for (ptrdiff_t i = 0; i <= back; i++) {
+		if (pt_psb_at(word - i, end))
+			return word - i;
 	}
 	return NULL;
 }
@@ -58,7 +70,7 @@ const uint8_t *pt_psb_forward(const uint8_t *pos, const uint8_t *end)
 
 		if (!is_pattern(pt_get64(word)))
 			continue;
-		psb = psb_around(word, pos, end);
+		psb = first_around(word, pos, end);
 		if (psb)
 			return last_of_row(psb, end);
 	}
@@ -67,24 +79,18 @@ const uint8_t *pt_psb_forward(const uint8_t *pos, const uint8_t *end)
 
 const uint8_t *pt_psb_backward(const uint8_t *pos, const uint8_t *begin)
 {
-	const uint8_t *word;
+	const uint8_t *word = pos;
 
-	if (pos - begin < pt_psb_size)
-		return NULL;
-	/* From the back, a row's last PSB is met first. A word that is part of it is its last whole one on
-	 * the grid or the one before, so it begins at most 16 bytes before that word. */
-	for (word = pos - word_size;; word -= word_size) {
-		if (is_pattern(pt_get64(word))) {
-			const uint8_t *psb = word;
+	/* from the back, the last PSB of a row is met first */
+	while (word - begin >= word_size) {
+		const uint8_t *psb;
 
-			for (; psb >= begin && word - psb <= word_size; psb--) {
-				if (pt_psb_at(psb, pos))
-					return psb;
-				if (psb == begin)
-					break;
-			}
-		}
-		if (word - begin < word_size)
-			return NULL;
+		word -= word_size;
+		if (!is_pattern(pt_get64(word)))
+			continue;
+		psb = last_around(word, begin, pos);
+		if (psb)
+			return psb;
 	}
+	return NULL;
 }
