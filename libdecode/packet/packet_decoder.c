@@ -108,9 +108,6 @@ int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet, siz
 	if (read < 0)
 		return read;
 	decoder->pos += read;
-	if (size == sizeof(next)) /* nearly always: saves a call */
-		*packet = next;
-	else
-		pt_copy_to_user(packet, size, &next, sizeof(next));
+	pt_copy_to_user(packet, size, &next, sizeof(next));
 	return read;
 }
