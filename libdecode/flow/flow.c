@@ -110,6 +110,8 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 
 	status = pt_evd_sync(&flow->evd, psb);
 	if (status < 0) {
+		/* A search goes on behind this PSB, whose header is broken. */
+		flow->evd.pos = psb + pt_psb_size;
 		flow->status = -pte_nosync;
 		return status;
 	}
@@ -138,8 +140,6 @@ int pt_flow_sync_forward(struct pt_flow *flow)
 		flow->status = -pte_nosync;
 		return -pte_eos;
 	}
-	/* Where the search goes on when PSB+ turns out to be broken. */
-	flow->evd.pos = pos + pt_psb_size;
 	return pt_flow_sync(flow, pos);
 }
 

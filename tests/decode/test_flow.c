@@ -482,6 +482,29 @@ static void resynchronising_after_an_error(void **state)
 	program_remove(&file);
 }
 
+/* Found by fuzzing: the search went back to the broken header for ever. */
+static void a_broken_psb_header_is_passed_over(void **state)
+{
+	struct trace trace = {0};
+	struct pt_config config;
+	struct pt_block_decoder *decoder;
+	uint64_t sync = 0;
+
+	(void)state;
+	trace_psb(&trace);
+	trace.bytes[trace.size++] = 0x05; /* no packet */
+	trace_psb(&trace);
+	trace_psbend(&trace);
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	assert_int_equal(pt_blk_sync_forward(decoder), -pte_bad_opc);
+	assert_int_equal(pt_blk_sync_forward(decoder), 0);
+	assert_int_equal(pt_blk_get_sync_offset(decoder, &sync), 0);
+	assert_int_equal(sync, 17);
+	assert_int_equal(pt_blk_sync_forward(decoder), -pte_eos);
+	pt_blk_free_decoder(decoder);
+}
+
 enum { ncases = sizeof(cases) / sizeof(cases[0]) };
 
 int main(void)
@@ -500,5 +523,6 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(an_instruction_across_two_sections);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(code_from_a_callback);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(resynchronising_after_an_error);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_broken_psb_header_is_passed_over);
 	return _cmocka_run_group_tests("flow", tests, n, NULL, NULL);
 }
