@@ -189,13 +189,6 @@ static int on_ignored(struct pt_event_decoder *evd, const struct pt_packet *pack
 	return 0;
 }
 
-static int on_invalid(struct pt_event_decoder *evd, const struct pt_packet *packet)
-{
-	(void)evd;
-	(void)packet;
-	return -pte_bad_opc;
-}
-
 /* PSBEND outside of PSB+. */
 static int on_psbend(struct pt_event_decoder *evd, const struct pt_packet *packet)
 {
@@ -586,7 +579,7 @@ static int on_trig(struct pt_event_decoder *evd, const struct pt_packet *packet)
 typedef int (*packet_handler)(struct pt_event_decoder *evd, const struct pt_packet *packet);
 
 static const packet_handler handlers[] = {
-	[ppt_invalid] = on_invalid, [ppt_unknown] = on_ignored, [ppt_pad] = on_ignored, [ppt_psb] = on_psb,
+	[ppt_invalid] = on_ignored, [ppt_unknown] = on_ignored, [ppt_pad] = on_ignored, [ppt_psb] = on_psb,
 	[ppt_psbend] = on_psbend,   [ppt_fup] = on_fup,         [ppt_tip] = on_tip,     [ppt_tip_pge] = on_tip_pge,
 	[ppt_tip_pgd] = on_tip_pgd, [ppt_tnt_8] = on_tnt,       [ppt_tnt_64] = on_tnt,  [ppt_mode] = on_mode,
 	[ppt_pip] = on_pip,         [ppt_vmcs] = on_vmcs,       [ppt_cbr] = on_cbr,     [ppt_tsc] = on_timing,

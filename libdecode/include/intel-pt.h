@@ -802,8 +802,8 @@ extern pt_export int pt_image_add_cached(struct pt_image *image, struct pt_image
 /* Maps into @image what is mapped in @src. Returns the number of mappings that could not be added. */
 extern pt_export int pt_image_copy(struct pt_image *image, const struct pt_image *src);
 
-/* Unmap what came from @filename, or everything, in exactly the address space @asid that it was added
- * with. Return the number of mappings removed. */
+/* Unmap what came from @filename, or everything, in all address spaces that match @asid; NULL and unknown
+ * values match any. Return the number of mappings removed. */
 extern pt_export int pt_image_remove_by_filename(struct pt_image *image, const char *filename,
                                                  const struct pt_asid *asid);
 extern pt_export int pt_image_remove_by_asid(struct pt_image *image, const struct pt_asid *asid);
