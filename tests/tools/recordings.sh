@@ -1,0 +1,34 @@
+# recordings.sh - for tests that record in software and replay: sourced, not run.
+#
+# Leaves the test with status 77 when this machine cannot single-step.
+
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+}
+
+if ! "$SBTRACE" record --software -o "$dir/probe.data" -- /bin/true >"$dir/probe.log" 2>&1; then
+	cat "$dir/probe.log"
+	grep -Eqi 'ptrace|permitted' "$dir/probe.log" && { echo "skipped: no ptrace here"; exit 77; }
+	exit 1
+fi
+
+# record NAME OPTIONS... -- COMMAND...: NAME.data, NAME.truth and NAME.root in $dir.
+record()
+{
+	name=$1
+	shift
+	"$SBTRACE" record --software -o "$dir/$name.data" --truth "$dir/$name.truth" --copy-root "$dir/$name.root" \
+		"$@" >"$dir/$name.out" 2>"$dir/$name.err" || { fail "record $name: $(cat "$dir/$name.err")"; return 1; }
+}
+
+# columns_but_tsc FILE: cpu pid tid ip, the CPUs one after the other.
+columns_but_tsc()
+{
+	cut -f 1,2,3,5 "$1" | sort -s -n -k 1,1
+}

@@ -1,0 +1,55 @@
+#!/bin/sh
+# Software recordings replay to exactly what was executed: every line of the truth, per CPU, in every column
+# but the time; time never goes back, and its distance to the truth is printed for each kind of timing.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+workloads=$BUILD_DIR/tests/workloads
+
+# How far the times of a flow are from those of the truth.
+time_distance()
+{
+	paste "$1" "$2" | awk -F '\t' '
+		{ d = $4 - $9; if (d < 0) d = -d; sum += d; if (d > worst) worst = d }
+		END { printf "time off by %.0f ticks in the mean, %.0f at worst", NR ? sum / NR : 0, worst }'
+}
+
+check()
+{
+	name=$1
+	record "$@" || return
+	"$SBTRACE" replay --root "$dir/$name.root" --no-host-root --sink insn="$dir/$name.flow" \
+		--sink summary="$dir/$name.summary" "$dir/$name.data" >/dev/null 2>"$dir/$name.err" ||
+		{ fail "replay $name: $(cat "$dir/$name.err")"; return; }
+	columns_but_tsc "$dir/$name.truth" >"$dir/truth"
+	columns_but_tsc "$dir/$name.flow" >"$dir/flow"
+	if ! cmp -s "$dir/truth" "$dir/flow"; then
+		fail "$name: the flow is not the truth: $(wc -l <"$dir/truth") lines, $(wc -l <"$dir/flow") in the flow"
+		diff "$dir/truth" "$dir/flow" | head -n 6
+		return
+	fi
+	back=$(awk -F '\t' '$4 + 0 < last[$1] + 0 { n++ } { last[$1] = $4 } END { print n + 0 }' "$dir/$name.flow")
+	[ "$back" -eq 0 ] || fail "$name: time goes back $back times"
+	sort -s -n -k 1,1 "$dir/$name.truth" >"$dir/truth"
+	sort -s -n -k 1,1 "$dir/$name.flow" >"$dir/flow"
+	echo "$name: $(wc -l <"$dir/truth") instructions equal, $(time_distance "$dir/flow" "$dir/truth")"
+	rm -rf "$dir/$name".*
+}
+
+for cpus in 1 2 4; do
+	check "true-$cpus" -c $cpus -- /bin/true
+	check "pipeline-$cpus" -c $cpus --mtc -- sh -c 'ls -l / | sort | head -n 3 | wc -c'
+	check "threads-$cpus" -c $cpus --mtc -- "$workloads/mt"
+	check "forkdl-$cpus" -c $cpus --mtc -- "$workloads/forkdl"
+	check "exec-$cpus" -c $cpus --mtc -- "$workloads/execer"
+	check "signal-$cpus" -c $cpus --mtc -- "$workloads/sig"
+done
+for retcomp in '' --no-retcomp; do
+	for timing in '' --mtc '--mtc --cyc' --tnt64 '--mtc --tnt64' '--mtc --cyc --tnt64'; do
+		# shellcheck disable=SC2086
+		check "options$(echo "$retcomp $timing" | tr -d ' ')" -c 2 $retcomp $timing -- "$workloads/mt"
+	done
+done
+check overflow -c 2 --mtc --overflow-every 2000 -- "$workloads/mt"
+check psb -c 2 --mtc --psb-period 256 -- "$workloads/mt"
+check perl -c 2 --mtc -- perl -e 'my %h; $h{$_ % 7} += $_ for 1 .. 300; print join(",", map { "$_=$h{$_}" } sort keys %h), "\n"'
+[ $failures -eq 0 ]
