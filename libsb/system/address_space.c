@@ -234,6 +234,9 @@ static enum verdict compare_with_tree(const struct sb_map_node *root, const stru
 /* Makes @map cover @old, which says the same, too. */
 static void unite(struct sb_map *map, const struct sb_map *old)
 {
+	/* Neither contains the other? Then neither record describes the whole. */
+	if (old->begin < map->begin || old->end > map->end)
+		map->recorded_size = 0;
 	if (old->begin < map->begin) {
 		map->begin = old->begin;
 		map->pgoff = old->pgoff;

@@ -29,6 +29,9 @@ struct sb_map {
 	uint8_t build_id_size;
 	uint8_t build_id[20];
 	uint64_t time;
+	/* The mapping that this is a part of, as recorded, before others covered parts of it. Size 0: more
+	 * than one record contributed. */
+	uint64_t recorded_pgoff, recorded_size;
 };
 
 struct sb_map_node;
