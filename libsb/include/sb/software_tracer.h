@@ -19,6 +19,7 @@ struct sb_software_tracer_config {
 	const char *output;    /* perf.data */
 	const char *truth;     /* every retired instruction, "cpu pid tid tsc ip", or NULL */
 	const char *copy_root; /* directory for the mapped files and the vdso, or NULL */
+	int single_step;       /* step every instruction instead of running from branch to branch: slower */
 };
 
 struct sb_software_tracer_result {
