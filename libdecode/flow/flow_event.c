@@ -148,6 +148,9 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 	pt_return_stack_clear(&flow->returns);
 	flow->speculative = 0;
 	flow->was_resynced = 1;
+	/* Whether tracing was off in between, packets that were lost would have said: observers learn that
+	 * nobody knows, and then what is. */
+	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
 	if (ev->ip_suppressed)
 		disable(flow, 0, 0);
 	else

@@ -225,6 +225,35 @@ static void synchronising_again_makes_the_state_unknown(void **state)
 	assert_int_equal(fixture->state[1], ptds_disabled);
 }
 
+/* Packets that would have told of a switch may be among those that were lost. */
+static void an_overflow_makes_the_state_unknown(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+	struct pt_config config;
+	struct pt_block_decoder *decoder;
+	struct pt_event event;
+	int status;
+
+	trace_start(&trace, 100);
+	trace_ip(&trace, ppt_tip_pge, 0x1000);
+	trace_ovf(&trace);
+	trace_ip(&trace, ppt_fup, 0x1001);
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, fixture->image);
+	assert_int_equal(pt_blk_attach_obsv(decoder, &fixture->obsv), 0);
+	status = pt_blk_sync_forward(decoder);
+	while (status & pts_event_pending)
+		status = pt_blk_event(decoder, &event, sizeof(event));
+	assert_int_equal(event.type, ptev_overflow);
+	assert_int_equal(fixture->nstates, 4);
+	assert_int_equal(fixture->state[1], ptds_enabled);
+	assert_int_equal(fixture->state[2], ptds_unknown);
+	assert_int_equal(fixture->state[3], ptds_enabled);
+	pt_blk_free_decoder(decoder);
+}
+
 static void a_null_callback_is_not_subscribed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -521,6 +550,7 @@ int main(void)
 		observer_test(ticks_only_from_the_limit_on),
 		observer_test(state_is_called_when_it_changes),
 		observer_test(synchronising_again_makes_the_state_unknown),
+		observer_test(an_overflow_makes_the_state_unknown),
 		observer_test(a_null_callback_is_not_subscribed),
 		observer_test(several_observers_are_all_called),
 		observer_test(a_negative_result_reaches_the_caller),
