@@ -1,0 +1,370 @@
+/* ledger.c - see ledger.h. */
+#include "replay/ledger.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/arena.h"
+
+enum {
+	HELD_BLOCKS_MAX = 128 * 1024, /* more are handed out unconfirmed: memory is bounded */
+	LENGTHS_SIZE = 64 * 1024,
+	PROGRESS_STEP = 64 * 1024
+};
+
+struct held_lengths {
+	struct held_lengths *next; /* full ones; kept for later */
+	size_t used;
+	uint8_t byte[LENGTHS_SIZE];
+};
+
+static const char *const reason_name[sb_gap_reasons] = {
+	[sb_gap_none] = "none",
+	[sb_gap_overflow] = "overflow",
+	[sb_gap_no_binary] = "no-binary",
+	[sb_gap_binary_mismatch] = "binary-mismatch",
+	[sb_gap_anonymous] = "anonymous",
+	[sb_gap_not_mapped] = "not-mapped",
+	[sb_gap_unknown_process] = "unknown-process",
+	[sb_gap_decode_error] = "decode-error",
+	[sb_gap_bad_trace] = "bad-trace",
+	[sb_gap_no_sync] = "no-sync",
+	[sb_gap_truncated] = "truncated",
+	[sb_gap_filtered] = "filtered",
+};
+
+const char *sb_gap_reason_name(enum sb_gap_reason reason)
+{
+	return (unsigned int)reason < sb_gap_reasons ? reason_name[reason] : "unknown";
+}
+
+void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct sb_replay_options *options)
+{
+	memset(ledger, 0, sizeof(*ledger));
+	ledger->sink = sink;
+	ledger->options = options;
+}
+
+static void free_lengths(struct ledger *ledger)
+{
+	while (ledger->lengths) {
+		struct held_lengths *next = ledger->lengths->next;
+
+		free(ledger->lengths);
+		ledger->lengths = next;
+	}
+}
+
+static void free_gaps(struct ledger *ledger)
+{
+	for (size_t i = 0; i < ledger->nitems; ++i)
+		free((void *)(uintptr_t)ledger->item[i].gap);
+	ledger->nitems = 0;
+}
+
+void ledger_fini(struct ledger *ledger)
+{
+	free_gaps(ledger);
+	free_lengths(ledger);
+	free(ledger->slot);
+	free(ledger->sorted);
+	free(ledger->block);
+	free(ledger->item);
+	memset(ledger, 0, sizeof(*ledger));
+}
+
+void ledger_begin_stream(struct ledger *ledger, int32_t cpu)
+{
+	ledger->cpu = cpu;
+	ledger->last_tsc = 0;
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------------ */
+
+static int progress(struct ledger *ledger, uint64_t bytes)
+{
+	ledger->done += bytes;
+	if (!ledger->sink->progress || ledger->done < ledger->progress_at)
+		return 0;
+	ledger->progress_at = ledger->done + PROGRESS_STEP;
+	return ledger->sink->progress(ledger->sink->context, ledger->done, ledger->account.bytes_total);
+}
+
+int ledger_decoded(struct ledger *ledger, uint64_t bytes)
+{
+	ledger->account.bytes_decoded += bytes;
+	return progress(ledger, bytes);
+}
+
+static int emit_gap(struct ledger *ledger, const struct sb_gap *gap)
+{
+	int status = 0;
+
+	ledger->account.gap[gap->reason].count += 1;
+	ledger->account.gap[gap->reason].bytes += gap->bytes;
+	if (ledger->sink->gap)
+		status = ledger->sink->gap(ledger->sink->context, gap);
+	return status < 0 ? status : progress(ledger, gap->bytes);
+}
+
+int ledger_gap(struct ledger *ledger, const struct sb_gap *gap)
+{
+	return emit_gap(ledger, gap);
+}
+
+/* ---- Threads ---------------------------------------------------------------------------------- */
+
+static size_t slot_of(const struct ledger *ledger, int32_t pid, int32_t tid)
+{
+	size_t slot = ((uint32_t)tid * 0x9e3779b1u ^ (uint32_t)pid * 0x85ebca6bu) & (ledger->nslots - 1);
+
+	while (ledger->slot[slot].used &&
+	       (ledger->slot[slot].thread.pid != pid || ledger->slot[slot].thread.tid != tid))
+		slot = (slot + 1) & (ledger->nslots - 1);
+	return slot;
+}
+
+static int grow_slots(struct ledger *ledger)
+{
+	struct account_slot *old = ledger->slot;
+	const size_t nold = ledger->nslots;
+
+	ledger->nslots = nold ? 2 * nold : 64;
+	ledger->slot = calloc(ledger->nslots, sizeof(*ledger->slot));
+	if (!ledger->slot) {
+		ledger->slot = old;
+		ledger->nslots = nold;
+		return -sbe_nomem;
+	}
+	for (size_t i = 0; i < nold; ++i)
+		if (old[i].used)
+			ledger->slot[slot_of(ledger, old[i].thread.pid, old[i].thread.tid)] = old[i];
+	free(old);
+	return 0;
+}
+
+static struct sb_account_thread *get_thread(struct ledger *ledger, int32_t pid, int32_t tid)
+{
+	struct account_slot *slot;
+
+	if (2 * ledger->nthreads >= ledger->nslots && grow_slots(ledger) < 0)
+		return NULL;
+	slot = &ledger->slot[slot_of(ledger, pid, tid)];
+	if (!slot->used) {
+		slot->used = 1;
+		slot->thread.pid = pid;
+		slot->thread.tid = tid;
+		ledger->nthreads += 1;
+	}
+	return &slot->thread;
+}
+
+/* ---- Flow ------------------------------------------------------------------------------------- */
+
+static int is_wanted(const struct sb_replay_options *options, const struct ledger_place *place)
+{
+	if ((options->tsc_from || options->tsc_to) &&
+	    (place->tsc < options->tsc_from || place->tsc > options->tsc_to))
+		return 0;
+	for (size_t i = 0; i < options->npids; ++i)
+		if (options->pid[i] == place->pid)
+			return 1;
+	return !options->npids;
+}
+
+static int emit_flow(struct ledger *ledger, const struct held_item *item)
+{
+	const struct sb_flow flow = {.cpu = ledger->cpu,
+				     .pid = item->place.pid,
+				     .tid = item->place.tid,
+				     .tsc = item->place.tsc,
+				     .block = ledger->block + item->first,
+				     .nblocks = item->nblocks,
+				     .ninsn = item->ninsn};
+	struct sb_account_thread *thread;
+
+	if (!is_wanted(ledger->options, &item->place))
+		return 0;
+	thread = get_thread(ledger, item->place.pid, item->place.tid);
+	if (!thread)
+		return -sbe_nomem;
+	thread->ninsn += item->ninsn;
+	thread->nblocks += item->nblocks;
+	ledger->account.ninsn += item->ninsn;
+	ledger->account.nblocks += item->nblocks;
+	return ledger->sink->flow ? ledger->sink->flow(ledger->sink->context, &flow) : 0;
+}
+
+/* Nothing is held back any more. */
+static void forget(struct ledger *ledger)
+{
+	free_gaps(ledger);
+	ledger->nblocks = 0;
+	/* One buffer is enough for nearly always. */
+	if (ledger->lengths) {
+		struct held_lengths *first = ledger->lengths;
+
+		ledger->lengths = first->next;
+		free_lengths(ledger);
+		first->next = NULL;
+		first->used = 0;
+		ledger->lengths = first;
+	}
+}
+
+int ledger_confirm(struct ledger *ledger)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < ledger->nitems && status >= 0; ++i) {
+		const struct held_item *item = &ledger->item[i];
+
+		status = item->gap ? emit_gap(ledger, item->gap) : emit_flow(ledger, item);
+	}
+	forget(ledger);
+	return status < 0 ? status : 0;
+}
+
+int ledger_discard(struct ledger *ledger)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < ledger->nitems && status >= 0; ++i)
+		if (ledger->item[i].gap)
+			status = emit_gap(ledger, ledger->item[i].gap);
+	forget(ledger);
+	return status < 0 ? status : 0;
+}
+
+/* A copy of the lengths of @block's instructions. */
+static const uint8_t *keep_lengths(struct ledger *ledger, const struct pt_run_block *block)
+{
+	struct held_lengths *lengths = ledger->lengths;
+	uint8_t *kept;
+
+	if (!lengths || sizeof(lengths->byte) - lengths->used < block->ninsn) {
+		lengths = malloc(sizeof(*lengths));
+		if (!lengths)
+			return NULL;
+		lengths->next = ledger->lengths;
+		lengths->used = 0;
+		ledger->lengths = lengths;
+	}
+	kept = lengths->byte + lengths->used;
+	memcpy(kept, block->length, block->ninsn);
+	lengths->used += block->ninsn;
+	return kept;
+}
+
+static int reserve_blocks(struct ledger *ledger, size_t more)
+{
+	struct pt_run_block *block;
+	size_t capacity = ledger->block_capacity ? ledger->block_capacity : 1024;
+
+	if (ledger->nblocks + more <= ledger->block_capacity)
+		return 0;
+	while (capacity < ledger->nblocks + more)
+		capacity *= 2;
+	block = reallocarray(ledger->block, capacity, sizeof(*block));
+	if (!block)
+		return -sbe_nomem;
+	ledger->block = block;
+	ledger->block_capacity = capacity;
+	return 0;
+}
+
+static int same_place(const struct ledger_place *a, const struct ledger_place *b)
+{
+	return a->pid == b->pid && a->tid == b->tid && a->tsc == b->tsc;
+}
+
+/* Adds to the last item, or begins a new one. */
+static int add_flow(struct ledger *ledger, const struct ledger_place *place, const struct pt_run *run)
+{
+	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
+
+	if (last && !last->gap && same_place(&last->place, place)) {
+		last->nblocks += run->nblocks;
+		last->ninsn += run->ninsn;
+		return 0;
+	}
+	if (array_reserve(&ledger->item, &ledger->item_capacity, ledger->nitems, sizeof(*ledger->item)) < 0)
+		return -sbe_nomem;
+	ledger->item[ledger->nitems++] = (struct held_item){
+		.place = *place, .ninsn = run->ninsn, .first = ledger->nblocks, .nblocks = run->nblocks};
+	return 0;
+}
+
+int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct pt_run *run)
+{
+	int status = 0;
+
+	if (!run->nblocks)
+		return 0;
+	if (place.tsc < ledger->last_tsc)
+		place.tsc = ledger->last_tsc;
+	ledger->last_tsc = place.tsc;
+	if (ledger->nblocks >= HELD_BLOCKS_MAX)
+		status = ledger_confirm(ledger);
+	if (status < 0)
+		return status;
+	if (reserve_blocks(ledger, run->nblocks) < 0 || add_flow(ledger, &place, run) < 0)
+		return -sbe_nomem;
+	memcpy(ledger->block + ledger->nblocks, run->block, run->nblocks * sizeof(*run->block));
+	/* Lengths belong to the sections, which stay - but for code that cannot be remembered, which comes
+	 * in a run of its own. */
+	if (run->nblocks == 1) {
+		ledger->block[ledger->nblocks].length = keep_lengths(ledger, run->block);
+		if (!ledger->block[ledger->nblocks].length)
+			return -sbe_nomem;
+	}
+	ledger->nblocks += run->nblocks;
+	return 0;
+}
+
+int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
+{
+	struct sb_gap *copy;
+
+	if (array_reserve(&ledger->item, &ledger->item_capacity, ledger->nitems, sizeof(*ledger->item)) < 0)
+		return -sbe_nomem;
+	copy = malloc(sizeof(*copy));
+	if (!copy)
+		return -sbe_nomem;
+	*copy = *gap;
+	ledger->item[ledger->nitems++] = (struct held_item){.gap = copy};
+	return 0;
+}
+
+/* ---- The account ------------------------------------------------------------------------------ */
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct sb_account_thread *left = a, *right = b;
+
+	if (left->pid != right->pid)
+		return left->pid < right->pid ? -1 : 1;
+	return left->tid < right->tid ? -1 : left->tid > right->tid;
+}
+
+int ledger_finish(struct ledger *ledger, const struct sb_system *system)
+{
+	size_t count = 0;
+
+	ledger->sorted = calloc(ledger->nthreads ? ledger->nthreads : 1, sizeof(*ledger->sorted));
+	if (!ledger->sorted)
+		return -sbe_nomem;
+	for (size_t i = 0; i < ledger->nslots; ++i)
+		if (ledger->slot[i].used)
+			ledger->sorted[count++] = ledger->slot[i].thread;
+	qsort(ledger->sorted, count, sizeof(*ledger->sorted), compare_threads);
+	for (size_t i = 0; i < count; ++i) {
+		struct sb_account_thread *thread = &ledger->sorted[i];
+		const char *name = sb_system_comm(system, thread->pid, thread->tid, UINT64_MAX);
+
+		strncpy(thread->comm, name, sizeof(thread->comm) - 1);
+	}
+	ledger->account.thread = ledger->sorted;
+	ledger->account.nthreads = count;
+	return 0;
+}

@@ -1,0 +1,79 @@
+/* ledger.h - what has become of every byte of trace and of every instruction.
+ *
+ * Flow is held back until the next PSB confirms it: a PSB names the address where execution stands, and
+ * when the flow arrives there, the way to it was right. When trace and code turn out not to fit, the
+ * error is somewhere behind the last PSB, so all that came since is a gap.
+ */
+#ifndef SB_LEDGER_H
+#define SB_LEDGER_H
+
+#include <sb/replay.h>
+#include <sb/system.h>
+
+/* Where the flow of a moment belongs. */
+struct ledger_place {
+	int32_t pid, tid;
+	uint64_t tsc;
+};
+
+/* Flow or a gap, in order; flow: [first, first + nblocks) of the held blocks. */
+struct held_item {
+	struct ledger_place place;
+	uint64_t ninsn;
+	size_t first;
+	uint32_t nblocks;
+	const struct sb_gap *gap; /* owned; NULL: flow */
+};
+
+/* Lengths of instructions that the decoder does not keep. */
+struct held_lengths;
+
+struct account_slot {
+	struct sb_account_thread thread;
+	int used;
+};
+
+struct ledger {
+	const struct sb_sink *sink;
+	const struct sb_replay_options *options;
+	struct sb_account account; /* threads are filled in at the end */
+	struct account_slot *slot; /* owned; open addressing by pid and tid */
+	size_t nslots, nthreads;
+	struct sb_account_thread *sorted; /* owned */
+
+	/* Of the present stream. */
+	int32_t cpu;
+	uint64_t last_tsc;
+	uint64_t progress_at, done; /* bytes of all streams */
+
+	struct pt_run_block *block; /* owned */
+	size_t nblocks, block_capacity;
+	struct held_item *item;     /* owned */
+	size_t nitems, item_capacity;
+	struct held_lengths *lengths;
+};
+
+void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct sb_replay_options *options);
+void ledger_fini(struct ledger *ledger);
+
+void ledger_begin_stream(struct ledger *ledger, int32_t cpu);
+
+/* Bytes of trace that were decoded. */
+int ledger_decoded(struct ledger *ledger, uint64_t bytes);
+
+/* A gap, here and now: after the flow that was held back so far, which stays as it is. */
+int ledger_gap(struct ledger *ledger, const struct sb_gap *gap);
+
+/* Holds back a run; its time becomes one that never goes back. */
+int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct pt_run *run);
+/* A gap that does not end what is held back. */
+int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
+
+/* What was held back is right, or is not: hands it out, or forgets it but for its gaps. */
+int ledger_confirm(struct ledger *ledger);
+int ledger_discard(struct ledger *ledger);
+
+/* Completes the account: the threads, with their names. */
+int ledger_finish(struct ledger *ledger, const struct sb_system *system);
+
+#endif

@@ -1,0 +1,297 @@
+/* segment.c - see segment.h. PSB: Intel SDM, volume 3, "Packet Stream Boundary". */
+#include "replay/segment.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/arena.h"
+
+enum { PSB_SIZE = 16 };
+
+static const uint8_t psb_bytes[PSB_SIZE] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
+					    0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82};
+
+/* ---- Pieces ----------------------------------------------------------------------------------- */
+
+static int add_piece(struct segment_cutter *cutter, const uint8_t *bytes, uint64_t size, uint64_t position,
+		     uint64_t aux_offset, int fresh)
+{
+	if (!size)
+		return 0;
+	if (array_reserve(&cutter->piece, &cutter->capacity, cutter->npieces, sizeof(*cutter->piece)) < 0)
+		return -sbe_nomem;
+	cutter->piece[cutter->npieces++] = (struct segment_piece){
+		.bytes = bytes, .size = size, .position = position, .aux_offset = aux_offset, .fresh = fresh};
+	return 0;
+}
+
+static int all_pad(const uint8_t *bytes, uint64_t size)
+{
+	for (uint64_t i = 0; i < size; ++i)
+		if (bytes[i])
+			return 0;
+	return 1;
+}
+
+/* perf fills chunks up to a multiple of 8 bytes, which is not part of the stream: a PAD in the middle of a
+ * packet would spoil it. Returns how many bytes the last piece has lost. */
+static uint64_t trim_padding(struct segment_cutter *cutter, uint64_t overlap)
+{
+	struct segment_piece *last = cutter->npieces ? &cutter->piece[cutter->npieces - 1] : NULL;
+
+	if (!last || !overlap || overlap >= 8 || overlap >= last->size || !all_pad(last->bytes + last->size - overlap, overlap))
+		return 0;
+	last->size -= overlap;
+	return overlap;
+}
+
+/* Offsets in the stream behind which something is missing, in ascending order. */
+struct holes {
+	uint64_t *offset;
+	size_t count;
+};
+
+static int compare_offsets(const void *a, const void *b)
+{
+	uint64_t left, right;
+
+	memcpy(&left, a, sizeof(left));
+	memcpy(&right, b, sizeof(right));
+	return left < right ? -1 : left > right;
+}
+
+static int find_holes(struct holes *holes, const struct sb_aux_flag *flag, size_t nflags)
+{
+	*holes = (struct holes){.count = nflags};
+	if (!nflags)
+		return 0;
+	holes->offset = reallocarray(NULL, nflags, sizeof(*holes->offset));
+	if (!holes->offset)
+		return -sbe_nomem;
+	for (size_t i = 0; i < nflags; ++i)
+		holes->offset[i] = flag[i].aux_offset + flag[i].aux_size;
+	qsort(holes->offset, nflags, sizeof(*holes->offset), compare_offsets);
+	return 0;
+}
+
+/* The first hole at or behind @offset. */
+static size_t first_hole(const struct holes *holes, uint64_t offset)
+{
+	size_t low = 0, high = holes->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (holes->offset[middle] < offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* Adds @piece, cut at the holes in it. */
+static int add_cut(struct segment_cutter *cutter, struct segment_piece piece, const struct holes *holes)
+{
+	for (size_t i = first_hole(holes, piece.aux_offset); i < holes->count; ++i) {
+		const uint64_t before = holes->offset[i] - piece.aux_offset;
+
+		if (before >= piece.size)
+			break;
+		if (add_piece(cutter, piece.bytes, before, piece.position, piece.aux_offset, piece.fresh) < 0)
+			return -sbe_nomem;
+		piece.bytes += before;
+		piece.size -= before;
+		piece.position += before;
+		piece.aux_offset += before;
+		piece.fresh = 1;
+	}
+	return add_piece(cutter, piece.bytes, piece.size, piece.position, piece.aux_offset, piece.fresh);
+}
+
+static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream *stream, const struct holes *holes)
+{
+	uint64_t position = 0, end = 0; /* end: the offset that continues the stream */
+
+	for (size_t i = 0; i < stream->nchunks; ++i) {
+		const struct sb_aux_chunk *chunk = &stream->chunk[i];
+		struct segment_piece piece = {.fresh = !i};
+		uint64_t overlap = i && chunk->aux_offset < end ? end - chunk->aux_offset : 0, trimmed;
+
+		trimmed = trim_padding(cutter, overlap);
+		overlap -= trimmed;
+		end -= trimmed;
+		/* Snapshots may repeat what the one before had. */
+		if (overlap > chunk->size)
+			overlap = chunk->size;
+		cutter->duplicate += trimmed + overlap;
+		piece.bytes = chunk->bytes + overlap;
+		piece.size = chunk->size - overlap;
+		piece.position = position + overlap;
+		piece.aux_offset = chunk->aux_offset + overlap;
+		piece.fresh |= piece.aux_offset != end;
+		if (add_cut(cutter, piece, holes) < 0)
+			return -sbe_nomem;
+		position += chunk->size;
+		if (piece.size)
+			end = piece.aux_offset + piece.size;
+	}
+	return 0;
+}
+
+int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
+			const struct sb_aux_flag *flag, size_t nflags)
+{
+	struct holes holes;
+	int status;
+
+	memset(cutter, 0, sizeof(*cutter));
+	status = find_holes(&holes, flag, nflags);
+	if (status == 0)
+		status = add_chunks(cutter, stream, &holes);
+	free(holes.offset);
+	if (status < 0)
+		segment_cutter_fini(cutter);
+	return status;
+}
+
+void segment_cutter_fini(struct segment_cutter *cutter)
+{
+	free(cutter->piece);
+	free(cutter->buffer);
+	memset(cutter, 0, sizeof(*cutter));
+}
+
+/* ---- Segments --------------------------------------------------------------------------------- */
+
+/* Finds the first and the last PSB that have a whole PSB+ behind them in this piece. */
+static void search(struct segment_piece *piece)
+{
+	const uint8_t *found = memmem(piece->bytes, piece->size, psb_bytes, PSB_SIZE);
+
+	piece->searched = 1;
+	piece->first_psb = piece->last_psb = -1;
+	/* What comes before a PSB may look like its beginning. */
+	while (found && (uint64_t)(found - piece->bytes) + PSB_SIZE + 2 <= piece->size &&
+	       memcmp(found + 2, psb_bytes, PSB_SIZE) == 0)
+		found += 2;
+	if (!found || (uint64_t)(found - piece->bytes) + SEGMENT_TAIL > piece->size)
+		return;
+	piece->first_psb = found - piece->bytes;
+	piece->last_psb = piece->first_psb;
+	for (int64_t at = (int64_t)piece->size - SEGMENT_TAIL; at > piece->first_psb; --at) {
+		if (piece->bytes[at] == psb_bytes[0] && memcmp(piece->bytes + at, psb_bytes, PSB_SIZE) == 0) {
+			piece->last_psb = at;
+			return;
+		}
+	}
+}
+
+static struct segment_piece *get_piece(struct segment_cutter *cutter, size_t index)
+{
+	struct segment_piece *piece = &cutter->piece[index];
+
+	if (!piece->searched)
+		search(piece);
+	return piece;
+}
+
+/* Whether the piece at @index is followed by one that continues it. */
+static int is_continued(const struct segment_cutter *cutter, size_t index)
+{
+	return index + 1 < cutter->npieces && !cutter->piece[index + 1].fresh;
+}
+
+static void begin_segment(const struct segment_cutter *cutter, struct segment *segment)
+{
+	const struct segment_piece *piece = &cutter->piece[cutter->next];
+
+	segment->begin = piece->bytes + cutter->offset;
+	segment->end = piece->bytes + piece->size;
+	segment->stop = piece->size - cutter->offset;
+	segment->position = piece->position + cutter->offset;
+	segment->aux_offset = piece->aux_offset + cutter->offset;
+	segment->fresh = piece->fresh && !cutter->offset;
+}
+
+static int buffer_reserve(struct segment_cutter *cutter, uint64_t size)
+{
+	uint8_t *buffer;
+
+	if (size <= cutter->buffer_size)
+		return 0;
+	if (size < 2 * cutter->buffer_size)
+		size = 2 * cutter->buffer_size;
+	buffer = realloc(cutter->buffer, size);
+	if (!buffer)
+		return -sbe_nomem;
+	cutter->buffer = buffer;
+	cutter->buffer_size = size;
+	return 0;
+}
+
+static int append(struct segment_cutter *cutter, uint64_t *used, const uint8_t *bytes, uint64_t size)
+{
+	if (buffer_reserve(cutter, *used + size) < 0)
+		return -sbe_nomem;
+	memcpy(cutter->buffer + *used, bytes, size);
+	*used += size;
+	return 0;
+}
+
+/* Joins the rest of the present piece with those behind it, up to the first PSB of one of them. */
+static int join(struct segment_cutter *cutter, struct segment *segment)
+{
+	uint64_t used = 0, stop = 0;
+	int status;
+
+	begin_segment(cutter, segment);
+	status = append(cutter, &used, segment->begin, (uint64_t)(segment->end - segment->begin));
+	while (status == 0 && !stop) {
+		const struct segment_piece *piece;
+
+		if (!is_continued(cutter, cutter->next)) {
+			cutter->next += 1;
+			cutter->offset = 0;
+			stop = used;
+			break;
+		}
+		cutter->next += 1;
+		piece = get_piece(cutter, cutter->next);
+		if (piece->first_psb < 0) {
+			status = append(cutter, &used, piece->bytes, piece->size);
+			continue;
+		}
+		cutter->offset = (uint64_t)piece->first_psb;
+		stop = used + cutter->offset;
+		status = append(cutter, &used, piece->bytes, cutter->offset + SEGMENT_TAIL);
+	}
+	segment->begin = cutter->buffer;
+	segment->end = cutter->buffer + used;
+	segment->stop = stop;
+	return status;
+}
+
+int segment_next(struct segment_cutter *cutter, struct segment *segment)
+{
+	struct segment_piece *piece;
+	int status;
+
+	if (cutter->next >= cutter->npieces)
+		return 0;
+	if (!is_continued(cutter, cutter->next)) {
+		begin_segment(cutter, segment);
+		cutter->next += 1;
+		cutter->offset = 0;
+		return 1;
+	}
+	piece = get_piece(cutter, cutter->next);
+	if (piece->last_psb > (int64_t)cutter->offset) {
+		begin_segment(cutter, segment);
+		segment->stop = (uint64_t)piece->last_psb - cutter->offset;
+		cutter->offset = (uint64_t)piece->last_psb;
+		return 1;
+	}
+	status = join(cutter, segment);
+	return status < 0 ? status : 1;
+}

@@ -1,0 +1,52 @@
+/* segment.h - a stream of AUX chunks as spans that a decoder can run over.
+ *
+ * Chunks lie apart in the file, and packets may be cut anywhere between two of them. A chunk is decoded
+ * where it lies, from its first PSB to its last one; what lies between that and the first PSB of a later
+ * chunk is joined in a buffer. So memory follows the PSB period, every byte is decoded once, and as
+ * a PSB resets the decoder, the cuts change nothing. Where chunks do not follow each other, or the
+ * kernel said that data are missing, nothing is joined: decoding starts anew.
+ */
+#ifndef SB_SEGMENT_H
+#define SB_SEGMENT_H
+
+#include <sb/perfdata.h>
+#include <sb/system.h>
+
+/* The largest PSB+ fits into this many times over. */
+enum { SEGMENT_TAIL = 512 };
+
+struct segment {
+	const uint8_t *begin, *end; /* what the decoder may read */
+	uint64_t stop;              /* offset of the PSB at which the next segment begins, or the size */
+	uint64_t position;          /* of @begin: bytes of the stream before it */
+	uint64_t aux_offset;        /* of @begin, as the kernel counts */
+	int fresh;                  /* it does not continue the segment before it */
+};
+
+struct segment_piece {
+	const uint8_t *bytes;
+	uint64_t size, position, aux_offset;
+	int fresh;
+	int searched;         /* first_psb and last_psb are valid; -1: there is none */
+	int64_t first_psb, last_psb;
+};
+
+struct segment_cutter {
+	struct segment_piece *piece; /* owned */
+	size_t npieces, capacity;
+	size_t next;     /* the piece to go on with ... */
+	uint64_t offset; /* ... and where in it; a PSB unless it is zero */
+	uint8_t *buffer; /* owned; the joined bytes of the present segment */
+	uint64_t buffer_size;
+	uint64_t duplicate; /* bytes that were recorded twice, and are left out */
+};
+
+/* @flag: the spans that the kernel flagged. Zero or -sbe_nomem. */
+int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
+			const struct sb_aux_flag *flag, size_t nflags);
+void segment_cutter_fini(struct segment_cutter *cutter);
+
+/* The next segment: 1, or 0 when there is none, or a negative code. It lasts until the next call. */
+int segment_next(struct segment_cutter *cutter, struct segment *segment);
+
+#endif

@@ -1,0 +1,367 @@
+/* stream_replay.c - see stream_replay.h.
+ *
+ * The decoder is synchronised, followed to the end of the segment or to an error, and synchronised
+ * again. Every byte is accounted for on the way: as decoded, or as part of the gap between an
+ * error and the PSB where decoding goes on.
+ */
+#include "replay/stream_replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What following the flow came to. */
+enum course { course_end, course_lost };
+
+void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
+			struct image_builder *images, struct sideband_observer *observer, struct sb_error *err)
+{
+	*replay = (struct stream_replay){
+		.config = config, .ledger = ledger, .images = images, .observer = observer, .err = err};
+}
+
+/* ---- Where the decoder is ---------------------------------------------------------------------- */
+
+static uint64_t clip(const struct stream_replay *replay, uint64_t offset)
+{
+	return offset < replay->segment->stop ? offset : replay->segment->stop;
+}
+
+static uint64_t sync_offset(const struct stream_replay *replay)
+{
+	uint64_t offset;
+
+	return pt_blk_get_sync_offset(replay->decoder, &offset) < 0 ? 0 : offset;
+}
+
+/* Where the decoder reads, which may be ahead of the flow. */
+static uint64_t read_offset(const struct stream_replay *replay)
+{
+	uint64_t offset;
+
+	return pt_blk_get_offset(replay->decoder, &offset) < 0 ? 0 : offset;
+}
+
+static uint64_t present_tsc(const struct stream_replay *replay)
+{
+	uint64_t tsc;
+
+	if (pt_blk_time(replay->decoder, &tsc, NULL, NULL) < 0)
+		return replay->ledger->last_tsc;
+	tsc |= replay->observer->tsc_base;
+	return tsc > replay->ledger->last_tsc ? tsc : replay->ledger->last_tsc;
+}
+
+/* ---- Gaps ------------------------------------------------------------------------------------- */
+
+static struct sb_gap gap_here(const struct stream_replay *replay, enum sb_gap_reason reason, uint64_t offset)
+{
+	return (struct sb_gap){.reason = reason,
+			       .cpu = replay->ledger->cpu,
+			       .pid = replay->observer->pid,
+			       .tid = replay->observer->tid,
+			       .tsc_from = present_tsc(replay),
+			       .offset = replay->segment->aux_offset + offset};
+}
+
+/* From @offset on, nothing is decoded. */
+static int open_gap(struct stream_replay *replay, const struct sb_gap *gap, uint64_t offset)
+{
+	int status;
+
+	if (offset < replay->accounted)
+		offset = replay->accounted;
+	offset = clip(replay, offset);
+	status = ledger_decoded(replay->ledger, offset - replay->accounted);
+	replay->accounted = offset;
+	replay->gap = *gap;
+	replay->gap.offset = replay->segment->aux_offset + offset;
+	replay->in_gap = 1;
+	return status;
+}
+
+/* From @offset on, decoding goes on. */
+static int close_gap(struct stream_replay *replay, uint64_t offset)
+{
+	const uint64_t end = clip(replay, offset) > replay->accounted ? clip(replay, offset) : replay->accounted;
+	const uint64_t bytes = end - replay->accounted;
+
+	replay->accounted = end;
+	if (!replay->in_gap)
+		return ledger_decoded(replay->ledger, bytes);
+	replay->in_gap = 0;
+	replay->gap.bytes = bytes;
+	replay->gap.tsc_to = present_tsc(replay);
+	/* Trace that begins with a PSB lacks nothing. */
+	if (!bytes && (replay->gap.reason == sb_gap_no_sync || replay->gap.reason == sb_gap_truncated))
+		return 0;
+	return ledger_gap(replay->ledger, &replay->gap);
+}
+
+/* ---- Why there is no code ----------------------------------------------------------------------- */
+
+static void say(struct sb_gap *gap, enum sb_gap_reason reason, const char *text)
+{
+	gap->reason = reason;
+	snprintf(gap->detail, sizeof(gap->detail), "%s", text);
+}
+
+/* What the model says about an address at which the image has nothing. */
+static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
+{
+	const struct sideband_observer *observer = replay->observer;
+	const struct sb_binary *binary;
+	const struct sb_map *map;
+
+	gap->ip = replay->images->has_missing_ip ? replay->images->missing_ip : replay->last_ip;
+	if (observer->pid <= 0) {
+		say(gap, sb_gap_unknown_process,
+		    observer->pid < 0 ? "no record says who ran" : "the idle task has no code in user space");
+		return;
+	}
+	map = observer->epoch ? sb_epoch_map(observer->epoch, gap->ip) : NULL;
+	if (!map || map->begin > gap->ip) {
+		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
+		return;
+	}
+	if (sb_resolver_find(replay->images->resolver, map, &binary, NULL) < 0)
+		say(gap, sb_gap_no_binary, map->filename);
+	else if (binary->missing)
+		say(gap, binary->missing, binary->detail);
+	else if (gap->ip - map->begin >= binary->size)
+		say(gap, sb_gap_not_mapped, "behind the end of the code in the file");
+	else
+		say(gap, sb_gap_no_binary, binary->path);
+}
+
+static void explain(const struct stream_replay *replay, struct sb_gap *gap, int errcode)
+{
+	gap->ip = replay->last_ip;
+	switch (errcode) {
+	case -pte_nomap:
+		explain_missing_code(replay, gap);
+		return;
+	case -pte_bad_file:
+		say(gap, sb_gap_no_binary, pt_errstr(pt_errcode(errcode)));
+		return;
+	case -pte_bad_image:
+		say(gap, sb_gap_binary_mismatch, pt_errstr(pt_errcode(errcode)));
+		return;
+	case -pte_bad_opc:
+	case -pte_bad_packet:
+	case -pte_bad_context:
+		say(gap, sb_gap_bad_trace, pt_errstr(pt_errcode(errcode)));
+		return;
+	default:
+		say(gap, sb_gap_decode_error, pt_errstr(pt_errcode(errcode)));
+		return;
+	}
+}
+
+/* Whether the flow up to an error of this kind is right: it ran into code that is known to be missing. */
+static int leaves_flow_right(enum sb_gap_reason reason)
+{
+	switch (reason) {
+	case sb_gap_no_binary:
+	case sb_gap_binary_mismatch:
+	case sb_gap_anonymous:
+	case sb_gap_unknown_process:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* The decoder failed. */
+static int lose_way(struct stream_replay *replay, int errcode)
+{
+	struct sb_gap gap = gap_here(replay, sb_gap_decode_error, 0);
+	int right, status;
+
+	explain(replay, &gap, errcode);
+	right = leaves_flow_right(gap.reason);
+	status = right ? ledger_confirm(replay->ledger) : ledger_discard(replay->ledger);
+	if (status < 0)
+		return status;
+	return open_gap(replay, &gap, right ? read_offset(replay) : replay->confirmed);
+}
+
+/* ---- Following the flow ------------------------------------------------------------------------- */
+
+/* Errors that are ours, not the trace's. */
+static int is_fatal(int errcode)
+{
+	return errcode == -pte_nomem || errcode == -pte_internal || errcode == -pte_invalid;
+}
+
+static int fatal(const struct stream_replay *replay, int errcode)
+{
+	return sb_error_set(replay->err, errcode == -pte_nomem ? -sbe_nomem : -sbe_decode, NULL, UINT64_MAX,
+			    "CPU %d, trace offset 0x%" PRIx64 ": %s", replay->ledger->cpu,
+			    replay->segment->aux_offset + replay->accounted, pt_errstr(pt_errcode(errcode)));
+}
+
+/* The flow has arrived at a PSB. */
+static int reach_psb(struct stream_replay *replay, uint64_t psb)
+{
+	int status;
+
+	if (psb <= replay->confirmed)
+		return 0;
+	replay->confirmed = psb;
+	psb = clip(replay, psb);
+	status = ledger_confirm(replay->ledger);
+	if (status == 0)
+		status = ledger_decoded(replay->ledger, psb - replay->accounted);
+	replay->accounted = psb;
+	return status;
+}
+
+static int note_overflow(struct stream_replay *replay)
+{
+	const struct sb_gap gap = gap_here(replay, sb_gap_overflow, read_offset(replay));
+
+	return ledger_hold_gap(replay->ledger, &gap);
+}
+
+/* Fetches all events that are due. *@bits: the decoder's status. Positive: the segment ends here. */
+static int take_events(struct stream_replay *replay, int *bits)
+{
+	while (*bits >= 0 && (*bits & pts_event_pending)) {
+		/* Read ahead of the flow only when tracing is on, and then up to the event. */
+		const uint64_t psb = sync_offset(replay);
+		struct pt_event event;
+		int status = 0;
+
+		if (psb >= replay->segment->stop && replay->observer->state != ptds_enabled)
+			return 1;
+		*bits = pt_blk_event(replay->decoder, &event, sizeof(event));
+		if (*bits < 0)
+			break;
+		if (event.status_update || event.type == ptev_enabled)
+			status = reach_psb(replay, psb);
+		if (status == 0 && event.type == ptev_overflow)
+			status = note_overflow(replay);
+		if (status < 0)
+			return status;
+		if (event.status_update && psb >= replay->segment->stop)
+			return 1;
+	}
+	return 0;
+}
+
+static int hold_run(struct stream_replay *replay, struct ledger_place place, const struct pt_run *run)
+{
+	if (!run->nblocks)
+		return 0;
+	place.tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0;
+	replay->last_ip = run->block[run->nblocks - 1].end_ip;
+	return ledger_hold(replay->ledger, place, run);
+}
+
+/* From a PSB on; @bits: the decoder's status. Returns enum course or a negative code. */
+static int follow(struct stream_replay *replay, int bits)
+{
+	for (;;) {
+		struct ledger_place place;
+		struct pt_run run = {0};
+		int status = take_events(replay, &bits);
+
+		if (status)
+			return status < 0 ? status : course_end;
+		if (bits >= 0 && !(bits & pts_eos)) {
+			/* A switch takes effect behind the run, never within. */
+			place = (struct ledger_place){.pid = replay->observer->pid, .tid = replay->observer->tid};
+			bits = pt_blk_run(replay->decoder, &run, sizeof(run));
+			status = hold_run(replay, place, &run);
+			if (status < 0)
+				return status;
+		}
+		if (bits == -pte_eos || (bits >= 0 && (bits & pts_eos)))
+			return course_end;
+		if (is_fatal(bits))
+			return fatal(replay, bits);
+		if (bits < 0) {
+			status = lose_way(replay, bits);
+			return status < 0 ? status : course_lost;
+		}
+	}
+}
+
+/* Goes to the next PSB. Positive: it belongs to the next segment, or there is none. */
+static int synchronise(struct stream_replay *replay, int *bits)
+{
+	for (;;) {
+		*bits = pt_blk_sync_forward(replay->decoder);
+		if (*bits == -pte_eos)
+			return 1;
+		if (*bits >= 0)
+			break;
+		if (is_fatal(*bits))
+			return fatal(replay, *bits);
+		if (!replay->in_gap || replay->gap.reason == sb_gap_no_sync) {
+			struct sb_gap gap = gap_here(replay, sb_gap_bad_trace, replay->accounted);
+
+			explain(replay, &gap, *bits);
+			replay->gap = gap;
+			replay->in_gap = 1;
+		}
+	}
+	if (sync_offset(replay) >= replay->segment->stop)
+		return 1;
+	replay->confirmed = sync_offset(replay);
+	return close_gap(replay, replay->confirmed);
+}
+
+static int decode(struct stream_replay *replay)
+{
+	for (;;) {
+		int bits, status;
+
+		replay->images->has_missing_ip = 0;
+		status = synchronise(replay, &bits);
+		if (status)
+			return status < 0 ? status : 0;
+		status = follow(replay, bits);
+		if (status != course_lost)
+			return status;
+	}
+}
+
+/* The rest of the segment: the trace's end, or the PSB where the next segment begins. */
+static int finish(struct stream_replay *replay)
+{
+	int status = ledger_confirm(replay->ledger);
+
+	return status < 0 ? status : close_gap(replay, replay->segment->stop);
+}
+
+int stream_replay_segment(struct stream_replay *replay, const struct segment *segment, enum sb_gap_reason before)
+{
+	struct pt_config config = *replay->config;
+	int status;
+
+	/* The decoder only reads. */
+	config.begin = (uint8_t *)(uintptr_t)segment->begin;
+	config.end = (uint8_t *)(uintptr_t)segment->end;
+	replay->segment = segment;
+	replay->accounted = replay->confirmed = 0;
+	replay->in_gap = 0;
+	replay->decoder = pt_blk_alloc_decoder(&config);
+	if (!replay->decoder)
+		return sb_error_set(replay->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	status = sideband_observer_watch(replay->observer, replay->decoder);
+	if (status < 0)
+		status = fatal(replay, status);
+	if (status == 0 && before != sb_gap_none) {
+		replay->gap = gap_here(replay, before, 0);
+		replay->in_gap = 1;
+	}
+	if (status == 0)
+		status = decode(replay);
+	if (status == 0)
+		status = finish(replay);
+	pt_blk_free_decoder(replay->decoder);
+	replay->decoder = NULL;
+	return status;
+}

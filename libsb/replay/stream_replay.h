@@ -1,0 +1,38 @@
+/* stream_replay.h - one CPU's AUX stream, segment by segment, through a block decoder into the ledger.
+ */
+#ifndef SB_STREAM_REPLAY_H
+#define SB_STREAM_REPLAY_H
+
+#include <sb/replay.h>
+
+#include "replay/ledger.h"
+#include "replay/segment.h"
+#include "replay/sideband_observer.h"
+
+struct stream_replay {
+	/* Borrowed. */
+	const struct pt_config *config; /* without a buffer */
+	struct ledger *ledger;
+	struct image_builder *images;
+	struct sideband_observer *observer;
+	struct sb_error *err;
+
+	/* The present segment; offsets in it. */
+	const struct segment *segment;
+	struct pt_block_decoder *decoder;
+	uint64_t accounted; /* bytes before it are in the account */
+	uint64_t confirmed; /* the last PSB that the flow has reached */
+	uint64_t last_ip;   /* of the last block */
+
+	/* Where decoding failed, and why: a gap that ends where it goes on. */
+	struct sb_gap gap;
+	int in_gap;
+};
+
+void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
+			struct image_builder *images, struct sideband_observer *observer, struct sb_error *err);
+
+/* Zero or a negative code. */
+int stream_replay_segment(struct stream_replay *replay, const struct segment *segment, enum sb_gap_reason before);
+
+#endif
