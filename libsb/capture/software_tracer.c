@@ -432,8 +432,10 @@ static void ignore_interrupts(struct sigaction old[2])
 static int record(struct tracer *tracer, char *const argv[])
 {
 	struct sigaction old[2];
-	int status = start_command(tracer, argv);
+	int status;
 
+	affinity_begin(tracer);
+	status = start_command(tracer, argv);
 	ignore_interrupts(old);
 	if (status >= 0)
 		status = sb_write_comm(tracer->writer, NULL, tracer->command, tracer->command, "sbtrace", 0,
@@ -450,6 +452,7 @@ static int record(struct tracer *tracer, char *const argv[])
 		kill_command(tracer);
 	else
 		take_reports(tracer, 1); /* the command's exit status */
+	affinity_end(tracer);
 	sigaction(SIGINT, &old[0], NULL);
 	sigaction(SIGQUIT, &old[1], NULL);
 	return status;

@@ -125,6 +125,7 @@ static int syscall_exit(struct tracer *tracer, struct vcpu *cpu)
 	int status;
 
 	t->in_syscall = 0;
+	affinity_after_call(tracer, t);
 	status = maps_after_call(tracer, cpu);
 	if (status >= 0 && t->call.orig_rax == SYS_prctl && t->call.rdi == PR_SET_NAME)
 		status = write_comm(tracer, cpu, 0);
@@ -262,6 +263,7 @@ static int child_process(struct tracer *tracer, const struct tracee *parent, str
 	if (!child->process)
 		return out_of_memory(tracer);
 	child->process->nthreads = 1;
+	child->process->own_affinity = process->own_affinity;
 	return 0;
 }
 

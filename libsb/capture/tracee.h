@@ -18,6 +18,7 @@ struct tracee_process {
 	struct tracee_process *next;
 	pid_t pid, ppid;
 	uint32_t nthreads;
+	int own_affinity; /* it has chosen its processors itself */
 	struct tracee_mm *mm;
 };
 
@@ -41,7 +42,6 @@ struct tracee {
 
 	struct user_regs_struct regs;
 	int regs_known, regs_changed; /* they are those of the tracee; or ours, to be written */
-	int killed;                   /* while it was stopped: its registers are the last we knew */
 
 	int in_syscall;      /* its entry was reported, its exit not */
 	int restarting;      /* the kernel may run the system call again */

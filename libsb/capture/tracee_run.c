@@ -33,9 +33,10 @@ int tracee_get_regs(struct tracee *t, struct sb_error *err)
 /* Whether a request failed because the thread was killed; that will be reported. */
 static int was_killed(struct tracee *t, long result)
 {
-	if (result && errno == ESRCH)
-		t->killed = 1;
-	return t->killed;
+	if (!result || errno != ESRCH)
+		return 0;
+	t->regs_changed = 0;
+	return 1;
 }
 
 int tracee_resume(struct tracee *t, int request, struct sb_error *err)
@@ -229,11 +230,13 @@ static int run_to_breakpoint(struct tracee *t, uint32_t count, struct tracee_run
 	status = run_to_stop(t, PTRACE_SYSCALL, err);
 	if (status < 0)
 		return status;
-	if (is_trap(t->status) && t->regs.rip == address + 1) {
+	if (t->regs_known && t->regs.rip == address + 1) {
 		t->regs.rip = address;
 		t->regs_changed = 1;
 		result->nretired = count;
 		result->next = address;
+		if (!is_trap(t->status)) /* SIGKILL was faster */
+			stop_result(t, result);
 	} else {
 		status = run_interrupted(t, count, result, err);
 	}

@@ -6,6 +6,7 @@
  *   thread_turn.c      what a thread on a CPU does: runs in user space, deals with its stops
  *   thread_stop.c      one stop: system call, signal, fork, exec, exit
  *   map_watch.c        executable mappings, and MMAP2 records of them
+ *   affinity.c         all on one processor
  *   copy_root.c        copies of the mapped files
  *   truth_file.c       the instructions that a decoder has to find
  *
@@ -16,6 +17,7 @@
 #ifndef SB_CAPTURE_TRACER_H
 #define SB_CAPTURE_TRACER_H
 
+#include <sched.h>
 #include <stdint.h>
 
 #include <sb/clock.h>
@@ -58,6 +60,9 @@ struct tracer {
 
 	uint64_t newest_record; /* TSC */
 	uint64_t round;         /* no record may be older (FINISHED_ROUND) */
+
+	int pinned;
+	cpu_set_t affinity; /* before that */
 };
 
 /* Everything below returns zero or a negative enum sb_errcode with tracer->err filled. */
@@ -103,6 +108,11 @@ struct tracee_process *process_find(const struct tracer *tracer, pid_t pid);
 struct tracee_process *process_add(struct tracer *tracer, pid_t pid, pid_t ppid, struct tracee_mm *mm);
 void process_drop_thread(struct tracer *tracer, struct tracee_process *process);
 int out_of_memory(struct tracer *tracer);
+
+/* affinity.c */
+void affinity_begin(struct tracer *tracer);
+void affinity_end(struct tracer *tracer);
+void affinity_after_call(const struct tracer *tracer, struct tracee *t);
 
 /* map_watch.c */
 /* Before a system call: breakpoints leave the code that it changes. */

@@ -195,13 +195,11 @@ int vcpu_flush(struct tracer *tracer, struct vcpu *cpu, int all)
 	size_t size;
 	int status;
 
-	if (all)
-		pt_gen_pad(gen, 8);
-	else if (gen->size < FLUSH_SIZE)
+	if (!gen->size || (!all && gen->size < FLUSH_SIZE))
 		return 0;
-	size = gen->size & ~(size_t)7; /* so that the writer has nothing to pad */
-	if (!size)
-		return 0;
+	/* Whole packets, and nothing for the writer to pad. */
+	pt_gen_pad(gen, 8);
+	size = gen->size;
 	sample = vcpu_sample(tracer, cpu, cpu->current);
 	status = sb_write_aux(tracer->writer, &sample, cpu->aux_offset, size, 0, tracer->err);
 	if (status < 0)
