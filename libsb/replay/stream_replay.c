@@ -158,10 +158,13 @@ static void explain(const struct stream_replay *replay, struct sb_gap *gap, int 
 	}
 }
 
-/* Whether the flow up to an error of this kind is right: it ran into code that is known to be missing. */
-static int leaves_flow_right(enum sb_gap_reason reason)
+/* Whether the flow up to an error of this kind is right: it ran into code that is known to be missing, or
+ * the address comes straight from the trace. */
+static int leaves_flow_right(const struct stream_replay *replay, const struct sb_gap *gap)
 {
-	switch (reason) {
+	switch (gap->reason) {
+	case sb_gap_not_mapped:
+		return replay->just_enabled && gap->ip == replay->last_ip;
 	case sb_gap_no_binary:
 	case sb_gap_binary_mismatch:
 	case sb_gap_anonymous:
@@ -179,7 +182,7 @@ static int lose_way(struct stream_replay *replay, int errcode)
 	int right, status;
 
 	explain(replay, &gap, errcode);
-	right = leaves_flow_right(gap.reason);
+	right = leaves_flow_right(replay, &gap);
 	status = right ? ledger_confirm(replay->ledger) : ledger_discard(replay->ledger);
 	if (status < 0)
 		return status;
@@ -240,6 +243,10 @@ static int take_events(struct stream_replay *replay, int *bits)
 			break;
 		if (event.status_update || event.type == ptev_enabled)
 			status = reach_psb(replay, psb);
+		if (event.type == ptev_enabled && !event.status_update) {
+			replay->last_ip = event.variant.enabled.ip;
+			replay->just_enabled = 1;
+		}
 		if (status == 0 && event.type == ptev_overflow)
 			status = note_overflow(replay);
 		if (status < 0)
@@ -256,6 +263,7 @@ static int hold_run(struct stream_replay *replay, struct ledger_place place, con
 		return 0;
 	place.tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0;
 	replay->last_ip = run->block[run->nblocks - 1].end_ip;
+	replay->just_enabled = 0;
 	return ledger_hold(replay->ledger, place, run);
 }
 
@@ -310,6 +318,7 @@ static int synchronise(struct stream_replay *replay, int *bits)
 	if (sync_offset(replay) >= replay->segment->stop)
 		return 1;
 	replay->confirmed = sync_offset(replay);
+	replay->just_enabled = 0;
 	return close_gap(replay, replay->confirmed);
 }
 

@@ -22,7 +22,8 @@ struct stream_replay {
 	struct pt_block_decoder *decoder;
 	uint64_t accounted; /* bytes before it are in the account */
 	uint64_t confirmed; /* the last PSB that the flow has reached */
-	uint64_t last_ip;   /* of the last block */
+	uint64_t last_ip;   /* of the last block, or where tracing was enabled since */
+	int just_enabled;   /* no block since tracing was enabled at last_ip */
 
 	/* Where decoding failed, and why: a gap that ends where it goes on. */
 	struct sb_gap gap;
