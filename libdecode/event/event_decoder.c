@@ -30,10 +30,11 @@ enum cfe_type {
 	cfe_syscall = 0xf
 };
 
-void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config)
+void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config, int keep_tcal)
 {
 	memset(evd, 0, sizeof(*evd));
 	evd->config = *config;
+	evd->keep_tcal = keep_tcal != 0;
 	evd->pos = config->begin;
 	evd->tick_limit = UINT64_MAX;
 	pt_time_init(&evd->time);
@@ -168,6 +169,7 @@ static void release(struct pt_event_decoder *evd, struct pt_bound_events *bound,
 			set_ip(ev, ip);
 	}
 	bound->count = 0;
+	bound->branch = 0;
 }
 
 /* An event that concerns a FUP when @has_ip says so, else stands alone. */
@@ -214,12 +216,19 @@ static int on_psb(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
+/* A branch outcome is no answer to an overflow, nor to what waits for a FUP or TIP. */
+static int may_take_tnt(struct pt_event_decoder *evd)
+{
+	evd->async = 0;
+	return !evd->overflowed && !evd->fup_bound.count && !evd->tip_bound.count;
+}
+
 static int on_tnt(struct pt_event_decoder *evd, const struct pt_packet *packet)
 {
+	if (!may_take_tnt(evd))
+		return -pte_bad_context;
 	evd->tnt = packet->payload.tnt.payload;
 	evd->tnt_count = packet->payload.tnt.bit_size;
-	/* A conditional branch was next, so nothing asynchronous. */
-	evd->async = 0;
 	return 0;
 }
 
@@ -237,19 +246,21 @@ static int on_fup(struct pt_event_decoder *evd, const struct pt_packet *packet)
 		ev->variant.overflow.ip = evd->last.ip;
 		evd->overflowed = 0;
 		evd->enabled = 1;
+		release(evd, &evd->fup_bound, evd->last.ip, suppressed);
+		release(evd, &evd->tip_bound, evd->last.ip, suppressed);
 		return 0;
 	}
-	if (evd->fup_bound.count) {
+	evd->async_ip = evd->last.ip;
+	if (evd->fup_bound.count || evd->tip_bound.count) {
+		/* MODE.Exec before a FUP says that only the interrupt flag changed, at that address. */
+		evd->async = evd->fup_bound.branch && !suppressed;
 		release(evd, &evd->fup_bound, evd->last.ip, suppressed);
-		/* A TIP that follows at once is the branch that the event brought. */
-		evd->async = !suppressed;
-		evd->async_ip = evd->last.ip;
+		release(evd, &evd->tip_bound, evd->last.ip, suppressed);
 		return 0;
 	}
 	if (suppressed)
 		return -pte_bad_packet;
 	evd->async = 1;
-	evd->async_ip = evd->last.ip;
 	return 0;
 }
 
@@ -347,6 +358,7 @@ static int on_mode(struct pt_event_decoder *evd, const struct pt_packet *packet)
 			return -pte_bad_context;
 		ev->variant.tsx.speculative = mode->bits.tsx.intx;
 		ev->variant.tsx.aborted = mode->bits.tsx.abrt;
+		evd->fup_bound.branch |= mode->bits.tsx.abrt;
 		return 0;
 	}
 	return -pte_bad_packet;
@@ -395,8 +407,9 @@ static int on_ovf(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	evd->async = 0;
 	evd->tnt_count = 0;
 	evd->fup_bound.count = 0;
+	evd->fup_bound.branch = 0;
 	evd->tip_bound.count = 0;
-	pt_time_overflow(&evd->time, 0);
+	pt_time_overflow(&evd->time, evd->keep_tcal);
 	return 0;
 }
 
@@ -542,15 +555,16 @@ static int on_cfe(struct pt_event_decoder *evd, const struct pt_packet *packet)
 {
 	static const struct {
 		uint8_t known;
+		uint8_t branch; /* control is transferred asynchronously: a TIP follows the FUP */
 		enum pt_event_type event;
 	} row[] = {
-		[cfe_intr] = {1, ptev_interrupt},    [cfe_iret] = {1, ptev_iret},
-		[cfe_smi] = {1, ptev_smi},           [cfe_rsm] = {1, ptev_rsm},
-		[cfe_sipi] = {1, ptev_sipi},         [cfe_init] = {1, ptev_init},
-		[cfe_vmentry] = {1, ptev_vmentry},   [cfe_vmexit] = {1, ptev_vmexit},
-		[cfe_vmexit_intr] = {1, ptev_vmexit}, [cfe_shutdown] = {1, ptev_shutdown},
-		[cfe_uintr] = {1, ptev_uintr},       [cfe_uiret] = {1, ptev_uiret},
-		[cfe_swintr] = {1, ptev_swintr},     [cfe_syscall] = {1, ptev_syscall},
+		[cfe_intr] = {1, 1, ptev_interrupt},   [cfe_iret] = {1, 0, ptev_iret},
+		[cfe_smi] = {1, 1, ptev_smi},          [cfe_rsm] = {1, 0, ptev_rsm},
+		[cfe_sipi] = {1, 0, ptev_sipi},        [cfe_init] = {1, 1, ptev_init},
+		[cfe_vmentry] = {1, 0, ptev_vmentry},  [cfe_vmexit] = {1, 1, ptev_vmexit},
+		[cfe_vmexit_intr] = {1, 1, ptev_vmexit}, [cfe_shutdown] = {1, 1, ptev_shutdown},
+		[cfe_uintr] = {1, 1, ptev_uintr},      [cfe_uiret] = {1, 0, ptev_uiret},
+		[cfe_swintr] = {1, 0, ptev_swintr},    [cfe_syscall] = {1, 0, ptev_syscall},
 	};
 	const struct pt_packet_cfe *cfe = &packet->payload.cfe;
 	struct pt_event *ev;
@@ -560,6 +574,8 @@ static int on_cfe(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	ev = bind_or_push(evd, row[cfe->type].event, cfe->ip);
 	if (!ev)
 		return -pte_bad_context;
+	if (cfe->ip)
+		evd->fup_bound.branch |= row[cfe->type].branch;
 	fill_cfe(evd, ev, cfe);
 	return 0;
 }
@@ -589,6 +605,34 @@ static const packet_handler handlers[] = {
 	[ppt_evd] = on_evd,         [ppt_trig] = on_trig,
 };
 
+/* What may stand between an OVF and the FUP, TIP.PGE or PSB that resolves it. Anything else says that
+ * tracing did not go on. */
+static int leaves_overflow_open(enum pt_packet_type type)
+{
+	switch (type) {
+	case ppt_pad:
+	case ppt_unknown:
+	case ppt_invalid:
+	case ppt_ovf:
+	case ppt_psb:
+	case ppt_fup:
+	case ppt_tip:
+	case ppt_tip_pge:
+	case ppt_tip_pgd:
+	case ppt_tnt_8:
+	case ppt_tnt_64:
+	case ppt_mode:
+	case ppt_tsc:
+	case ppt_tma:
+	case ppt_mtc:
+	case ppt_cyc:
+	case ppt_cbr:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 static int read_packet(struct pt_event_decoder *evd)
 {
 	struct pt_packet packet;
@@ -597,6 +641,10 @@ static int read_packet(struct pt_event_decoder *evd)
 	size = pt_packet_read(&packet, evd->pos, &evd->config);
 	if (size < 0)
 		return size;
+	if (evd->overflowed && !leaves_overflow_open(packet.type)) {
+		push_suppressed_overflow(evd);
+		evd->enabled = 0;
+	}
 	status = handlers[packet.type](evd, &packet);
 	if (status < 0)
 		return status;
@@ -611,10 +659,11 @@ static int read_short_tnt(struct pt_event_decoder *evd, uint8_t byte)
 	const uint32_t value = byte >> 1;
 	const uint32_t count = 31 - (uint32_t)__builtin_clz(value);
 
+	if (!may_take_tnt(evd))
+		return -pte_bad_context;
 	evd->pos += 1;
 	evd->tnt = value & ((1u << count) - 1);
 	evd->tnt_count = count;
-	evd->async = 0;
 	return pt_unit_tnt;
 }
 
@@ -685,7 +734,7 @@ int pt_evd_sync(struct pt_event_decoder *evd, const uint8_t *psb)
 
 	if (!pt_psb_at(psb, config.end))
 		return -pte_nosync;
-	pt_evd_init(evd, &config);
+	pt_evd_init(evd, &config, evd->keep_tcal);
 	evd->tick = tick;
 	evd->tick_context = tick_context;
 	evd->tick_limit = tick_limit;

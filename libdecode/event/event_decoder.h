@@ -25,6 +25,7 @@ enum { pt_evd_queue_size = 16, pt_evd_bound_size = 8 };
 struct pt_bound_events {
 	struct pt_event event[pt_evd_bound_size];
 	uint32_t count;
+	uint8_t branch; /* one of them brings an asynchronous branch: a TIP follows the FUP */
 };
 
 struct pt_event_decoder {
@@ -36,6 +37,8 @@ struct pt_event_decoder {
 	uint8_t tip_suppressed; /* the target in tip_ip was suppressed */
 	uint8_t enabled;        /* packet generation is enabled, as far as read */
 	uint8_t overflowed;     /* an OVF waits for the packet that resolves it */
+	uint8_t psb_status;     /* the PSB+ at sync brought status updates */
+	uint8_t keep_tcal;      /* calibration of cycles outlives an overflow */
 	uint8_t async;          /* a FUP started an asynchronous branch from async_ip */
 	uint64_t tip_ip;
 	uint64_t async_ip;
@@ -62,7 +65,7 @@ struct pt_event_decoder {
 };
 
 /* @config was checked by pt_config_from_user(). */
-void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config);
+void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config, int keep_tcal);
 
 /* Starts at the PSB at @psb: forgets all state and reads PSB+, whose status updates are queued.
  * Zero; -pte_nosync when there is no PSB; -pte_eos when PSB+ is cut off. */

@@ -114,6 +114,7 @@ static struct pt_event *push_status(struct pt_event_decoder *evd, const struct p
 
 static void queue_status_updates(struct pt_event_decoder *evd, const struct psb_header *header)
 {
+	const uint32_t before = evd->queue_count;
 	struct pt_event *ev;
 
 	if (header->have_ip) {
@@ -147,6 +148,7 @@ static void queue_status_updates(struct pt_event_decoder *evd, const struct psb_
 		ev->ip_suppressed = 1;
 		ev->variant.cbr.ratio = header->cbr;
 	}
+	evd->psb_status = evd->queue_count != before;
 }
 
 int pt_evd_read_psb_header(struct pt_event_decoder *evd)

@@ -83,6 +83,13 @@ void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const s
 	time->have_mtc = 0;
 }
 
+/* An estimate never takes time back. Signed: an early base may lie before zero. */
+static void advance(struct pt_time *time, uint64_t tsc)
+{
+	if ((int64_t)(tsc - time->tsc) > 0)
+		time->tsc = tsc;
+}
+
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config)
 {
 	uint64_t delta, tsc;
@@ -105,8 +112,7 @@ void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_confi
 	time->have_mtc = 1;
 	time->anchor = tsc;
 	time->cyc = 0;
-	if (tsc > time->tsc)
-		time->tsc = tsc;
+	advance(time, tsc);
 }
 
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
@@ -126,8 +132,7 @@ void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_c
 		if (tsc >= limit)
 			tsc = limit - 1;
 	}
-	if (tsc > time->tsc)
-		time->tsc = tsc;
+	advance(time, tsc);
 }
 
 int pt_time_query(const struct pt_time *time, uint64_t *tsc, uint32_t *lost_mtc, uint32_t *lost_cyc)

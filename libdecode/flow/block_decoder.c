@@ -18,7 +18,7 @@ static void forget_nothing(struct pt_block_decoder *decoder)
 	(void)decoder;
 }
 
-PT_DECODER_FACE(pt_blk, pt_block_decoder, forget_nothing)
+PT_DECODER_FACE(pt_blk, pt_block_decoder, block, forget_nothing)
 
 static uint32_t stop_kinds(const struct pt_flow *flow)
 {
@@ -44,42 +44,16 @@ static void fill_truncated(const struct pt_flow *flow, struct pt_block *block)
 		memset(block->raw, 0, sizeof(block->raw));
 }
 
-/* Flags of the first block behind an event. */
-static void take_entry_flags(struct pt_flow *flow, struct pt_block *block)
+static void set_flags(struct pt_block *block, uint32_t flags)
 {
-	block->enabled = flow->was_enabled != 0;
-	block->resumed = flow->was_resumed != 0;
-	block->resynced = flow->was_resynced != 0;
-	flow->was_enabled = 0;
-	flow->was_resumed = 0;
-	flow->was_resynced = 0;
-}
-
-/* Flags of the last block before the event that is due. */
-static void set_exit_flags(const struct pt_flow *flow, struct pt_block *block)
-{
-	const struct pt_event *ev = &flow->evd.queue[flow->evd.queue_head];
-
-	if (!flow->due)
-		return;
-	switch (ev->type) {
-	case ptev_disabled:
-	case ptev_async_disabled:
-		block->disabled = 1;
-		break;
-	case ptev_async_branch:
-		block->interrupted = 1;
-		break;
-	case ptev_stop:
-		block->stopped = 1;
-		break;
-	case ptev_tsx:
-		block->aborted = ev->variant.tsx.aborted;
-		block->committed = !ev->variant.tsx.aborted && !ev->variant.tsx.speculative;
-		break;
-	default:
-		break;
-	}
+	block->enabled = (flags & pt_flow_enabled) != 0;
+	block->disabled = (flags & pt_flow_disabled) != 0;
+	block->resumed = (flags & pt_flow_resumed) != 0;
+	block->interrupted = (flags & pt_flow_interrupted) != 0;
+	block->resynced = (flags & pt_flow_resynced) != 0;
+	block->stopped = (flags & pt_flow_stopped) != 0;
+	block->aborted = (flags & pt_flow_aborted) != 0;
+	block->committed = (flags & pt_flow_committed) != 0;
 }
 
 static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_sink *sink, struct pt_block *block)
@@ -95,8 +69,7 @@ static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_si
 	block->speculative = first->flags & ptrf_speculative;
 	if (sink->truncated)
 		fill_truncated(&decoder->flow, block);
-	take_entry_flags(&decoder->flow, block);
-	set_exit_flags(&decoder->flow, block);
+	set_flags(block, pt_flow_take_entry_flags(&decoder->flow) | pt_flow_exit_flags(&decoder->flow));
 }
 
 int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)

@@ -27,18 +27,20 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	return user ? pt_config_from_user(config, user) : -pte_invalid;
 }
 
-/* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @reset forgets
- * what the face itself remembers. */
-#define PT_DECODER_FACE(prefix, type, reset)                                                                 \
+/* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its
+ * member of the configuration's flags; @reset forgets what the face itself remembers. */
+#define PT_DECODER_FACE(prefix, type, conf, reset)                                                           \
 	struct type *prefix##_alloc_decoder(const struct pt_config *user)                                    \
 	{                                                                                                    \
 		struct pt_config config;                                                                     \
 		struct type *decoder;                                                                        \
+		int keep_tcal;                                                                               \
                                                                                                              \
 		if (pt_face_config(&config, user) < 0)                                                       \
 			return NULL;                                                                         \
+		keep_tcal = config.flags.variant.conf.keep_tcal_on_ovf;                                      \
 		decoder = calloc(1, sizeof(*decoder));                                                       \
-		if (decoder && pt_flow_init(&decoder->flow, &config) < 0) {                                  \
+		if (decoder && pt_flow_init(&decoder->flow, &config, keep_tcal) < 0) {                       \
 			free(decoder);                                                                       \
 			return NULL;                                                                         \
 		}                                                                                            \

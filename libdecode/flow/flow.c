@@ -15,10 +15,10 @@ static int on_tick(void *context)
 	return 0;
 }
 
-int pt_flow_init(struct pt_flow *flow, const struct pt_config *config)
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal)
 {
 	memset(flow, 0, sizeof(*flow));
-	pt_evd_init(&flow->evd, config);
+	pt_evd_init(&flow->evd, config, keep_tcal);
 	flow->evd.tick = on_tick;
 	flow->evd.tick_context = flow;
 	pt_observers_init(&flow->observers);
@@ -33,6 +33,8 @@ int pt_flow_init(struct pt_flow *flow, const struct pt_config *config)
 void pt_flow_fini(struct pt_flow *flow)
 {
 	pt_observers_fini(&flow->observers);
+	for (uint32_t i = 0; i < flow->nheld; ++i)
+		pt_section_put(flow->held[i]);
 	pt_image_free(flow->own_image);
 }
 
@@ -71,10 +73,26 @@ static int event_is_due(struct pt_flow *flow)
 	}
 }
 
+/* The target of the far branch that the flow stands in. */
+static void finish_branch(struct pt_flow *flow)
+{
+	if (flow->evd.tip_suppressed) {
+		flow->unit = -pte_noip;
+		return;
+	}
+	flow->in_branch = 0;
+	pt_flow_set_ip(flow, flow->evd.tip_ip);
+	flow->unit = pt_evd_fetch(&flow->evd);
+}
+
 void pt_flow_advance(struct pt_flow *flow)
 {
 	flow->unit = pt_evd_fetch(&flow->evd);
 	flow->due = 0;
+	if (flow->in_branch && flow->unit == pt_unit_tip)
+		finish_branch(flow);
+	if (!flow->evd.psb_status)
+		flow->reached = flow->evd.sync;
 	if (flow->unit == pt_unit_event)
 		flow->due = event_is_due(flow) & 1;
 	else if (!flow->enabled && flow->unit >= 0)
@@ -97,9 +115,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->due = 0;
 	flow->in_branch = 0;
 	flow->have_resume_ip = 0;
-	flow->was_enabled = 0;
-	flow->was_resumed = 0;
-	flow->was_resynced = 0;
+	flow->entry_flags = 0;
 	flow->mode = ptem_unknown;
 	pt_asid_init(&flow->asid);
 	memset(flow->cache, 0, sizeof(flow->cache));
@@ -112,7 +128,10 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	if (status < 0) {
 		/* A search goes on behind this PSB, whose header is broken. */
 		flow->evd.pos = psb + pt_psb_size;
+		flow->evd.sync = psb;
+		flow->reached = psb;
 		flow->status = -pte_nosync;
+		pt_observers_take_error(&flow->observers);
 		return status;
 	}
 	flow->status = 0;
@@ -274,6 +293,7 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 		flow->reached = flow->evd.sync;
 	status = pt_flow_apply(flow, &applied);
 	if (status < 0) {
+		pt_observers_take_error(&flow->observers);
 		flow->due = 0;
 		flow->status = status;
 		return status;

@@ -15,7 +15,22 @@
 #include "flow/observer.h"
 #include "flow/return_stack.h"
 
-enum { pt_flow_cache_size = 512, pt_flow_read_size = 64 };
+enum { pt_flow_cache_size = 512, pt_flow_read_size = 64, pt_flow_max_held = 16 };
+
+/* Ways without trace longer than this are none: no code is so long without a branch. */
+enum { pt_flow_max_free_steps = 1 << 20 };
+
+/* What stands in the flags of struct pt_block and struct pt_insn. */
+enum pt_flow_flag {
+	pt_flow_enabled = 1 << 0,
+	pt_flow_resumed = 1 << 1,
+	pt_flow_resynced = 1 << 2,
+	pt_flow_disabled = 1 << 3,
+	pt_flow_interrupted = 1 << 4,
+	pt_flow_stopped = 1 << 5,
+	pt_flow_aborted = 1 << 6,
+	pt_flow_committed = 1 << 7
+};
 
 /* Where an address leads: private to one flow, valid for one generation of one image. */
 struct pt_flow_place {
@@ -53,12 +68,18 @@ struct pt_flow {
 	uint8_t truncated;              /* node is an instruction that crosses sections */
 	uint8_t in_branch;              /* a far branch was executed; the target is yet to come */
 	uint8_t have_resume_ip;
-	uint8_t was_enabled, was_resumed, was_resynced; /* for the first block after that event */
+	uint8_t entry_flags;            /* enum pt_flow_flag: for the first block after an event */
 	uint64_t resume_ip;             /* where execution would go on after tracing was disabled */
 
 	/* Ways without trace must not go round in circles (Brent's algorithm). */
 	uint64_t circle_ip;
 	uint32_t circle_steps, circle_limit; /* limit 0: trace was used since */
+	uint32_t free_steps;                 /* blocks since trace was used */
+
+	/* The sections of the blocks that were handed out: they stay until the next ones are, whatever
+	 * becomes of the image. */
+	struct pt_section *held[pt_flow_max_held];
+	uint32_t nheld;
 
 	struct pt_asid asid;
 	struct pt_return_stack returns;
@@ -81,7 +102,7 @@ struct pt_flow_sink {
 	struct pt_time time;   /* before the first block */
 };
 
-int pt_flow_init(struct pt_flow *flow, const struct pt_config *config);
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal);
 void pt_flow_fini(struct pt_flow *flow);
 
 /* Starts at the PSB at @psb. Returns status bits or a negative code. */
@@ -103,6 +124,10 @@ int pt_flow_status(const struct pt_flow *flow);
 
 int pt_flow_set_image(struct pt_flow *flow, struct pt_image *image);
 
+/* Flags of the first block behind events, taken once; and of the last block before those that are due. */
+uint32_t pt_flow_take_entry_flags(struct pt_flow *flow);
+uint32_t pt_flow_exit_flags(const struct pt_flow *flow);
+
 /* ---- Between flow.c, flow_walk.c and flow_event.c --------------------------------------------- */
 
 /* Fetches the next unit; observers may be called. The flow's ip must be right and node may be lost. */
@@ -121,6 +146,7 @@ static inline void pt_flow_set_ip(struct pt_flow *flow, uint64_t ip)
 	flow->ip = ip;
 	flow->node = 0;
 	flow->circle_limit = 0;
+	flow->free_steps = 0;
 }
 
 /* How an event finds its place in the flow. */

@@ -73,6 +73,21 @@ static enum pt_binding binding_while_disabled(const struct pt_event *ev)
 	}
 }
 
+/* Between a far branch and its target: what comes with the branch, and what has no place of its own. */
+static enum pt_binding binding_in_branch(const struct pt_event *ev)
+{
+	uint64_t ip;
+
+	switch (ev->type) {
+	case ptev_async_disabled:
+	case ptev_async_branch:
+		return pt_bind_error;
+	default:
+		return !ev->ip_suppressed && !ev->status_update && event_address(ev, &ip) ? pt_bind_error
+											  : pt_bind_now;
+	}
+}
+
 /* An asynchronous event's address is in `at` or `from`, whether or not the destination was given. */
 static int address_is_known(const struct pt_event *ev)
 {
@@ -86,7 +101,7 @@ enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_even
 	if (ev->type == ptev_enabled && !ev->status_update)
 		return pt_bind_error;
 	if (flow->in_branch)
-		return pt_bind_now;
+		return binding_in_branch(ev);
 	if (address_is_known(ev) && event_address(ev, ip))
 		return pt_bind_ip;
 	switch (ev->type) {
@@ -138,8 +153,9 @@ static void apply_enabled(struct pt_flow *flow, struct pt_event *ev)
 		return;
 	}
 	ev->variant.enabled.resumed = flow->have_resume_ip && flow->resume_ip == ip;
-	flow->was_enabled = 1;
-	flow->was_resumed = ev->variant.enabled.resumed;
+	flow->entry_flags |= pt_flow_enabled;
+	if (ev->variant.enabled.resumed)
+		flow->entry_flags |= pt_flow_resumed;
 	enable(flow, ip);
 }
 
@@ -147,7 +163,7 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 {
 	pt_return_stack_clear(&flow->returns);
 	flow->speculative = 0;
-	flow->was_resynced = 1;
+	flow->entry_flags |= pt_flow_resynced;
 	/* Whether tracing was off in between, packets that were lost would have said: observers learn that
 	 * nobody knows, and then what is. */
 	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
@@ -225,4 +241,41 @@ int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
 	default:
 		return 0;
 	}
+}
+
+uint32_t pt_flow_take_entry_flags(struct pt_flow *flow)
+{
+	const uint32_t flags = flow->entry_flags;
+
+	flow->entry_flags = 0;
+	return flags;
+}
+
+static uint32_t exit_flags_of(const struct pt_event *ev)
+{
+	switch (ev->type) {
+	case ptev_disabled:
+	case ptev_async_disabled:
+		return pt_flow_disabled;
+	case ptev_async_branch:
+		return pt_flow_interrupted;
+	case ptev_stop:
+		return pt_flow_stopped;
+	case ptev_tsx:
+		if (ev->variant.tsx.aborted)
+			return pt_flow_aborted;
+		return ev->variant.tsx.speculative || ev->status_update ? 0 : pt_flow_committed;
+	default:
+		return 0;
+	}
+}
+
+uint32_t pt_flow_exit_flags(const struct pt_flow *flow)
+{
+	uint32_t flags = 0;
+
+	/* Events that were queued together hold at the same place. */
+	for (uint32_t i = 0; flow->due && i < flow->evd.queue_count; ++i)
+		flags |= exit_flags_of(&flow->evd.queue[(flow->evd.queue_head + i) % pt_evd_queue_size]);
+	return flags;
 }

@@ -76,6 +76,7 @@ static void push_return(struct pt_flow *flow)
 static void leave_circle(struct pt_flow *flow)
 {
 	flow->circle_limit = 0;
+	flow->free_steps = 0;
 }
 
 /* Whether the flow came back to where it was, without trace. */
@@ -94,6 +95,8 @@ static int in_circle(struct pt_flow *flow)
 /* Goes on behind a block that ends in something which needs no trace. -pte_bad_query: in circles. */
 static int go_free(struct pt_flow *flow)
 {
+	if (++flow->free_steps > pt_flow_max_free_steps)
+		return -pte_bad_query;
 	switch (flow->node->kind) {
 	case pt_kind_jump:
 		go_taken(flow);
@@ -123,8 +126,27 @@ static int needs_trace(const struct pt_node *node)
 	}
 }
 
+/* Keeps the section of the blocks that are handed out. */
+static void hold(struct pt_flow *flow)
+{
+	if (flow->nheld && flow->held[flow->nheld - 1] == flow->section)
+		return;
+	flow->held[flow->nheld++] = pt_section_get(flow->section);
+}
+
+/* The blocks of the last run are not used any more. The last section is likely to be the next one. */
+static void release_held(struct pt_flow *flow)
+{
+	if (flow->nheld < 2)
+		return;
+	for (uint32_t i = 0; i + 1 < flow->nheld; ++i)
+		pt_section_put(flow->held[i]);
+	flow->held[0] = flow->held[flow->nheld - 1];
+	flow->nheld = 1;
+}
+
 /* Appends the first @ninsn instructions of the present node, which end with the one at @last. */
-static void emit(const struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t ninsn, uint64_t last)
+static void emit(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t ninsn, uint64_t last)
 {
 	const struct pt_node *node = flow->node;
 	const uint64_t ip = node_ip(flow);
@@ -143,9 +165,11 @@ static void emit(const struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t
 	sink->isid = flow->isid;
 	sink->scratch = !flow->section;
 	sink->truncated = sink->scratch && flow->truncated;
+	if (flow->section)
+		hold(flow);
 }
 
-static void emit_node(const struct pt_flow *flow, struct pt_flow_sink *sink)
+static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	emit(flow, sink, flow->node->ninsn, flow->node->last);
 }
@@ -183,8 +207,7 @@ static int stop_before(const struct pt_flow *flow, const struct pt_flow_sink *si
 		return 1;
 	if (!sink->count)
 		return 0;
-	/* The lengths of a scratch node last only until the next one. */
-	if (sink->scratch || !flow->section)
+	if (!flow->section || (flow->nheld == pt_flow_max_held && flow->section != sink->section))
 		return 1;
 	return sink->one_section &&
 	       (flow->section != sink->section || flow->base != sink->base ||
@@ -218,6 +241,7 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 		return -pte_noip;
 	go_to(flow, flow->evd.tip_ip);
 	leave_circle(flow);
+	pt_flow_look_at_image(flow);
 	return flow->evd.time.tsc != before && sink->count ? step_stop : step_on;
 }
 
@@ -275,7 +299,6 @@ static int take_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
-	flow->in_branch = 0;
 	go_to(flow, flow->evd.tip_ip);
 	return fetch(flow, sink);
 }
@@ -340,7 +363,8 @@ static int step_to_disable(struct pt_flow *flow, struct pt_flow_sink *sink, cons
 	int status;
 
 	emit_node(flow, sink);
-	if (needs_trace(flow->node))
+	/* MOV CR3 disables when it loads what is filtered out; else its PIP would have come first. */
+	if (needs_trace(flow->node) || flow->node->kind == pt_kind_mov_cr3)
 		return disabled_here(flow);
 	if ((flow->node->kind == pt_kind_jump || flow->node->kind == pt_kind_call) && !ev->ip_suppressed &&
 	    taken_ip(flow) == ev->variant.disabled.ip)
@@ -441,11 +465,12 @@ static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 			return step_stop;
 		if (!flow->enabled)
 			return flow->unit < 0 ? flow->unit : -pte_bad_query;
-		if (flow->in_branch) {
-			/* Only the target is missing; anything else is no answer. */
-			status = flow->unit == pt_unit_tip ? take_tip(flow, sink) : -pte_bad_query;
-			continue;
-		}
+		/* Only the target of the branch is missing, and would have been taken when it was fetched. */
+		if (flow->in_branch)
+			return -pte_bad_query;
+		/* What a scratch node's lengths are lasts only until the next one is made. */
+		if (sink->scratch && sink->count)
+			return step_stop;
 		if (!flow->node) {
 			status = pt_flow_locate(flow);
 			if (status < 0)
@@ -460,13 +485,14 @@ static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 
 int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
-	int status;
+	int status, errcode;
 
 	sink->count = 0;
 	sink->ninsn = 0;
 	sink->scratch = 0;
 	sink->truncated = 0;
 	sink->time = flow->evd.time;
+	release_held(flow);
 	if (flow->status < 0)
 		return flow->status;
 	if (flow->due)
@@ -474,14 +500,14 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 	/* The user may have changed the image since. */
 	pt_flow_look_at_image(flow);
 	status = walk(flow, sink);
-	if (status == -pte_eos && sink->count) {
-		flow->status = -pte_eos;
-		return pts_eos;
-	}
-	if (status < 0) {
+	if (status < 0)
 		flow->status = status;
+	if (status < 0 && (status != -pte_eos || !sink->count)) {
+		pt_observers_take_error(&flow->observers);
 		return status;
 	}
-	status = pt_observers_take_error(&flow->observers);
-	return status < 0 ? status : pt_flow_status(flow);
+	errcode = pt_observers_take_error(&flow->observers);
+	if (errcode < 0)
+		return errcode;
+	return status == -pte_eos ? pts_eos : pt_flow_status(flow);
 }

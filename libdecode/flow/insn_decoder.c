@@ -26,7 +26,7 @@ static void forget_block(struct pt_insn_decoder *decoder)
 	decoder->status = 0;
 }
 
-PT_DECODER_FACE(pt_insn, pt_insn_decoder, forget_block)
+PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn, forget_block)
 
 static int next_block(struct pt_insn_decoder *decoder)
 {
@@ -35,8 +35,10 @@ static int next_block(struct pt_insn_decoder *decoder)
 	forget_block(decoder);
 	decoder->status = pt_flow_run(&decoder->flow, &sink);
 	if (!sink.count) {
+		const int status = decoder->status;
+
 		forget_block(decoder);
-		return decoder->flow.status < 0 ? decoder->flow.status : pt_flow_status(&decoder->flow);
+		return status;
 	}
 	decoder->ip = decoder->block.ip;
 	decoder->isid = sink.isid;
@@ -79,34 +81,35 @@ static void fill_insn(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 	fill_bytes(decoder, insn);
 }
 
-static void take_entry_flags(struct pt_flow *flow, struct pt_insn *insn)
+static void set_flags(struct pt_insn *insn, uint32_t flags)
 {
-	insn->enabled = flow->was_enabled != 0;
-	insn->resumed = flow->was_resumed != 0;
-	insn->resynced = flow->was_resynced != 0;
-	flow->was_enabled = 0;
-	flow->was_resumed = 0;
-	flow->was_resynced = 0;
+	insn->enabled = (flags & pt_flow_enabled) != 0;
+	insn->disabled = (flags & pt_flow_disabled) != 0;
+	insn->resumed = (flags & pt_flow_resumed) != 0;
+	insn->interrupted = (flags & pt_flow_interrupted) != 0;
+	insn->resynced = (flags & pt_flow_resynced) != 0;
+	insn->stopped = (flags & pt_flow_stopped) != 0;
+	insn->aborted = (flags & pt_flow_aborted) != 0;
+	insn->committed = (flags & pt_flow_committed) != 0;
 }
 
-static void set_exit_flags(const struct pt_flow *flow, struct pt_insn *insn)
+/* What is said together with an instruction. A decode error waits for the block's end: it comes with the
+ * next call; status bits come with the last instruction; an observer's error comes at once. */
+static int status_of_insn(struct pt_insn_decoder *decoder)
 {
-	const struct pt_event *ev = &flow->evd.queue[flow->evd.queue_head];
+	const int status = decoder->status;
 
-	if (!flow->due)
-		return;
-	insn->disabled = ev->type == ptev_disabled || ev->type == ptev_async_disabled;
-	insn->interrupted = ev->type == ptev_async_branch;
-	insn->stopped = ev->type == ptev_stop;
-	if (ev->type == ptev_tsx) {
-		insn->aborted = ev->variant.tsx.aborted;
-		insn->committed = !ev->variant.tsx.aborted && !ev->variant.tsx.speculative;
+	if (status < 0 && status != decoder->flow.status) {
+		decoder->status = decoder->flow.status < 0 ? decoder->flow.status : pt_flow_status(&decoder->flow);
+		return status;
 	}
+	return decoder->index == decoder->block.ninsn && status > 0 ? status : 0;
 }
 
 int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
 {
 	struct pt_insn insn = {0};
+	uint32_t flags;
 	int status;
 
 	if (!decoder || !uinsn || !pt_face_may_move(&decoder->flow))
@@ -119,19 +122,14 @@ int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t 
 		}
 	}
 	fill_insn(decoder, &insn);
-	take_entry_flags(&decoder->flow, &insn);
+	flags = pt_flow_take_entry_flags(&decoder->flow);
 	decoder->ip += insn.size;
 	decoder->index += 1;
-	status = 0;
-	if (decoder->index == decoder->block.ninsn) {
-		set_exit_flags(&decoder->flow, &insn);
-		/* A decode error that stopped the flow comes with the next call, an observer's with this one. */
-		status = decoder->status;
-		if (status < 0 && status == decoder->flow.status)
-			status = 0;
-	}
+	if (decoder->index == decoder->block.ninsn)
+		flags |= pt_flow_exit_flags(&decoder->flow);
+	set_flags(&insn, flags);
 	pt_copy_to_user(uinsn, size, &insn, sizeof(insn));
-	return status;
+	return status_of_insn(decoder);
 }
 
 int pt_insn_event(struct pt_insn_decoder *decoder, struct pt_event *event, size_t size)

@@ -9,11 +9,14 @@
 
 #include <cmocka.h>
 
+#include <intel-pt-run.h>
+
 #include "support/flow_text.h"
 
 /* One packet of a case. */
 struct step {
-	enum { end, pge, pgd, pgd_ip, tip, fup, tnt, ovf, tsc, psb_at, psb_off, raw } kind;
+	enum { end, pge, pgd, pgd_ip, tip, fup, tnt, ovf, tsc, psb_at, psb_off, raw,
+	       tsx_begin, tsx_abort, tsx_commit, pip, ptw, mode64, stop } kind;
 	uint64_t value;
 	const char *bits;
 };
@@ -243,6 +246,82 @@ static const struct flow_case cases[] = {
 		{{pge, 0x1000, 0}, {pgd_ip, 0x1003, 0}},
 		"[enabled] 1000 [disabled] eos",
 	},
+	{
+		"a transaction begins: no branch comes with it",
+		/* 1000: nop; 1001: jmp *%rax */
+		CODE("\x90\xff\xe0"),
+		{{pge, 0x1000, 0}, {tsx_begin, 0, 0}, {fup, 0x1000, 0}, {tip, 0x1001, 0}, {pgd_ip, 0x5000, 0}},
+		"[enabled] [begin] 1000 1001 1001 [disabled] eos",
+	},
+	{
+		"a transaction is aborted: execution goes on elsewhere",
+		CODE("\x90\x90\x90\x0f\x05"),
+		{{pge, 0x1000, 0}, {tsx_abort, 0, 0}, {fup, 0x1001, 0}, {tip, 0x1003, 0}, {pgd, 0, 0}},
+		"[enabled] 1000 [abort] [async_branch] 1003 [disabled] eos",
+	},
+	{
+		"PTWRITE: no branch comes with it",
+		/* 1000: ptwrite %eax; 1004: jmp *%rax */
+		CODE("\xf3\x0f\xae\xe0\xff\xe0"),
+		{{pge, 0x1000, 0}, {ptw, 7, 0}, {fup, 0x1000, 0}, {tip, 0x1004, 0}, {pgd_ip, 0x5000, 0}},
+		"[enabled] [ptwrite] 1000 1004 1004 [disabled] eos",
+	},
+	{
+		"MODE.Exec with a FUP: only a flag changed there",
+		CODE("\x90\xff\xe0"),
+		{{pge, 0x1000, 0}, {mode64, 0, 0}, {fup, 0x1001, 0}, {tip, 0x1000, 0}, {fup, 0x1001, 0}, {pgd, 0, 0}},
+		"[enabled] 1000 [exec_mode] 1001 1000 [async_disabled] eos",
+	},
+	{
+		"MODE.Exec, then TNT: they do not belong together",
+		CODE("\x90\x74\xfd"),
+		{{pge, 0x1000, 0}, {mode64, 0, 0}, {tnt, 0, "t"}},
+		"[enabled] bad_context",
+	},
+	{
+		"TNT is no answer to an overflow",
+		CODE("\x90\x74\xfd"),
+		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {tnt, 0, "tt"}},
+		"[enabled] 1000 1001 bad_context",
+	},
+	{
+		"PIP behind an overflow: tracing did not go on",
+		/* 1000: nop; mov %rax,%cr3 */
+		CODE("\x90\x0f\x22\xd8\x0f\x05"),
+		{{pge, 0x1000, 0}, {ovf, 0, 0}, {pip, 0x1000, 0}, {pge, 0x1004, 0}, {pgd, 0, 0}},
+		"[enabled] [overflow] [paging] [enabled] 1004 [disabled] eos",
+	},
+	{
+		"PIP holds behind MOV CR3",
+		CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
+		{{pge, 0x1000, 0}, {pip, 0x2000, 0}, {pgd, 0, 0}},
+		"[enabled] 1000 1001 [paging] 1004 1005 [disabled] eos",
+	},
+	{
+		"PIP and MODE.Exec of a far branch hold at its target",
+		/* 1000: iretq; 1002: nop; syscall */
+		CODE("\x48\xcf\x90\x0f\x05"),
+		{{pge, 0x1000, 0}, {pip, 0x2000, 0}, {mode64, 0, 0}, {tip, 0x1002, 0}, {pgd, 0, 0}},
+		"[enabled] 1000 [paging] [exec_mode] 1002 1003 [disabled] eos",
+	},
+	{
+		"an interrupt between a far branch and its target",
+		CODE("\x48\xcf\x90\x0f\x05"),
+		{{pge, 0x1000, 0}, {pip, 0x2000, 0}, {fup, 0x1002, 0}, {tip, 0x1003, 0}, {tip, 0x1002, 0}},
+		"[enabled] 1000 [paging] bad_context",
+	},
+	{
+		"MOV CR3 to what is filtered out disables",
+		CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
+		{{pge, 0x1000, 0}, {pgd, 0, 0}},
+		"[enabled] 1000 1001 [disabled] eos",
+	},
+	{
+		"a trace stop",
+		CODE("\x90\x0f\x05"),
+		{{pge, 0x1000, 0}, {pgd, 0, 0}, {stop, 0, 0}},
+		"[enabled] 1000 1001 [disabled] [stop] eos",
+	},
 };
 
 static void add_step(struct trace *trace, const struct step *step)
@@ -280,6 +359,27 @@ static void add_step(struct trace *trace, const struct step *step)
 	case psb_off:
 		trace_psb(trace);
 		trace_psbend(trace);
+		break;
+	case tsx_begin:
+		trace_tsx(trace, 1, 0);
+		break;
+	case tsx_abort:
+		trace_tsx(trace, 0, 1);
+		break;
+	case tsx_commit:
+		trace_tsx(trace, 0, 0);
+		break;
+	case pip:
+		trace_pip(trace, step->value);
+		break;
+	case ptw:
+		trace_ptw(trace, step->value);
+		break;
+	case mode64:
+		trace_mode64(trace);
+		break;
+	case stop:
+		trace_stop(trace);
 		break;
 	case raw:
 		trace->bytes[trace->size++] = (uint8_t)step->value;
@@ -386,6 +486,74 @@ static void an_instruction_across_two_sections(void **state)
 	pt_image_free(image);
 	program_remove(&first);
 	program_remove(&second);
+}
+
+static int read_blocks(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
+{
+	/* 2000: nop; jmp 2003; 2003: mov $0,%eax; jmp 200a; 200a: syscall */
+	static const uint8_t code[] = {0x90, 0xeb, 0x00, 0xb8, 0, 0, 0, 0, 0xeb, 0x00, 0x0f, 0x05};
+	const uint64_t offset = ip - 0x2000;
+
+	(void)asid;
+	(void)context;
+	if (offset >= sizeof(code))
+		return -pte_nomap;
+	if (size > sizeof(code) - offset)
+		size = sizeof(code) - offset;
+	memcpy(buffer, code + offset, size);
+	return (int)size;
+}
+
+/* The lengths of one block's instructions must not be those of the next. */
+static void several_blocks_from_a_callback(void **state)
+{
+	struct trace trace = {0};
+	struct pt_config config;
+	struct pt_image *image = pt_image_alloc(NULL);
+	struct flow_text flow;
+
+	(void)state;
+	assert_int_equal(pt_image_set_callback(image, read_blocks, NULL), 0);
+	trace_start(&trace, 100);
+	trace_ip(&trace, ppt_tip_pge, 0x2000);
+	trace_ip_suppressed(&trace, ppt_tip_pgd);
+	config = trace_config(&trace);
+	flow_text(&flow, &config, image);
+	pt_image_free(image);
+	assert_string_equal(flow.text, "[enabled] 2000 2001 2003 2008 200a [disabled] eos");
+}
+
+/* What pt_blk_run() handed out stays until its next call, even when the image is freed. */
+static void blocks_outlive_their_image(void **state)
+{
+	struct trace trace = {0};
+	struct program program;
+	struct pt_config config;
+	struct pt_image *image;
+	struct pt_block_decoder *decoder;
+	struct pt_event event;
+	struct pt_run run;
+	int status;
+
+	(void)state;
+	trace_start(&trace, 100);
+	trace_ip(&trace, ppt_tip_pge, 0x1000);
+	trace_ip_suppressed(&trace, ppt_tip_pgd);
+	program_write(&program, "\x90\xb8\x00\x00\x00\x00\x0f\x05", 8);
+	image = program_image(&program, 0x1000);
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, image);
+	status = pt_blk_sync_forward(decoder);
+	while (status & pts_event_pending)
+		status = pt_blk_event(decoder, &event, sizeof(event));
+	assert_int_equal(pt_blk_run(decoder, &run, sizeof(run)), pts_event_pending);
+	pt_blk_set_image(decoder, NULL);
+	pt_image_free(image);
+	assert_int_equal(run.nblocks, 1);
+	assert_memory_equal(run.block[0].length, "\x01\x05\x02", 3);
+	pt_blk_free_decoder(decoder);
+	program_remove(&program);
 }
 
 static int read_nops(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
@@ -505,11 +673,77 @@ static void a_broken_psb_header_is_passed_over(void **state)
 	pt_blk_free_decoder(decoder);
 }
 
+/* Backward from a PSB whose header is broken goes to the one before it, not in circles. */
+static void a_broken_psb_header_is_passed_over_backward(void **state)
+{
+	struct trace trace = {0};
+	struct pt_config config;
+	struct pt_block_decoder *decoder;
+	uint64_t sync = 1;
+
+	(void)state;
+	trace_psb(&trace);
+	trace_psbend(&trace);
+	trace_psb(&trace);
+	trace.bytes[trace.size++] = 0x05; /* no packet */
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	assert_int_equal(pt_blk_sync_backward(decoder), -pte_bad_opc);
+	assert_int_equal(pt_blk_sync_backward(decoder), 0);
+	assert_int_equal(pt_blk_get_sync_offset(decoder, &sync), 0);
+	assert_int_equal(sync, 0);
+	assert_int_equal(pt_blk_sync_backward(decoder), -pte_eos);
+	pt_blk_free_decoder(decoder);
+}
+
+/* A PSB+ that says nothing is passed like any other: after an error, decoding goes on behind it. */
+static void an_empty_psb_header_is_not_decoded_twice(void **state)
+{
+	struct trace trace = {0};
+	struct program program;
+	struct pt_config config;
+	struct pt_image *image;
+	struct pt_block_decoder *decoder;
+	struct pt_event event;
+	struct pt_block block;
+	int status, nblocks = 0;
+
+	(void)state;
+	trace_start(&trace, 100);
+	trace_psb(&trace);
+	trace_psbend(&trace);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&trace, "t");
+	trace.bytes[trace.size++] = 0x05; /* no packet */
+	program_write(&program, "\x90\x74\xfd", 3);
+	image = program_image(&program, 0x1000);
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, image);
+	while ((status = pt_blk_sync_forward(decoder)) >= 0) {
+		while (status >= 0) {
+			if (status & pts_event_pending) {
+				status = pt_blk_event(decoder, &event, sizeof(event));
+				continue;
+			}
+			status = pt_blk_next(decoder, &block, sizeof(block));
+			nblocks += block.ninsn != 0;
+		}
+		assert_int_equal(status, -pte_bad_opc);
+	}
+	assert_int_equal(status, -pte_eos);
+	assert_int_equal(nblocks, 1);
+	pt_blk_free_decoder(decoder);
+	pt_image_free(image);
+	program_remove(&program);
+}
+
 enum { ncases = sizeof(cases) / sizeof(cases[0]) };
 
 int main(void)
 {
-	struct CMUnitTest tests[ncases + 5];
+	struct CMUnitTest tests[ncases + 9];
 	size_t n = 0;
 
 	for (; n < ncases; ++n) {
@@ -524,5 +758,9 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(code_from_a_callback);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(resynchronising_after_an_error);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_broken_psb_header_is_passed_over);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(a_broken_psb_header_is_passed_over_backward);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(an_empty_psb_header_is_not_decoded_twice);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(several_blocks_from_a_callback);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(blocks_outlive_their_image);
 	return _cmocka_run_group_tests("flow", tests, n, NULL, NULL);
 }

@@ -208,6 +208,20 @@ static void an_overflow_breaks_the_chain_of_mtcs(void **state)
 	assert_int_equal(lost, 1);
 }
 
+/* TMA may name a clock edge before time zero. */
+static void a_base_before_zero_does_not_wrap(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 100);
+	pt_time_update_tma(&time, 0x1007, 256, &config);
+	pt_time_update_mtc(&time, 0x01, &config);
+	assert_int_equal(now(&time), 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -221,6 +235,7 @@ int main(void)
 		cmocka_unit_test(cycles_do_not_run_past_the_next_mtc),
 		cmocka_unit_test(two_mtcs_calibrate_the_cycle),
 		cmocka_unit_test(an_overflow_breaks_the_chain_of_mtcs),
+		cmocka_unit_test(a_base_before_zero_does_not_wrap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

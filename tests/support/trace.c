@@ -68,6 +68,31 @@ void trace_mode64(struct trace *trace)
 	put(trace, &packet);
 }
 
+void trace_tsx(struct trace *trace, int speculative, int aborted)
+{
+	struct pt_packet packet = {.type = ppt_mode};
+
+	packet.payload.mode.leaf = pt_mol_tsx;
+	packet.payload.mode.bits.tsx.intx = speculative != 0;
+	packet.payload.mode.bits.tsx.abrt = aborted != 0;
+	put(trace, &packet);
+}
+
+void trace_pip(struct trace *trace, uint64_t cr3)
+{
+	put(trace, &(struct pt_packet){.type = ppt_pip, .payload.pip.cr3 = cr3});
+}
+
+void trace_ptw(struct trace *trace, uint64_t payload)
+{
+	put(trace, &(struct pt_packet){.type = ppt_ptw, .payload.ptw = {.payload = payload, .plc = 0, .ip = 1}});
+}
+
+void trace_stop(struct trace *trace)
+{
+	put_type(trace, ppt_stop);
+}
+
 void trace_tnt(struct trace *trace, const char *outcomes)
 {
 	struct pt_packet packet = {.type = ppt_tnt_8};

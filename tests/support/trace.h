@@ -22,6 +22,10 @@ void trace_tma(struct trace *trace, uint16_t ctc, uint16_t fc);
 void trace_mtc(struct trace *trace, uint8_t ctc);
 void trace_mode64(struct trace *trace);
 void trace_ovf(struct trace *trace);
+void trace_tsx(struct trace *trace, int speculative, int aborted);
+void trace_pip(struct trace *trace, uint64_t cr3);
+void trace_ptw(struct trace *trace, uint64_t payload); /* a FUP with its address must follow */
+void trace_stop(struct trace *trace);
 /* Outcomes as a string of 't' and 'n', the oldest first; up to six. */
 void trace_tnt(struct trace *trace, const char *outcomes);
 /* Full addresses; type is ppt_tip, ppt_tip_pge, ppt_tip_pgd or ppt_fup. */
