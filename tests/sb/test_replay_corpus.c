@@ -274,6 +274,107 @@ static void replays_exactly_in_chunks(void **state)
 	temp_dir_remove(&temp);
 }
 
+/* ---- Real hardware ------------------------------------------------------------------------------ */
+
+/* All of a file; to be freed. */
+static uint8_t *read_file(const char *path, size_t *size)
+{
+	FILE *file = fopen(path, "rb");
+	uint8_t *bytes;
+
+	assert_non_null(file);
+	fseek(file, 0, SEEK_END);
+	*size = (size_t)ftell(file);
+	rewind(file);
+	bytes = malloc(*size + 1);
+	assert_int_equal(fread(bytes, 1, *size, file), *size);
+	fclose(file);
+	return bytes;
+}
+
+static void copy_pevent(struct sb_perfdata_writer *writer, const uint8_t *bytes, size_t size)
+{
+	const struct sb_sample_format format = {.sample_type = 0x10086, .sample_id_all = 1};
+	struct sb_record record;
+
+	for (size_t at = 0; at < size; at += record.size) {
+		assert_int_equal(sb_record_parse(&record, bytes + at, size - at, &format, NULL, at, NULL), 0);
+		assert_int_equal(copy_record(writer, &record), 0);
+	}
+}
+
+static int append_ips(void *context, const struct sb_flow *flow)
+{
+	char *text = context;
+
+	assert_int_equal(flow->pid, 223991);
+	for (uint32_t i = 0; i < flow->nblocks; ++i) {
+		uint64_t ip = flow->block[i].ip;
+
+		for (uint32_t k = 0; k < flow->block[i].ninsn && strlen(text) < 200; ip += flow->block[i].length[k++])
+			sprintf(text + strlen(text), "%" PRIx64 " ", ip);
+	}
+	return 0;
+}
+
+static void write_hello(const char *path)
+{
+	/* TSC, MTC with period 3 */
+	const struct sb_perfdata_write_config config = {.size = sizeof(config),
+							.ncpus = 12,
+							.pt_pmu_type = 8,
+							.pt_config = 0x400 | 0x200 | 3 << 14,
+							.family = 6,
+							.model = 85,
+							.stepping = 4,
+							.clock = {31, 581029125, 18444502336406842448u},
+							.tsc_ctc_num = 308,
+							.tsc_ctc_den = 2,
+							.max_nonturbo_ratio = 37,
+							.user_only = 1};
+	struct sb_perfdata_writer *writer;
+	uint8_t *bytes;
+	size_t size;
+
+	assert_int_equal(sb_perfdata_writer_open(&writer, path, &config, NULL), 0);
+	bytes = read_file(CORPUS_DIR "/hw-hello/primary.sideband.pevent", &size);
+	copy_pevent(writer, bytes, size);
+	free(bytes);
+	bytes = read_file(CORPUS_DIR "/hw-hello/pt.bin", &size);
+	assert_int_equal(sb_write_auxtrace(writer, 9, 0, bytes, size, NULL), 0);
+	free(bytes);
+	assert_int_equal(sb_perfdata_writer_finish(writer, NULL), 0);
+}
+
+static void hello_on_hardware(void **state)
+{
+	const char *const roots[] = {CORPUS_DIR "/hw-hello"};
+	const struct sb_replay_options options = {
+		.size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	char text[256] = "";
+	const struct sb_sink sink = {.context = text, .flow = append_ips};
+	struct sb_perfdata *perfdata;
+	struct sb_session *session;
+	struct temp_dir temp;
+	char *path;
+
+	(void)state;
+	if (access(roots[0], R_OK | X_OK) != 0)
+		skip();
+	temp_dir_make(&temp);
+	path = temp_dir_path(&temp, "perf.data");
+	write_hello(path);
+	assert_int_equal(sb_perfdata_open(&perfdata, path, NULL), 0);
+	assert_int_equal(sb_session_open(&session, perfdata, &options, NULL), 0);
+	assert_int_equal(sb_session_run(session, &sink, NULL), 0);
+	assert_string_equal(text, "401000 401005 40100a 401014 401019 40101b 401020 401025 ");
+	assert_string_equal(sb_session_account(session)->thread[0].comm, "hello");
+	sb_session_close(session);
+	sb_perfdata_close(perfdata);
+	free(path);
+	temp_dir_remove(&temp);
+}
+
 int main(void)
 {
 	static const struct recording all[] = {
@@ -287,6 +388,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		EXACT(0), EXACT(1),  EXACT(2),  EXACT(3),  EXACT(4),  EXACT(5),
 		EXACT(6), EXACT(7), CHUNKS(0), CHUNKS(2), CHUNKS(3), CHUNKS(5), CHUNKS(6),
+		cmocka_unit_test(hello_on_hardware),
 	};
 
 	if (access(CORPUS_DIR, R_OK | X_OK) != 0)
