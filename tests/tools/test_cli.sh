@@ -22,7 +22,7 @@ expect()
 	shift 2
 	"$@" >out 2>err
 	status=$?
-	if [ $status -ne "$want" ] || ! cat out err | grep -Eq -- "$pattern"; then
+	if [ $status -ne "$want" ] || { [ -n "$pattern" ] && ! cat out err | grep -Eq -- "$pattern"; }; then
 		fail "$*: exit status $status, expected $want; output, expected to match '$pattern':"
 		cat out err
 	fi
