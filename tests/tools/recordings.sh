@@ -18,13 +18,16 @@ if ! "$SBTRACE" record --software -o "$dir/probe.data" -- /bin/true >"$dir/probe
 	exit 1
 fi
 
-# record NAME OPTIONS... -- COMMAND...: NAME.data, NAME.truth and NAME.root in $dir.
+# record NAME OPTIONS... -- COMMAND...: NAME.data, NAME.truth and NAME.root in $dir. The command is expected to
+# end with status $command_status, which is that of the recorder then.
+command_status=0
 record()
 {
 	name=$1
 	shift
 	"$SBTRACE" record --software -o "$dir/$name.data" --truth "$dir/$name.truth" --copy-root "$dir/$name.root" \
-		"$@" >"$dir/$name.out" 2>"$dir/$name.err" || { fail "record $name: $(cat "$dir/$name.err")"; return 1; }
+		"$@" >"$dir/$name.out" 2>"$dir/$name.err"
+	[ $? -eq "$command_status" ] || { fail "record $name: $(cat "$dir/$name.err")"; return 1; }
 }
 
 # columns_but_tsc FILE: cpu pid tid ip, the CPUs one after the other.

@@ -41,7 +41,9 @@ for cpus in 1 2 4; do
 	check "threads-$cpus" -c $cpus --mtc -- "$workloads/mt"
 	check "forkdl-$cpus" -c $cpus --mtc -- "$workloads/forkdl"
 	check "exec-$cpus" -c $cpus --mtc -- "$workloads/execer"
+	command_status=143 # raises SIGTERM at its end
 	check "signal-$cpus" -c $cpus --mtc -- "$workloads/sig"
+	command_status=0
 done
 for retcomp in '' --no-retcomp; do
 	for timing in '' --mtc '--mtc --cyc' --tnt64 '--mtc --tnt64' '--mtc --cyc --tnt64'; do

@@ -37,6 +37,8 @@ check pipeline -c 2 --mtc -- sh -c 'ls -l / | sort | head -n 3 | wc -c'
 check threads -c 4 --mtc -- "$workloads/mt"
 check retcomp -c 2 --mtc --cyc --no-retcomp -- "$workloads/mt"
 check tnt64 -c 2 --tnt64 -- "$workloads/mt"
+command_status=143 # raises SIGTERM at its end
 check signal -c 2 --mtc -- "$workloads/sig"
+command_status=0
 check forkdl -c 2 --mtc -- "$workloads/forkdl"
 [ $failures -eq 0 ]
