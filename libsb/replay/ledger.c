@@ -96,6 +96,13 @@ int ledger_decoded(struct ledger *ledger, uint64_t bytes)
 	return progress(ledger, bytes);
 }
 
+int ledger_complete(struct ledger *ledger)
+{
+	if (!ledger->sink->progress)
+		return 0;
+	return ledger->sink->progress(ledger->sink->context, ledger->done, ledger->account.bytes_total);
+}
+
 static int emit_gap(struct ledger *ledger, const struct sb_gap *gap)
 {
 	int status = 0;

@@ -73,6 +73,9 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 int ledger_confirm(struct ledger *ledger);
 int ledger_discard(struct ledger *ledger);
 
+/* All streams are done: the last call of the sink's progress. */
+int ledger_complete(struct ledger *ledger);
+
 /* Completes the account: the threads, with their names. */
 int ledger_finish(struct ledger *ledger, const struct sb_system *system);
 

@@ -274,7 +274,7 @@ static int run(struct sb_session *session, struct sb_error *err)
 	status = report_damage(session);
 	for (size_t i = 0; i < count && status == 0; ++i)
 		status = replay_or_skip(session, &stream[i], err);
-	return status;
+	return status < 0 ? status : ledger_complete(&session->ledger);
 }
 
 int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err)

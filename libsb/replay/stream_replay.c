@@ -106,6 +106,15 @@ static void say(struct sb_gap *gap, enum sb_gap_reason reason, const char *text)
 	snprintf(gap->detail, sizeof(gap->detail), "%s", text);
 }
 
+static const char *why_unknown(const struct sideband_observer *observer)
+{
+	if (observer->pid == 0)
+		return "the idle task has no code in user space";
+	if (!observer->clock->time_mult)
+		return "the recording does not say how the times of trace and records relate";
+	return "no record says who ran";
+}
+
 /* What the model says about an address at which the image has nothing. */
 static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
 {
@@ -115,8 +124,7 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 
 	gap->ip = replay->images->has_missing_ip ? replay->images->missing_ip : replay->last_ip;
 	if (observer->pid <= 0) {
-		say(gap, sb_gap_unknown_process,
-		    observer->pid < 0 ? "no record says who ran" : "the idle task has no code in user space");
+		say(gap, sb_gap_unknown_process, why_unknown(observer));
 		return;
 	}
 	map = observer->epoch ? sb_epoch_map(observer->epoch, gap->ip) : NULL;

@@ -425,6 +425,57 @@ static void chunks_are_decoded_as_one_stream(void **state)
 	}
 }
 
+/* ---- Damage ----------------------------------------------------------------------------------- */
+
+static void record_two_processes(struct fixture *fixture);
+
+/* Any bytes at all: an error when it is opened, or a balanced account. */
+static void replay_bytes(struct fixture *fixture, const uint8_t *bytes, size_t size)
+{
+	struct sb_error err = {0};
+	char *path = temp_dir_write(&fixture->dir, "damaged", bytes, size);
+
+	sb_session_close(fixture->session);
+	fixture->session = NULL;
+	sb_perfdata_close(fixture->perfdata);
+	fixture->perfdata = NULL;
+	fixture->flow[0] = '\0';
+	if (sb_perfdata_open(&fixture->perfdata, path, &err) == 0)
+		assert_int_equal(replay(fixture), 0);
+	else
+		assert_true(err.text[0]);
+	free(path);
+}
+
+static void damage_anywhere_does_no_harm(void **state)
+{
+	struct fixture *fixture = *state;
+	uint8_t bytes[16384], damaged[16384];
+	char flow[TEXT_MAX];
+	uint32_t random = 1;
+	size_t size;
+	FILE *file;
+
+	record_two_processes(fixture);
+	assert_int_equal(replay(fixture), 0);
+	strcpy(flow, fixture->flow);
+	file = fopen(fixture->recording, "rb");
+	size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	for (size_t cut = 0; cut < size; cut += 7)
+		replay_bytes(fixture, bytes, cut);
+	for (int i = 0; i < 1000; ++i) {
+		memcpy(damaged, bytes, size);
+		for (int k = 0; k < 1 + i % 4; ++k) {
+			random = random * 1664525u + 1013904223u;
+			damaged[(random >> 8) % size] = (uint8_t)(random >> 24);
+		}
+		replay_bytes(fixture, damaged, size);
+	}
+	replay_bytes(fixture, bytes, size);
+	assert_string_equal(fixture->flow, flow);
+}
+
 /* ---- What the caller wants -------------------------------------------------------------------- */
 
 static void record_two_processes(struct fixture *fixture)
@@ -550,6 +601,7 @@ int main(void)
 		TEST(a_switch_inside_of_an_overflow_is_seen),
 		TEST(flagged_trace_begins_anew),
 		TEST(chunks_are_decoded_as_one_stream),
+		TEST(damage_anywhere_does_no_harm),
 		TEST(other_processes_are_left_out),
 		TEST(other_cpus_are_left_out_and_counted),
 		TEST(other_times_are_left_out),

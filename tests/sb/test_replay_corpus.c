@@ -375,6 +375,65 @@ static void hello_on_hardware(void **state)
 	temp_dir_remove(&temp);
 }
 
+/* ---- Damage --------------------------------------------------------------------------------------- */
+
+/* What a recording that ends too early still has is right: the beginning of the truth. */
+static void replay_beginning(const char *directory, const char *path)
+{
+	struct check check = {.directory = directory};
+	const struct sb_sink sink = {.context = &check, .flow = on_flow};
+	const struct sb_account *account;
+	struct sb_perfdata *perfdata;
+	struct sb_session *session;
+	struct sb_error err = {0};
+	char root[256];
+	const char *roots[] = {root};
+	const struct sb_replay_options options = {
+		.size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	uint64_t bytes;
+
+	snprintf(root, sizeof(root), "%s/root", directory);
+	if (sb_perfdata_open(&perfdata, path, &err) < 0) {
+		assert_true(err.text[0] && err.file[0]);
+		return;
+	}
+	assert_int_equal(sb_session_open(&session, perfdata, &options, &err), 0);
+	assert_int_equal(sb_session_run(session, &sink, &err), 0);
+	account = sb_session_account(session);
+	bytes = account->bytes_decoded;
+	for (int i = 0; i < sb_gap_reasons; ++i)
+		bytes += account->gap[i].bytes;
+	assert_int_equal(bytes, account->bytes_total);
+	assert_true(account->gap[sb_gap_truncated].count > 0);
+	for (int cpu = 0; cpu < CPUS_MAX; ++cpu)
+		if (check.truth[cpu].lines)
+			pclose(check.truth[cpu].lines);
+	sb_session_close(session);
+	sb_perfdata_close(perfdata);
+}
+
+static void what_is_left_of_a_cut_recording_is_right(void **state)
+{
+	static const char directory[] = CORPUS_DIR "/user-true";
+	struct temp_dir temp;
+	uint8_t *bytes;
+	size_t size;
+
+	(void)state;
+	if (access(directory, R_OK | X_OK) != 0)
+		skip();
+	bytes = read_file(CORPUS_DIR "/user-true/perf.data", &size);
+	temp_dir_make(&temp);
+	for (size_t cut = 0; cut < size; cut += 250) {
+		char *path = temp_dir_write(&temp, "perf.data", bytes, cut);
+
+		replay_beginning(directory, path);
+		free(path);
+	}
+	temp_dir_remove(&temp);
+	free(bytes);
+}
+
 int main(void)
 {
 	static const struct recording all[] = {
@@ -389,6 +448,7 @@ int main(void)
 		EXACT(0), EXACT(1),  EXACT(2),  EXACT(3),  EXACT(4),  EXACT(5),
 		EXACT(6), EXACT(7), CHUNKS(0), CHUNKS(2), CHUNKS(3), CHUNKS(5), CHUNKS(6),
 		cmocka_unit_test(hello_on_hardware),
+		cmocka_unit_test(what_is_left_of_a_cut_recording_is_right),
 	};
 
 	if (access(CORPUS_DIR, R_OK | X_OK) != 0)

@@ -57,7 +57,7 @@ struct sb_sink {
 	void *context;
 	int (*flow)(void *context, const struct sb_flow *flow);
 	int (*gap)(void *context, const struct sb_gap *gap); /* NULL: not wanted; the account has the sums */
-	/* Called about every 64 KiB of trace; NULL: not wanted. */
+	/* Called about every 64 KiB of trace, and at the end; NULL: not wanted. */
 	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
 };
 

@@ -1,0 +1,110 @@
+/* test_replay_image.c - images per epoch: made once, shared by who shares an epoch, and never too many. */
+#include "replay_fixture.h"
+
+#include <linux/perf_event.h>
+
+#include "replay/image_build.h"
+#include "system/system.h"
+
+enum { PROCESSES = 6 };
+
+static void add_map(struct sb_system *system, int32_t pid, const char *filename)
+{
+	struct sb_record record = {.type = PERF_RECORD_MMAP2};
+
+	record.u.mmap.pid = pid;
+	record.u.mmap.tid = pid;
+	record.u.mmap.addr = 0x1000;
+	record.u.mmap.len = 0x1000;
+	record.u.mmap.prot = PROT_EXEC;
+	record.u.mmap.is_mmap2 = 1;
+	record.u.mmap.filename = filename;
+	assert_int_equal(system_record(system, &record), 0);
+}
+
+static const struct sb_epoch *epoch_of(const struct sb_system *system, int32_t pid)
+{
+	return sb_space_epoch(sb_system_space(system, pid, 100), 100);
+}
+
+struct images {
+	struct sb_system *system;
+	struct sb_resolver *resolver;
+	struct image_builder builder;
+};
+
+static void open_images(struct images *images, struct fixture *fixture, size_t limit)
+{
+	has_file(fixture, "/a", "\x90\xc3", 2);
+	images->system = system_new();
+	for (int32_t pid = 1; pid <= PROCESSES; ++pid)
+		add_map(images->system, pid, "/a");
+	assert_int_equal(system_seal(images->system, 0), 0);
+	assert_int_equal(sb_resolver_new(&images->resolver, fixture->options.root, 1, 1, NULL), 0);
+	assert_int_equal(image_builder_init(&images->builder, images->resolver, sb_system_nepochs(images->system),
+					    limit, NULL),
+			 0);
+}
+
+static void close_images(struct images *images)
+{
+	image_builder_fini(&images->builder);
+	sb_resolver_free(images->resolver);
+	sb_system_free(images->system);
+}
+
+static void an_epoch_has_one_image(void **state)
+{
+	struct images images;
+
+	open_images(&images, *state, 100);
+	for (int32_t pid = 1; pid <= PROCESSES; ++pid) {
+		const struct sb_epoch *epoch = epoch_of(images.system, pid);
+		struct pt_image *image = image_builder_get(&images.builder, epoch);
+
+		assert_non_null(image);
+		assert_ptr_equal(image_builder_get(&images.builder, epoch), image);
+		assert_ptr_not_equal(image, image_builder_get(&images.builder, NULL));
+	}
+	assert_int_equal(images.builder.count, PROCESSES);
+	close_images(&images);
+}
+
+static void unknown_processes_have_an_image_without_code(void **state)
+{
+	struct images images;
+	struct pt_image *empty;
+
+	open_images(&images, *state, 100);
+	empty = image_builder_get(&images.builder, NULL);
+	assert_non_null(empty);
+	assert_ptr_equal(image_builder_get(&images.builder, NULL), empty);
+	close_images(&images);
+}
+
+static void the_images_used_last_are_kept(void **state)
+{
+	struct images images;
+	struct pt_image *first;
+
+	open_images(&images, *state, 2);
+	first = image_builder_get(&images.builder, epoch_of(images.system, 1));
+	for (int32_t pid = 2; pid <= PROCESSES; ++pid) {
+		assert_non_null(image_builder_get(&images.builder, epoch_of(images.system, pid)));
+		assert_ptr_equal(image_builder_get(&images.builder, epoch_of(images.system, 1)), first);
+		assert_true(images.builder.count <= 2);
+	}
+	close_images(&images);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(an_epoch_has_one_image),
+		TEST(unknown_processes_have_an_image_without_code),
+		TEST(the_images_used_last_are_kept),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
