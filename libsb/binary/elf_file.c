@@ -68,7 +68,7 @@ static int build_id_of(Elf *elf, uint8_t id[20])
 		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_NOTE)
 			continue;
 		notes = elf_getdata_rawchunk(elf, (int64_t)segment.p_offset, segment.p_filesz,
-					     segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+		                             segment.p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
 		if (notes && notes->d_buf)
 			size = build_id_in_notes(notes, id);
 	}
@@ -191,7 +191,8 @@ static int mapping_fits(const struct layout *layout, uint64_t offset, uint64_t s
 	return offset != layout->code_begin || end == layout->code_end;
 }
 
-int elf_file_check_mapping(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, char *why, size_t why_size)
+int elf_file_check_mapping(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, char *why,
+                           size_t why_size)
 {
 	struct layout layout;
 	Elf *elf = elf_of(fd);
@@ -205,7 +206,7 @@ int elf_file_check_mapping(int fd, uint64_t offset, uint64_t size, uint64_t *cod
 		return 0;
 	if (layout.code_end > layout.code_begin)
 		snprintf(why, why_size, "its code segment is 0x%" PRIx64 "-0x%" PRIx64, layout.code_begin,
-			 layout.code_end);
+		         layout.code_end);
 	else
 		snprintf(why, why_size, "it has no code segment there");
 	return -sbe_mismatch;

@@ -32,9 +32,9 @@ struct answer {
 };
 
 struct sb_resolver {
-	char **root;   /* owned; "/" comes last unless it is not allowed */
+	char **root; /* owned; "/" comes last unless it is not allowed */
 	size_t nroots;
-	int host;      /* the last root is the host */
+	int host; /* the last root is the host */
 	struct vdso vdso;
 	struct answer **slot;
 	size_t nslots, count;
@@ -50,7 +50,7 @@ static int add_root(struct sb_resolver *resolver, const char *path, struct sb_er
 
 	if (stat(path, &status) < 0)
 		return sb_error_set(err, errno == ENOENT ? -sbe_not_found : -sbe_io, path, UINT64_MAX,
-				    "this root is not there: %m");
+		                    "this root is not there: %m");
 	if (!S_ISDIR(status.st_mode))
 		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX, "this root is not a directory");
 	root = strdup(path);
@@ -63,7 +63,7 @@ static int add_root(struct sb_resolver *resolver, const char *path, struct sb_er
 }
 
 int sb_resolver_new(struct sb_resolver **result, const char *const *root, size_t nroots, int no_host_root,
-		    struct sb_error *err)
+                    struct sb_error *err)
 {
 	struct sb_resolver *resolver;
 	int status = 0;
@@ -191,7 +191,7 @@ static struct answer *new_answer(struct sb_resolver *resolver, const struct sb_m
 /* ---- Does a file fit? -------------------------------------------------------------------------- */
 
 static void say(struct sb_binary *binary, enum sb_gap_reason missing, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+        __attribute__((format(printf, 3, 4)));
 
 static void say(struct sb_binary *binary, enum sb_gap_reason missing, const char *format, ...)
 {
@@ -212,7 +212,8 @@ static const char *hex(const uint8_t *id, int size, char text[41])
 	return text;
 }
 
-static int build_id_fits(struct sb_binary *binary, const struct answer *answer, const struct rooted_file *file)
+static int build_id_fits(struct sb_binary *binary, const struct answer *answer,
+                         const struct rooted_file *file)
 {
 	char recorded[41], found[41];
 	uint8_t id[20];
@@ -235,13 +236,13 @@ static uint64_t page_up(uint64_t value)
 
 /* The part of the file that stands at the mapping's begin, when code ends at @end. */
 static int set_range(struct sb_binary *binary, const struct answer *answer, const struct rooted_file *file,
-		     uint64_t end)
+                     uint64_t end)
 {
 	if (end > file->size)
 		end = file->size;
 	if (answer->pgoff >= end) {
-		say(binary, sb_gap_binary_mismatch, "offset 0x%" PRIx64 " of %.100s holds no code", answer->pgoff,
-		    file->path);
+		say(binary, sb_gap_binary_mismatch, "offset 0x%" PRIx64 " of %.100s holds no code",
+		    answer->pgoff, file->path);
 		return 0;
 	}
 	binary->offset = answer->pgoff;
@@ -261,13 +262,14 @@ static int range_fits(struct sb_binary *binary, const struct answer *answer, con
 	if (elf_file_check_mapping(file->fd, offset, size, &code_size, why, sizeof(why)) == 0 &&
 	    offset < file->size && code_size <= page_up(file->size) - offset)
 		return set_range(binary, answer, file, offset + code_size);
-	say(binary, sb_gap_binary_mismatch, "recorded 0x%" PRIx64 " bytes at 0x%" PRIx64 " of %.60s: %s", size,
-	    offset, file->path, why);
+	say(binary, sb_gap_binary_mismatch, "recorded 0x%" PRIx64 " bytes at 0x%" PRIx64 " of %.60s: %s",
+	    size, offset, file->path, why);
 	return 0;
 }
 
 /* A vdso is an image of memory: one segment, mapped whole. */
-static int vdso_range_fits(struct sb_binary *binary, const struct answer *answer, const struct rooted_file *file)
+static int vdso_range_fits(struct sb_binary *binary, const struct answer *answer,
+                           const struct rooted_file *file)
 {
 	if (answer->recorded_size <= page_up(file->size))
 		return set_range(binary, answer, file, UINT64_MAX);
@@ -276,7 +278,8 @@ static int vdso_range_fits(struct sb_binary *binary, const struct answer *answer
 	return 0;
 }
 
-typedef int range_check(struct sb_binary *binary, const struct answer *answer, const struct rooted_file *file);
+typedef int range_check(struct sb_binary *binary, const struct answer *answer,
+                        const struct rooted_file *file);
 
 /* Takes the file when it fits. */
 static int take(struct answer *answer, struct rooted_file *file, range_check *check)
@@ -310,7 +313,8 @@ static int try_place(struct answer *answer, const char *root, const char *name, 
 		rooted_close(&file);
 		return taken || !answer->build_id_size;
 	case rooted_not_regular:
-		say(&answer->binary, sb_gap_no_binary, "%.100s below %.30s is not a regular file", name, root);
+		say(&answer->binary, sb_gap_no_binary, "%.100s below %.30s is not a regular file", name,
+		    root);
 		return 0;
 	case rooted_failed:
 		say(&answer->binary, sb_gap_no_binary, "%.80s below %.30s: %s", name, root, strerror(errno));
@@ -349,8 +353,8 @@ static void try_own_vdso(struct sb_resolver *resolver, struct answer *answer)
 		return;
 	if (answer->recorded_size && answer->recorded_size != resolver->vdso.size) {
 		say(&answer->binary, sb_gap_binary_mismatch,
-		    "[vdso] recorded with 0x%" PRIx64 " bytes, this machine's has 0x%" PRIx64, answer->recorded_size,
-		    resolver->vdso.size);
+		    "[vdso] recorded with 0x%" PRIx64 " bytes, this machine's has 0x%" PRIx64,
+		    answer->recorded_size, resolver->vdso.size);
 		return;
 	}
 	try_place(answer, "/", resolver->vdso.path, vdso_range_fits);
@@ -381,7 +385,7 @@ static void find_answer(struct sb_resolver *resolver, struct answer *answer)
 }
 
 int sb_resolver_find(struct sb_resolver *resolver, const struct sb_map *map, const struct sb_binary **binary,
-		     struct sb_error *err)
+                     struct sb_error *err)
 {
 	struct answer *answer = NULL;
 

@@ -16,7 +16,7 @@
 static int open_in_root(const char *root, const char *name)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC,
-			       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
+	                       .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
 	int directory = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int fd = -1, saved;
 

@@ -10,9 +10,9 @@
 #include <stdint.h>
 
 struct rooted_file {
-	int fd;        /* for reading; the caller closes it */
+	int fd; /* for reading; the caller closes it */
 	uint64_t size;
-	char *path;    /* its real path, owned by the caller */
+	char *path; /* its real path, owned by the caller */
 };
 
 enum rooted_status { rooted_found, rooted_missing, rooted_not_regular, rooted_failed };

@@ -32,8 +32,8 @@ static struct pt_image *new_image(struct image_builder *builder)
 	return image;
 }
 
-int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs, size_t limit,
-		       struct sb_error *err)
+int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs,
+                       size_t limit, struct sb_error *err)
 {
 	*builder = (struct image_builder){.resolver = resolver, .nepochs = nepochs, .limit = limit};
 	builder->sections = pt_iscache_alloc("sbtrace");

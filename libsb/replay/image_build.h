@@ -19,7 +19,7 @@ struct image_builder {
 	struct pt_image *empty;                  /* owned: for who nothing is known of */
 	struct built_image **by_epoch;           /* owned; NULL: not built */
 	size_t nepochs;
-	struct built_image *newest, *oldest;     /* by use */
+	struct built_image *newest, *oldest; /* by use */
 	size_t count, limit;
 	/* The last address at which no code was found; the decoder's error code does not say it. */
 	uint64_t missing_ip;
@@ -27,8 +27,8 @@ struct image_builder {
 };
 
 /* @limit: how many images are kept, at least 2. */
-int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs, size_t limit,
-		       struct sb_error *err);
+int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs,
+                       size_t limit, struct sb_error *err);
 void image_builder_fini(struct image_builder *builder);
 
 /* The image of @epoch (NULL: the empty image), or NULL when there is no memory. It lasts until the next call

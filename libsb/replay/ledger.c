@@ -19,18 +19,18 @@ struct held_lengths {
 };
 
 static const char *const reason_name[sb_gap_reasons] = {
-	[sb_gap_none] = "none",
-	[sb_gap_overflow] = "overflow",
-	[sb_gap_no_binary] = "no-binary",
-	[sb_gap_binary_mismatch] = "binary-mismatch",
-	[sb_gap_anonymous] = "anonymous",
-	[sb_gap_not_mapped] = "not-mapped",
-	[sb_gap_unknown_process] = "unknown-process",
-	[sb_gap_decode_error] = "decode-error",
-	[sb_gap_bad_trace] = "bad-trace",
-	[sb_gap_no_sync] = "no-sync",
-	[sb_gap_truncated] = "truncated",
-	[sb_gap_filtered] = "filtered",
+        [sb_gap_none] = "none",
+        [sb_gap_overflow] = "overflow",
+        [sb_gap_no_binary] = "no-binary",
+        [sb_gap_binary_mismatch] = "binary-mismatch",
+        [sb_gap_anonymous] = "anonymous",
+        [sb_gap_not_mapped] = "not-mapped",
+        [sb_gap_unknown_process] = "unknown-process",
+        [sb_gap_decode_error] = "decode-error",
+        [sb_gap_bad_trace] = "bad-trace",
+        [sb_gap_no_sync] = "no-sync",
+        [sb_gap_truncated] = "truncated",
+        [sb_gap_filtered] = "filtered",
 };
 
 const char *sb_gap_reason_name(enum sb_gap_reason reason)
@@ -182,12 +182,12 @@ static int is_wanted(const struct sb_replay_options *options, const struct ledge
 static int emit_flow(struct ledger *ledger, const struct held_item *item)
 {
 	const struct sb_flow flow = {.cpu = ledger->cpu,
-				     .pid = item->place.pid,
-				     .tid = item->place.tid,
-				     .tsc = item->place.tsc,
-				     .block = ledger->block + item->first,
-				     .nblocks = item->nblocks,
-				     .ninsn = item->ninsn};
+	                             .pid = item->place.pid,
+	                             .tid = item->place.tid,
+	                             .tsc = item->place.tsc,
+	                             .block = ledger->block + item->first,
+	                             .nblocks = item->nblocks,
+	                             .ninsn = item->ninsn};
 	struct sb_account_thread *thread;
 
 	if (!is_wanted(ledger->options, &item->place))
@@ -298,7 +298,7 @@ static int add_flow(struct ledger *ledger, const struct ledger_place *place, con
 	if (array_reserve(&ledger->item, &ledger->item_capacity, ledger->nitems, sizeof(*ledger->item)) < 0)
 		return -sbe_nomem;
 	ledger->item[ledger->nitems++] = (struct held_item){
-		.place = *place, .ninsn = run->ninsn, .first = ledger->nblocks, .nblocks = run->nblocks};
+	        .place = *place, .ninsn = run->ninsn, .first = ledger->nblocks, .nblocks = run->nblocks};
 	return 0;
 }
 

@@ -48,7 +48,7 @@ struct ledger {
 
 	struct pt_run_block *block; /* owned */
 	size_t nblocks, block_capacity;
-	struct held_item *item;     /* owned */
+	struct held_item *item; /* owned */
 	size_t nitems, item_capacity;
 	struct held_lengths *lengths;
 };

@@ -9,19 +9,19 @@
 enum { PSB_SIZE = 16 };
 
 static const uint8_t psb_bytes[PSB_SIZE] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82,
-					    0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82};
+                                            0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 0x02, 0x82};
 
 /* ---- Pieces ----------------------------------------------------------------------------------- */
 
 static int add_piece(struct segment_cutter *cutter, const uint8_t *bytes, uint64_t size, uint64_t position,
-		     uint64_t aux_offset, int fresh)
+                     uint64_t aux_offset, int fresh)
 {
 	if (!size)
 		return 0;
 	if (array_reserve(&cutter->piece, &cutter->capacity, cutter->npieces, sizeof(*cutter->piece)) < 0)
 		return -sbe_nomem;
 	cutter->piece[cutter->npieces++] = (struct segment_piece){
-		.bytes = bytes, .size = size, .position = position, .aux_offset = aux_offset, .fresh = fresh};
+	        .bytes = bytes, .size = size, .position = position, .aux_offset = aux_offset, .fresh = fresh};
 	return 0;
 }
 
@@ -39,7 +39,8 @@ static uint64_t trim_padding(struct segment_cutter *cutter, uint64_t overlap)
 {
 	struct segment_piece *last = cutter->npieces ? &cutter->piece[cutter->npieces - 1] : NULL;
 
-	if (!last || !overlap || overlap >= 8 || overlap >= last->size || !all_pad(last->bytes + last->size - overlap, overlap))
+	if (!last || !overlap || overlap >= 8 || overlap >= last->size ||
+	    !all_pad(last->bytes + last->size - overlap, overlap))
 		return 0;
 	last->size -= overlap;
 	return overlap;
@@ -109,7 +110,8 @@ static int add_cut(struct segment_cutter *cutter, struct segment_piece piece, co
 	return add_piece(cutter, piece.bytes, piece.size, piece.position, piece.aux_offset, piece.fresh);
 }
 
-static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream *stream, const struct holes *holes)
+static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
+                      const struct holes *holes)
 {
 	uint64_t position = 0, end = 0; /* end: the offset that continues the stream */
 
@@ -140,7 +142,7 @@ static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream 
 }
 
 int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
-			const struct sb_aux_flag *flag, size_t nflags)
+                        const struct sb_aux_flag *flag, size_t nflags)
 {
 	struct holes holes;
 	int status;

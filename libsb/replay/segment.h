@@ -27,7 +27,7 @@ struct segment_piece {
 	const uint8_t *bytes;
 	uint64_t size, position, aux_offset;
 	int fresh;
-	int searched;         /* first_psb and last_psb are valid; -1: there is none */
+	int searched; /* first_psb and last_psb are valid; -1: there is none */
 	int64_t first_psb, last_psb;
 };
 
@@ -43,7 +43,7 @@ struct segment_cutter {
 
 /* @flag: the spans that the kernel flagged. Zero or -sbe_nomem. */
 int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
-			const struct sb_aux_flag *flag, size_t nflags);
+                        const struct sb_aux_flag *flag, size_t nflags);
 void segment_cutter_fini(struct segment_cutter *cutter);
 
 /* The next segment: 1, or 0 when there is none, or a negative code. It lasts until the next call. */

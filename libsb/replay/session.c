@@ -78,23 +78,24 @@ static void configure(struct pt_config *config, const struct sb_perfdata_info *i
 	config->cpuid_0x15_ebx = info->tsc_ctc_num;
 }
 
-static int open_parts(struct sb_session *session, const struct sb_replay_options *options, struct sb_error *err)
+static int open_parts(struct sb_session *session, const struct sb_replay_options *options,
+                      struct sb_error *err)
 {
 	int status;
 
 	status = sb_system_build(&session->system, session->perfdata, err);
 	if (status < 0)
 		return status;
-	status = sb_resolver_new(&session->resolver, options ? options->root : NULL, options ? options->nroots : 0,
-				 session->options.no_host_root, err);
+	status = sb_resolver_new(&session->resolver, options ? options->root : NULL,
+	                         options ? options->nroots : 0, session->options.no_host_root, err);
 	if (status < 0)
 		return status;
 	return image_builder_init(&session->images, session->resolver, sb_system_nepochs(session->system),
-				  IMAGES_MAX, err);
+	                          IMAGES_MAX, err);
 }
 
 int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfdata,
-		    const struct sb_replay_options *options, struct sb_error *err)
+                    const struct sb_replay_options *options, struct sb_error *err)
 {
 	struct sb_session *session;
 	int status;
@@ -152,17 +153,18 @@ static uint64_t missing_bytes(const struct sb_aux_stream *stream)
 	return missing;
 }
 
-static int whole_gap(struct sb_session *session, const struct sb_aux_stream *stream, enum sb_gap_reason reason,
-		     uint64_t offset, uint64_t bytes, const char *detail)
+static int whole_gap(struct sb_session *session, const struct sb_aux_stream *stream,
+                     enum sb_gap_reason reason, uint64_t offset, uint64_t bytes, const char *detail)
 {
 	struct sb_gap gap = {
-		.reason = reason, .cpu = stream->cpu, .pid = -1, .tid = -1, .offset = offset, .bytes = bytes};
+	        .reason = reason, .cpu = stream->cpu, .pid = -1, .tid = -1, .offset = offset, .bytes = bytes};
 
 	snprintf(gap.detail, sizeof(gap.detail), "%s", detail);
 	return ledger_gap(&session->ledger, &gap);
 }
 
-static int replay_segments(struct sb_session *session, struct segment_cutter *cutter, struct stream_replay *replay)
+static int replay_segments(struct sb_session *session, struct segment_cutter *cutter,
+                           struct stream_replay *replay)
 {
 	struct segment segment;
 	int first = 1, status;
@@ -182,19 +184,20 @@ static int replay_segments(struct sb_session *session, struct segment_cutter *cu
 
 /* Places that the kernel flagged: how much is missing there, nobody knows. */
 static int report_flags(struct sb_session *session, const struct sb_aux_stream *stream,
-			const struct sb_aux_flag *flag, size_t nflags)
+                        const struct sb_aux_flag *flag, size_t nflags)
 {
 	int status = 0;
 
 	for (size_t i = 0; i < nflags && status == 0; ++i)
-		status = whole_gap(session, stream, sb_gap_truncated, flag[i].aux_offset + flag[i].aux_size, 0,
-				   "the kernel could not keep up: trace behind this was dropped");
+		status = whole_gap(session, stream, sb_gap_truncated, flag[i].aux_offset + flag[i].aux_size,
+		                   0, "the kernel could not keep up: trace behind this was dropped");
 	return status;
 }
 
 /* A stream of a thread is that thread's; a stream of a CPU follows its schedule. */
-static const struct sb_sched *schedule_of(const struct sb_session *session, const struct sb_aux_stream *stream,
-					  struct sb_sched *fixed, size_t *count)
+static const struct sb_sched *schedule_of(const struct sb_session *session,
+                                          const struct sb_aux_stream *stream, struct sb_sched *fixed,
+                                          size_t *count)
 {
 	if (stream->cpu >= 0 || stream->tid < 0)
 		return sb_system_schedule(session->system, stream->cpu, count);
@@ -219,7 +222,7 @@ static int replay_stream(struct sb_session *session, const struct sb_aux_stream 
 	sched = schedule_of(session, stream, &fixed, &nscheds);
 	flag = sb_system_aux_flags(session->system, stream->cpu, &nflags);
 	sideband_observer_init(&observer, session->system, &sb_perfdata_info(session->perfdata)->clock,
-			       &session->images, sched, nscheds);
+	                       &session->images, sched, nscheds);
 	stream_replay_init(&replay, &session->config, &session->ledger, &session->images, &observer, err);
 	status = segment_cutter_init(&cutter, stream, flag, nflags);
 	if (status < 0)
@@ -230,18 +233,20 @@ static int replay_stream(struct sb_session *session, const struct sb_aux_stream 
 	return status < 0 ? status : report_flags(session, stream, flag, nflags);
 }
 
-static int replay_or_skip(struct sb_session *session, const struct sb_aux_stream *stream, struct sb_error *err)
+static int replay_or_skip(struct sb_session *session, const struct sb_aux_stream *stream,
+                          struct sb_error *err)
 {
 	const uint64_t missing = missing_bytes(stream);
 	int status;
 
 	ledger_begin_stream(&session->ledger, stream->cpu);
 	if (!is_wanted(&session->options, stream->cpu))
-		return whole_gap(session, stream, sb_gap_filtered, 0, stream->size + missing, "this CPU was not wanted");
+		return whole_gap(session, stream, sb_gap_filtered, 0, stream->size + missing,
+		                 "this CPU was not wanted");
 	status = replay_stream(session, stream, err);
 	if (status == 0 && missing)
 		status = whole_gap(session, stream, sb_gap_truncated, stream->size, missing,
-				   "the recording ends before its AUX data do");
+		                   "the recording ends before its AUX data do");
 	return status;
 }
 
@@ -283,11 +288,12 @@ int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struc
 	int status, finished;
 
 	if (!session || session->ran)
-		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_session_run: a session runs once");
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_session_run: a session runs once");
 	session->ran = 1;
 	ledger_init(&session->ledger, sink ? sink : &nobody, &session->options);
 	session->ledger.account.nrecords =
-		sb_system_nrecords(session->system, &session->ledger.account.nrecords_skipped);
+	        sb_system_nrecords(session->system, &session->ledger.account.nrecords_skipped);
 	if (err)
 		*err = (struct sb_error){0};
 	status = run(session, err);

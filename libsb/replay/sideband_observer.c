@@ -40,7 +40,8 @@ static void set_limit(struct sideband_observer *observer, uint64_t now)
 			earlier(&limit, observer->sched[observer->next].time);
 	}
 	tsc = limit == UINT64_MAX ? UINT64_MAX : sb_clock_ns_to_tsc(observer->clock, limit);
-	observer->base.tick.limit = tsc == UINT64_MAX || tsc < observer->tsc_base ? tsc : tsc - observer->tsc_base;
+	observer->base.tick.limit =
+	        tsc == UINT64_MAX || tsc < observer->tsc_base ? tsc : tsc - observer->tsc_base;
 }
 
 /* Who runs at @now. */
@@ -111,17 +112,17 @@ static uint64_t upper_bits(const struct sb_clock *clock, const struct sb_sched *
 }
 
 void sideband_observer_init(struct sideband_observer *observer, const struct sb_system *system,
-			    const struct sb_clock *clock, struct image_builder *images, const struct sb_sched *sched,
-			    size_t nscheds)
+                            const struct sb_clock *clock, struct image_builder *images,
+                            const struct sb_sched *sched, size_t nscheds)
 {
 	*observer = (struct sideband_observer){.system = system,
-					       .clock = clock,
-					       .images = images,
-					       .sched = sched,
-					       .nscheds = nscheds,
-					       .tsc_base = upper_bits(clock, sched, nscheds),
-					       .pid = -1,
-					       .tid = -1};
+	                                       .clock = clock,
+	                                       .images = images,
+	                                       .sched = sched,
+	                                       .nscheds = nscheds,
+	                                       .tsc_base = upper_bits(clock, sched, nscheds),
+	                                       .pid = -1,
+	                                       .tid = -1};
 }
 
 int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_decoder *decoder)

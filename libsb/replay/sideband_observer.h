@@ -22,22 +22,22 @@ struct sideband_observer {
 	struct image_builder *images;
 	struct pt_block_decoder *decoder; /* attached to */
 
-	const struct sb_sched *sched;     /* of the CPU */
-	size_t nscheds, next;             /* what is yet to come */
-	uint64_t tsc_base;                /* the bits of the counter that the trace does not have */
+	const struct sb_sched *sched; /* of the CPU */
+	size_t nscheds, next;         /* what is yet to come */
+	uint64_t tsc_base;            /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
-	int32_t pid, tid;                 /* who runs; -1: not known */
-	const struct sb_space *space;     /* theirs, or NULL */
-	const struct sb_epoch *epoch;     /* in force, or NULL */
-	struct pt_image *image;           /* in use */
+	int32_t pid, tid;             /* who runs; -1: not known */
+	const struct sb_space *space; /* theirs, or NULL */
+	const struct sb_epoch *epoch; /* in force, or NULL */
+	struct pt_image *image;       /* in use */
 	uint64_t nswitches;
 };
 
 /* For one CPU, from the start of its trace on. */
 void sideband_observer_init(struct sideband_observer *observer, const struct sb_system *system,
-			    const struct sb_clock *clock, struct image_builder *images, const struct sb_sched *sched,
-			    size_t nscheds);
+                            const struct sb_clock *clock, struct image_builder *images,
+                            const struct sb_sched *sched, size_t nscheds);
 
 /* Watches @decoder, which is new; the decoder watched before has been freed. Zero or a negative
  * pt_error_code. */

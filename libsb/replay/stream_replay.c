@@ -14,10 +14,11 @@
 enum course { course_end, course_lost };
 
 void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
-			struct image_builder *images, struct sideband_observer *observer, struct sb_error *err)
+                        struct image_builder *images, struct sideband_observer *observer,
+                        struct sb_error *err)
 {
 	*replay = (struct stream_replay){
-		.config = config, .ledger = ledger, .images = images, .observer = observer, .err = err};
+	        .config = config, .ledger = ledger, .images = images, .observer = observer, .err = err};
 }
 
 /* ---- Where the decoder is ---------------------------------------------------------------------- */
@@ -57,11 +58,11 @@ static uint64_t present_tsc(const struct stream_replay *replay)
 static struct sb_gap gap_here(const struct stream_replay *replay, enum sb_gap_reason reason, uint64_t offset)
 {
 	return (struct sb_gap){.reason = reason,
-			       .cpu = replay->ledger->cpu,
-			       .pid = replay->observer->pid,
-			       .tid = replay->observer->tid,
-			       .tsc_from = present_tsc(replay),
-			       .offset = replay->segment->aux_offset + offset};
+	                       .cpu = replay->ledger->cpu,
+	                       .pid = replay->observer->pid,
+	                       .tid = replay->observer->tid,
+	                       .tsc_from = present_tsc(replay),
+	                       .offset = replay->segment->aux_offset + offset};
 }
 
 /* From @offset on, nothing is decoded. */
@@ -83,7 +84,8 @@ static int open_gap(struct stream_replay *replay, const struct sb_gap *gap, uint
 /* From @offset on, decoding goes on. */
 static int close_gap(struct stream_replay *replay, uint64_t offset)
 {
-	const uint64_t end = clip(replay, offset) > replay->accounted ? clip(replay, offset) : replay->accounted;
+	const uint64_t end =
+	        clip(replay, offset) > replay->accounted ? clip(replay, offset) : replay->accounted;
 	const uint64_t bytes = end - replay->accounted;
 
 	replay->accounted = end;
@@ -208,8 +210,8 @@ static int is_fatal(int errcode)
 static int fatal(const struct stream_replay *replay, int errcode)
 {
 	return sb_error_set(replay->err, errcode == -pte_nomem ? -sbe_nomem : -sbe_decode, NULL, UINT64_MAX,
-			    "CPU %d, trace offset 0x%" PRIx64 ": %s", replay->ledger->cpu,
-			    replay->segment->aux_offset + replay->accounted, pt_errstr(pt_errcode(errcode)));
+	                    "CPU %d, trace offset 0x%" PRIx64 ": %s", replay->ledger->cpu,
+	                    replay->segment->aux_offset + replay->accounted, pt_errstr(pt_errcode(errcode)));
 }
 
 /* The flow has arrived at a PSB. */
@@ -287,7 +289,8 @@ static int follow(struct stream_replay *replay, int bits)
 			return status < 0 ? status : course_end;
 		if (bits >= 0 && !(bits & pts_eos)) {
 			/* A switch takes effect behind the run, never within. */
-			place = (struct ledger_place){.pid = replay->observer->pid, .tid = replay->observer->tid};
+			place = (struct ledger_place){.pid = replay->observer->pid,
+			                              .tid = replay->observer->tid};
 			bits = pt_blk_run(replay->decoder, &run, sizeof(run));
 			status = hold_run(replay, place, &run);
 			if (status < 0)
@@ -353,7 +356,8 @@ static int finish(struct stream_replay *replay)
 	return status < 0 ? status : close_gap(replay, replay->segment->stop);
 }
 
-int stream_replay_segment(struct stream_replay *replay, const struct segment *segment, enum sb_gap_reason before)
+int stream_replay_segment(struct stream_replay *replay, const struct segment *segment,
+                          enum sb_gap_reason before)
 {
 	struct pt_config config = *replay->config;
 	int status;

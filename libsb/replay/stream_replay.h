@@ -31,9 +31,11 @@ struct stream_replay {
 };
 
 void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
-			struct image_builder *images, struct sideband_observer *observer, struct sb_error *err);
+                        struct image_builder *images, struct sideband_observer *observer,
+                        struct sb_error *err);
 
 /* Zero or a negative code. */
-int stream_replay_segment(struct stream_replay *replay, const struct segment *segment, enum sb_gap_reason before);
+int stream_replay_segment(struct stream_replay *replay, const struct segment *segment,
+                          enum sb_gap_reason before);
 
 #endif

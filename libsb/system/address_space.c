@@ -41,7 +41,7 @@ static struct sb_map_node *own(struct change *change, struct sb_map_node *node)
 
 /* Cuts @root into what begins before @addr, and the rest. */
 static void split(struct change *change, struct sb_map_node *root, uint64_t addr, struct sb_map_node **before,
-		  struct sb_map_node **rest)
+                  struct sb_map_node **rest)
 {
 	if (!root) {
 		*before = *rest = NULL;
@@ -93,7 +93,8 @@ static const struct sb_map_node *find(const struct sb_map_node *root, uint64_t a
 }
 
 /* @node becomes part of the tree; its addresses are free. */
-static struct sb_map_node *tree_insert(struct change *change, struct sb_map_node *root, struct sb_map_node *node)
+static struct sb_map_node *tree_insert(struct change *change, struct sb_map_node *root,
+                                       struct sb_map_node *node)
 {
 	struct sb_map_node *before = NULL, *rest = NULL;
 
@@ -105,7 +106,8 @@ static struct sb_map_node *tree_insert(struct change *change, struct sb_map_node
 	return join(change, join(change, before, node), rest);
 }
 
-static struct sb_map_node *tree_insert_map(struct change *change, struct sb_map_node *root, const struct sb_map *map)
+static struct sb_map_node *tree_insert_map(struct change *change, struct sb_map_node *root,
+                                           const struct sb_map *map)
 {
 	struct sb_map_node *node = arena_alloc(&change->pool->arena, sizeof(*node));
 
@@ -143,7 +145,8 @@ static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t ti
 	struct sb_epoch epoch = {.id = (uint32_t)pool->nepochs, .from = time, .to = UINT64_MAX};
 	int status;
 
-	status = array_reserve(&pool->epoch_root, &pool->epoch_capacity, pool->nepochs, sizeof(*pool->epoch_root));
+	status = array_reserve(&pool->epoch_root, &pool->epoch_capacity, pool->nepochs,
+	                       sizeof(*pool->epoch_root));
 	if (status == 0)
 		status = array_reserve(&space->epoch, &space->epoch_capacity, space->nepochs, sizeof(epoch));
 	if (status < 0)
@@ -188,9 +191,9 @@ static int epoch_for_change(struct space_pool *pool, struct space *space, uint64
 
 int sb_map_is_anonymous(const char *filename)
 {
-	static const char *const begins[] = {"//anon", "[heap]", "[stack", "[anon", "/memfd:", "memfd:",
-					     "/dev/zero", "/SYSV", "/anon_hugepage", "/i915", "anon_inode:",
-					     "/[aio]"};
+	static const char *const begins[] = {"//anon",         "[heap]", "[stack",      "[anon",
+	                                     "/memfd:",        "memfd:", "/dev/zero",   "/SYSV",
+	                                     "/anon_hugepage", "/i915",  "anon_inode:", "/[aio]"};
 
 	if (!filename[0])
 		return 1;
@@ -248,8 +251,8 @@ static void unite(struct sb_map *map, const struct sb_map *old)
 }
 
 /* Puts back what @map leaves of @old. */
-static struct sb_map_node *insert_rest(struct change *change, struct sb_map_node *root, const struct sb_map *old,
-				       const struct sb_map *map)
+static struct sb_map_node *insert_rest(struct change *change, struct sb_map_node *root,
+                                       const struct sb_map *old, const struct sb_map *map)
 {
 	struct sb_map rest = *old;
 
@@ -279,7 +282,8 @@ int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *
 	if (status < 0)
 		return status;
 	change.version = space->version;
-	while ((old = find(space->root, node->map.begin)) && old->map.begin < node->map.end && !change.failed) {
+	while ((old = find(space->root, node->map.begin)) && old->map.begin < node->map.end &&
+	       !change.failed) {
 		const struct sb_map before = old->map;
 
 		space->root = tree_remove(&change, space->root, before.begin);
@@ -321,7 +325,7 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 	if (status < 0)
 		return status;
 	child->epoch[0] = (struct sb_epoch){
-		.id = present_epoch(parent)->id, .from = child->public.from, .to = UINT64_MAX};
+	        .id = present_epoch(parent)->id, .from = child->public.from, .to = UINT64_MAX};
 	child->nepochs = 1;
 	child->borrowed = 1;
 	child->root = parent->root;

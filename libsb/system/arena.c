@@ -84,8 +84,8 @@ static void merge(uint8_t *to, const uint8_t *from, size_t begin, size_t middle,
 	size_t left = begin, right = middle;
 
 	for (size_t i = begin; i < end; ++i) {
-		const int take_right = left == middle ||
-				       (right < end && time_at(from, right, size) < time_at(from, left, size));
+		const int take_right = left == middle || (right < end && time_at(from, right, size) <
+		                                                                 time_at(from, left, size));
 
 		memcpy(to + i * size, from + (take_right ? right++ : left++) * size, size);
 	}

@@ -64,7 +64,8 @@ static struct process *get_process(struct process_table *table, int32_t pid)
 
 	if (process)
 		return process;
-	if (array_reserve(&table->process, &table->process_capacity, table->nprocesses, sizeof(*process)) < 0 ||
+	if (array_reserve(&table->process, &table->process_capacity, table->nprocesses, sizeof(*process)) <
+	            0 ||
 	    index_add(&table->by_pid, pid, table->nprocesses) < 0)
 		return NULL;
 	process = &table->process[table->nprocesses++];
@@ -129,14 +130,15 @@ static int add_comm(struct process_table *table, uint64_t time, int32_t pid, int
 	if (array_reserve(&table->comm, &table->comm_capacity, table->ncomms, sizeof(*table->comm)) < 0)
 		return -sbe_nomem;
 	table->comm[table->ncomms] =
-		(struct comm){.time = time, .pid = pid, .tid = tid, .name = name, .order = table->ncomms};
+	        (struct comm){.time = time, .pid = pid, .tid = tid, .name = name, .order = table->ncomms};
 	table->ncomms += 1;
 	return 0;
 }
 
 /* ---- Records ---------------------------------------------------------------------------------- */
 
-int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name, int exec)
+int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name,
+                 int exec)
 {
 	struct process *process = get_process(table, pid);
 	struct thread *thread;
@@ -172,7 +174,8 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	return parent && parent->latest ? space_inherit(&table->pool, space, parent->latest) : 0;
 }
 
-int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid, int32_t ptid)
+int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
+                 int32_t ptid)
 {
 	const struct thread *creator;
 	const char *name;

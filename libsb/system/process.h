@@ -9,10 +9,10 @@
 
 struct process {
 	int32_t pid;
-	uint32_t nthreads;     /* known to live */
+	uint32_t nthreads; /* known to live */
 	struct space *latest;
 	uint32_t nspaces;
-	struct space **space;  /* when sealed: all of them by time; owned */
+	struct space **space; /* when sealed: all of them by time; owned */
 };
 
 struct thread {
@@ -33,7 +33,7 @@ struct id_index {
 	struct {
 		int32_t key;
 		uint32_t value; /* one more than the index; zero: free */
-	} *slot;
+	} * slot;
 	size_t nslots, count;
 };
 
@@ -52,8 +52,10 @@ void process_table_init(struct process_table *table);
 void process_table_free(struct process_table *table);
 
 /* What records say, in the order of their times. Zero or a negative code. */
-int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name, int exec);
-int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid, int32_t ptid);
+int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name,
+                 int exec);
+int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
+                 int32_t ptid);
 void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node);
 

@@ -60,15 +60,15 @@ static int add_exec(struct cpu_schedule *cpu, const struct sb_record *record, ui
 {
 	const struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
 
-	if (!last || !record->u.comm.exec || last->pid != record->u.comm.pid || last->tid == record->u.comm.tid ||
-	    last->time > time)
+	if (!last || !record->u.comm.exec || last->pid != record->u.comm.pid ||
+	    last->tid == record->u.comm.tid || last->time > time)
 		return 0;
 	return runs(cpu, time, record->u.comm.pid, record->u.comm.tid);
 }
 
 /* What was lost came after the CPU's record before: from there to its next switch nobody knows. */
 static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
-		    uint64_t time)
+                    uint64_t time)
 {
 	struct sb_lost lost = {.time = time, .nrecords = record->u.lost.lost, .cpu = -1};
 
@@ -92,9 +92,9 @@ static int add_aux(struct cpu_schedule *cpu, const struct sb_record *record, uin
 	if (array_reserve(&cpu->flag, &cpu->flag_capacity, cpu->nflags, sizeof(*cpu->flag)) < 0)
 		return -sbe_nomem;
 	cpu->flag[cpu->nflags++] = (struct sb_aux_flag){.time = time,
-							.aux_offset = record->u.aux.offset,
-							.aux_size = record->u.aux.size,
-							.flags = record->u.aux.flags};
+	                                                .aux_offset = record->u.aux.offset,
+	                                                .aux_size = record->u.aux.size,
+	                                                .flags = record->u.aux.flags};
 	return 0;
 }
 
@@ -135,7 +135,7 @@ static int expect_cpus(struct schedule *schedule, const struct sb_record *record
 }
 
 static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
-		      uint64_t time)
+                      uint64_t time)
 {
 	switch (record->type) {
 	case SB_RECORD_ID_INDEX:

@@ -24,7 +24,7 @@ struct change {
 		struct sb_map_node *node; /* map */
 		struct {
 			int32_t ppid, ptid;
-		} parent;                 /* fork */
+		} parent; /* fork */
 	} u;
 	int32_t pid, tid;
 	uint32_t kind;
@@ -75,10 +75,10 @@ static int gather(struct sb_system *system, const struct change *change)
 static int gather_comm(struct sb_system *system, const struct sb_record *record, uint64_t time)
 {
 	const struct change change = {.time = time,
-				      .kind = record->u.comm.exec ? change_exec : change_comm,
-				      .pid = record->u.comm.pid,
-				      .tid = record->u.comm.tid,
-				      .u.name = record->u.comm.name};
+	                              .kind = record->u.comm.exec ? change_exec : change_comm,
+	                              .pid = record->u.comm.pid,
+	                              .tid = record->u.comm.tid,
+	                              .u.name = record->u.comm.name};
 
 	return gather(system, &change);
 }
@@ -86,9 +86,9 @@ static int gather_comm(struct sb_system *system, const struct sb_record *record,
 static int gather_task(struct sb_system *system, const struct sb_record *record, uint64_t time)
 {
 	struct change change = {.time = time,
-				.kind = record->type == PERF_RECORD_FORK ? change_fork : change_exit,
-				.pid = record->u.task.pid,
-				.tid = record->u.task.tid};
+	                        .kind = record->type == PERF_RECORD_FORK ? change_fork : change_exit,
+	                        .pid = record->u.task.pid,
+	                        .tid = record->u.task.tid};
 
 	change.u.parent.ppid = record->u.task.ppid;
 	change.u.parent.ptid = record->u.task.ptid;
@@ -99,7 +99,8 @@ static int gather_task(struct sb_system *system, const struct sb_record *record,
  * uses it for executable mappings, and marks the others. */
 static int is_user_code(const struct sb_record *record)
 {
-	if (record->u.mmap.is_kernel || record->u.mmap.is_guest || record->u.mmap.is_data || !record->u.mmap.len)
+	if (record->u.mmap.is_kernel || record->u.mmap.is_guest || record->u.mmap.is_data ||
+	    !record->u.mmap.len)
 		return 0;
 	return !record->u.mmap.is_mmap2 || (record->u.mmap.prot & PROT_EXEC);
 }
@@ -107,7 +108,7 @@ static int is_user_code(const struct sb_record *record)
 static int gather_map(struct sb_system *system, const struct sb_record *record, uint64_t time)
 {
 	struct change change = {
-		.time = time, .kind = change_map, .pid = record->u.mmap.pid, .tid = record->u.mmap.tid};
+	        .time = time, .kind = change_map, .pid = record->u.mmap.pid, .tid = record->u.mmap.tid};
 	struct sb_map *map;
 
 	if (!is_user_code(record) || change.pid < 0 || change.tid < 0)
@@ -117,7 +118,8 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 		return -sbe_nomem;
 	map = &change.u.node->map;
 	map->begin = record->u.mmap.addr;
-	map->end = record->u.mmap.len > UINT64_MAX - map->begin ? UINT64_MAX : map->begin + record->u.mmap.len;
+	map->end =
+	        record->u.mmap.len > UINT64_MAX - map->begin ? UINT64_MAX : map->begin + record->u.mmap.len;
 	map->pgoff = record->u.mmap.pgoff;
 	map->filename = record->u.mmap.filename;
 	map->maj = record->u.mmap.maj;
@@ -134,11 +136,14 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 /* The types that say something to the model, whoever listens. */
 static int is_used(uint32_t type)
 {
-	static const uint8_t used[] = {
-		PERF_RECORD_MMAP, PERF_RECORD_MMAP2, PERF_RECORD_COMM, PERF_RECORD_FORK,
-		PERF_RECORD_EXIT, PERF_RECORD_LOST, PERF_RECORD_SWITCH, PERF_RECORD_SWITCH_CPU_WIDE,
-		PERF_RECORD_AUX, PERF_RECORD_ITRACE_START, SB_RECORD_ID_INDEX, SB_RECORD_FINISHED_ROUND,
-		SB_RECORD_AUXTRACE_INFO, SB_RECORD_AUXTRACE, SB_RECORD_TIME_CONV};
+	static const uint8_t used[] = {PERF_RECORD_MMAP,        PERF_RECORD_MMAP2,
+	                               PERF_RECORD_COMM,        PERF_RECORD_FORK,
+	                               PERF_RECORD_EXIT,        PERF_RECORD_LOST,
+	                               PERF_RECORD_SWITCH,      PERF_RECORD_SWITCH_CPU_WIDE,
+	                               PERF_RECORD_AUX,         PERF_RECORD_ITRACE_START,
+	                               SB_RECORD_ID_INDEX,      SB_RECORD_FINISHED_ROUND,
+	                               SB_RECORD_AUXTRACE_INFO, SB_RECORD_AUXTRACE,
+	                               SB_RECORD_TIME_CONV};
 
 	for (size_t i = 0; i < sizeof(used); ++i)
 		if (used[i] == type)
@@ -186,10 +191,10 @@ static int tell(struct process_table *processes, const struct change *change)
 	case change_comm:
 	case change_exec:
 		return process_comm(processes, change->time, change->pid, change->tid, change->u.name,
-				    change->kind == change_exec);
+		                    change->kind == change_exec);
 	case change_fork:
 		return process_fork(processes, change->time, change->pid, change->u.parent.ppid, change->tid,
-				    change->u.parent.ptid);
+		                    change->u.parent.ptid);
 	case change_exit:
 		process_exit(processes, change->time, change->pid, change->tid);
 		return 0;
@@ -245,7 +250,7 @@ int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdat
 	if (status < 0) {
 		sb_system_free(built);
 		return sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
-				    "out of memory while reading the sideband");
+		                    "out of memory while reading the sideband");
 	}
 	*system = built;
 	return 0;

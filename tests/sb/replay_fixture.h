@@ -48,14 +48,14 @@ static inline int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct sb_perfdata_write_config config = {.size = sizeof(config),
-						  .ncpus = 2,
-						  .pt_pmu_type = 8,
-						  .pt_config = 0x300e601,
-						  .family = 6,
-						  .model = 85,
-						  .stepping = 4,
-						  .clock = {.time_shift = 0, .time_mult = 1},
-						  .user_only = 1};
+	                                          .ncpus = 2,
+	                                          .pt_pmu_type = 8,
+	                                          .pt_config = 0x300e601,
+	                                          .family = 6,
+	                                          .model = 85,
+	                                          .stepping = 4,
+	                                          .clock = {.time_shift = 0, .time_mult = 1},
+	                                          .user_only = 1};
 	struct sb_error err = {0};
 
 	temp_dir_make(&fixture->dir);
@@ -105,15 +105,16 @@ static inline void switches(struct fixture *fixture, uint32_t cpu, uint64_t time
 	assert_int_equal(sb_write_switch(fixture->writer, &in, 0, 0, from, from, NULL), 0);
 }
 
-static inline void maps(struct fixture *fixture, uint64_t time, int32_t pid, uint64_t addr, const char *filename)
+static inline void maps(struct fixture *fixture, uint64_t time, int32_t pid, uint64_t addr,
+                        const char *filename)
 {
 	const struct sb_write_sample at = sample(0, pid, time);
 	const struct sb_write_mmap2 map = {.pid = pid,
-					   .tid = pid,
-					   .addr = addr,
-					   .len = 0x1000,
-					   .prot = PROT_READ | PROT_EXEC,
-					   .filename = filename};
+	                                   .tid = pid,
+	                                   .addr = addr,
+	                                   .len = 0x1000,
+	                                   .prot = PROT_READ | PROT_EXEC,
+	                                   .filename = filename};
 
 	assert_int_equal(sb_write_mmap2(fixture->writer, time ? &at : NULL, &map, NULL), 0);
 }
@@ -230,7 +231,7 @@ static inline void assert_balance(const struct sb_account *account)
 static inline int replay(struct fixture *fixture)
 {
 	const struct sb_sink sink = {
-		.context = fixture, .flow = on_flow, .gap = on_gap, .progress = on_progress};
+	        .context = fixture, .flow = on_flow, .gap = on_gap, .progress = on_progress};
 	struct sb_error err = {0};
 	int status;
 

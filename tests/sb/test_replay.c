@@ -39,7 +39,8 @@ static void each_process_has_its_own_code(void **state)
 	trace_stretch(&trace, 300, 0x1000);
 	trace_stretch(&trace, 400, 0x1000);
 	traced(fixture, 0, trace.bytes, trace.size);
-	assert_replay(fixture, "0/1/1@200: 1000 1001 1002; 0/2/2@300: 1000 1001; 0/1/1@400: 1000 1001 1002", "");
+	assert_replay(fixture, "0/1/1@200: 1000 1001 1002; 0/2/2@300: 1000 1001; 0/1/1@400: 1000 1001 1002",
+	              "");
 	assert_int_equal(sb_session_account(fixture->session)->nswitches, 4); /* unknown, idle, and so on */
 }
 
@@ -262,7 +263,8 @@ static void an_error_takes_back_what_no_psb_has_confirmed(void **state)
 	traced(fixture, 0, trace.bytes, trace.size);
 	assert_int_equal(replay(fixture), 0);
 	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001 1002; 0/1/1@500: 1000 1001 1002");
-	assert_int_equal(sb_session_account(fixture->session)->gap[sb_gap_decode_error].bytes, psb[1] - psb[0]);
+	assert_int_equal(sb_session_account(fixture->session)->gap[sb_gap_decode_error].bytes,
+	                 psb[1] - psb[0]);
 }
 
 static void bytes_that_are_no_packets_are_bad_trace(void **state)
@@ -581,33 +583,33 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(each_process_has_its_own_code),
-		TEST(cpus_have_their_own_schedules),
-		TEST(a_switch_waits_until_tracing_is_off),
-		TEST(exec_gives_a_process_other_code),
-		TEST(a_forked_child_has_its_parents_code),
-		TEST(new_mappings_count_at_once),
-		TEST(a_file_that_is_not_there_is_no_binary),
-		TEST(a_file_that_is_too_short_is_a_mismatch),
-		TEST(generated_code_is_anonymous),
-		TEST(code_without_a_record_is_not_mapped),
-		TEST(without_a_schedule_the_process_is_unknown),
-		TEST(the_idle_task_runs_no_code_of_user_space),
-		TEST(an_error_takes_back_what_no_psb_has_confirmed),
-		TEST(bytes_that_are_no_packets_are_bad_trace),
-		TEST(bytes_before_the_first_psb_are_counted),
-		TEST(trace_without_any_psb_is_all_no_sync),
-		TEST(an_overflow_is_a_gap_without_bytes),
-		TEST(a_switch_inside_of_an_overflow_is_seen),
-		TEST(flagged_trace_begins_anew),
-		TEST(chunks_are_decoded_as_one_stream),
-		TEST(damage_anywhere_does_no_harm),
-		TEST(other_processes_are_left_out),
-		TEST(other_cpus_are_left_out_and_counted),
-		TEST(other_times_are_left_out),
-		TEST(the_sink_can_stop_the_replay),
-		TEST(a_session_runs_once_and_needs_no_sink),
-		TEST(the_account_names_threads_in_order),
+	        TEST(each_process_has_its_own_code),
+	        TEST(cpus_have_their_own_schedules),
+	        TEST(a_switch_waits_until_tracing_is_off),
+	        TEST(exec_gives_a_process_other_code),
+	        TEST(a_forked_child_has_its_parents_code),
+	        TEST(new_mappings_count_at_once),
+	        TEST(a_file_that_is_not_there_is_no_binary),
+	        TEST(a_file_that_is_too_short_is_a_mismatch),
+	        TEST(generated_code_is_anonymous),
+	        TEST(code_without_a_record_is_not_mapped),
+	        TEST(without_a_schedule_the_process_is_unknown),
+	        TEST(the_idle_task_runs_no_code_of_user_space),
+	        TEST(an_error_takes_back_what_no_psb_has_confirmed),
+	        TEST(bytes_that_are_no_packets_are_bad_trace),
+	        TEST(bytes_before_the_first_psb_are_counted),
+	        TEST(trace_without_any_psb_is_all_no_sync),
+	        TEST(an_overflow_is_a_gap_without_bytes),
+	        TEST(a_switch_inside_of_an_overflow_is_seen),
+	        TEST(flagged_trace_begins_anew),
+	        TEST(chunks_are_decoded_as_one_stream),
+	        TEST(damage_anywhere_does_no_harm),
+	        TEST(other_processes_are_left_out),
+	        TEST(other_cpus_are_left_out_and_counted),
+	        TEST(other_times_are_left_out),
+	        TEST(the_sink_can_stop_the_replay),
+	        TEST(a_session_runs_once_and_needs_no_sink),
+	        TEST(the_account_names_threads_in_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

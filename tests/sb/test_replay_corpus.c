@@ -1,5 +1,5 @@
-/* test_replay_corpus.c - recordings whose every instruction is known, replayed: the flow is the truth, line by
- * line, whether the trace comes in one chunk or in many, and the account adds up.
+/* test_replay_corpus.c - recordings whose every instruction is known, replayed: the flow is the truth, line
+ * by line, whether the trace comes in one chunk or in many, and the account adds up.
  *
  * The recordings are not part of this project; without them the test is skipped.
  */
@@ -52,8 +52,8 @@ static void compare_insn(struct truth *truth, const struct sb_flow *flow, uint64
 		strcpy(expected, "nothing more");
 	truth->count += 1;
 	if (strcmp(given, expected) != 0)
-		fail_msg("CPU %d, instruction %" PRIu64 ": expected %s, given %s", flow->cpu, truth->count, expected,
-			 given);
+		fail_msg("CPU %d, instruction %" PRIu64 ": expected %s, given %s", flow->cpu, truth->count,
+		         expected, given);
 }
 
 static int on_flow(void *context, const struct sb_flow *flow)
@@ -88,7 +88,8 @@ static void assert_truth_ends(struct check *check)
 		if (!truth->lines)
 			continue;
 		if (fgets(line, sizeof(line), truth->lines))
-			fail_msg("CPU %d: after %" PRIu64 " instructions, missing: %s", cpu, truth->count, line);
+			fail_msg("CPU %d: after %" PRIu64 " instructions, missing: %s", cpu, truth->count,
+			         line);
 		pclose(truth->lines);
 	}
 }
@@ -105,11 +106,12 @@ static void assert_exact(const char *directory, const char *path, uint64_t ninsn
 	char root[256];
 	const char *roots[] = {root};
 	const struct sb_replay_options options = {
-		.size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
 	uint64_t bytes;
 
 	snprintf(root, sizeof(root), "%s/root", directory);
-	if (sb_perfdata_open(&perfdata, path, &err) < 0 || sb_session_open(&session, perfdata, &options, &err) < 0 ||
+	if (sb_perfdata_open(&perfdata, path, &err) < 0 ||
+	    sb_session_open(&session, perfdata, &options, &err) < 0 ||
 	    sb_session_run(session, &sink, &err) < 0)
 		fail_msg("%s: %s", path, err.text);
 	assert_truth_ends(&check);
@@ -130,41 +132,41 @@ static void assert_exact(const char *directory, const char *path, uint64_t ninsn
 static int copy_record(struct sb_perfdata_writer *writer, const struct sb_record *record)
 {
 	const struct sb_write_sample at = {.pid = record->sample.pid,
-					   .tid = record->sample.tid,
-					   .time = record->sample.time,
-					   .cpu = record->sample.cpu};
+	                                   .tid = record->sample.tid,
+	                                   .time = record->sample.time,
+	                                   .cpu = record->sample.cpu};
 	const struct sb_write_sample *sample = at.time ? &at : NULL;
 	struct sb_write_mmap2 map;
 
 	switch (record->type) {
 	case PERF_RECORD_COMM:
-		return sb_write_comm(writer, sample, record->u.comm.pid, record->u.comm.tid, record->u.comm.name,
-				     record->u.comm.exec, NULL);
+		return sb_write_comm(writer, sample, record->u.comm.pid, record->u.comm.tid,
+		                     record->u.comm.name, record->u.comm.exec, NULL);
 	case PERF_RECORD_FORK:
-		return sb_write_fork(writer, sample, record->u.task.pid, record->u.task.ppid, record->u.task.tid,
-				     record->u.task.ptid, NULL);
+		return sb_write_fork(writer, sample, record->u.task.pid, record->u.task.ppid,
+		                     record->u.task.tid, record->u.task.ptid, NULL);
 	case PERF_RECORD_EXIT:
-		return sb_write_exit(writer, sample, record->u.task.pid, record->u.task.ppid, record->u.task.tid,
-				     record->u.task.ptid, NULL);
+		return sb_write_exit(writer, sample, record->u.task.pid, record->u.task.ppid,
+		                     record->u.task.tid, record->u.task.ptid, NULL);
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return sb_write_switch(writer, sample, record->u.context_switch.out, record->u.context_switch.preempt,
-				       record->u.context_switch.next_prev_pid,
-				       record->u.context_switch.next_prev_tid, NULL);
+		return sb_write_switch(
+		        writer, sample, record->u.context_switch.out, record->u.context_switch.preempt,
+		        record->u.context_switch.next_prev_pid, record->u.context_switch.next_prev_tid, NULL);
 	case PERF_RECORD_ITRACE_START:
-		return sb_write_itrace_start(writer, sample, record->u.itrace_start.pid, record->u.itrace_start.tid,
-					     NULL);
+		return sb_write_itrace_start(writer, sample, record->u.itrace_start.pid,
+		                             record->u.itrace_start.tid, NULL);
 	case PERF_RECORD_MMAP2:
 		map = (struct sb_write_mmap2){.pid = record->u.mmap.pid,
-					      .tid = record->u.mmap.tid,
-					      .addr = record->u.mmap.addr,
-					      .len = record->u.mmap.len,
-					      .pgoff = record->u.mmap.pgoff,
-					      .maj = record->u.mmap.maj,
-					      .min = record->u.mmap.min,
-					      .ino = record->u.mmap.ino,
-					      .prot = record->u.mmap.prot,
-					      .flags = record->u.mmap.flags,
-					      .filename = record->u.mmap.filename};
+		                              .tid = record->u.mmap.tid,
+		                              .addr = record->u.mmap.addr,
+		                              .len = record->u.mmap.len,
+		                              .pgoff = record->u.mmap.pgoff,
+		                              .maj = record->u.mmap.maj,
+		                              .min = record->u.mmap.min,
+		                              .ino = record->u.mmap.ino,
+		                              .prot = record->u.mmap.prot,
+		                              .flags = record->u.mmap.flags,
+		                              .filename = record->u.mmap.filename};
 		return sb_write_mmap2(writer, sample, &map, NULL);
 	default:
 		return 0;
@@ -196,10 +198,11 @@ static void copy_trace(struct sb_perfdata_writer *writer, const struct sb_perfda
 			if (at >= stream[i].size)
 				continue;
 			wrote = 1;
-			assert_int_equal(sb_write_auxtrace(writer, (uint32_t)stream[i].cpu, 0, stream[i].chunk->bytes + at,
-							   at + size < stream[i].size ? size : stream[i].size - at,
-							   NULL),
-					 0);
+			assert_int_equal(
+			        sb_write_auxtrace(
+			                writer, (uint32_t)stream[i].cpu, 0, stream[i].chunk->bytes + at,
+			                at + size < stream[i].size ? size : stream[i].size - at, NULL),
+			        0);
 		}
 	}
 }
@@ -311,7 +314,8 @@ static int append_ips(void *context, const struct sb_flow *flow)
 	for (uint32_t i = 0; i < flow->nblocks; ++i) {
 		uint64_t ip = flow->block[i].ip;
 
-		for (uint32_t k = 0; k < flow->block[i].ninsn && strlen(text) < 200; ip += flow->block[i].length[k++])
+		for (uint32_t k = 0; k < flow->block[i].ninsn && strlen(text) < 200;
+		     ip += flow->block[i].length[k++])
 			sprintf(text + strlen(text), "%" PRIx64 " ", ip);
 	}
 	return 0;
@@ -321,17 +325,17 @@ static void write_hello(const char *path)
 {
 	/* TSC, MTC with period 3 */
 	const struct sb_perfdata_write_config config = {.size = sizeof(config),
-							.ncpus = 12,
-							.pt_pmu_type = 8,
-							.pt_config = 0x400 | 0x200 | 3 << 14,
-							.family = 6,
-							.model = 85,
-							.stepping = 4,
-							.clock = {31, 581029125, 18444502336406842448u},
-							.tsc_ctc_num = 308,
-							.tsc_ctc_den = 2,
-							.max_nonturbo_ratio = 37,
-							.user_only = 1};
+	                                                .ncpus = 12,
+	                                                .pt_pmu_type = 8,
+	                                                .pt_config = 0x400 | 0x200 | 3 << 14,
+	                                                .family = 6,
+	                                                .model = 85,
+	                                                .stepping = 4,
+	                                                .clock = {31, 581029125, 18444502336406842448u},
+	                                                .tsc_ctc_num = 308,
+	                                                .tsc_ctc_den = 2,
+	                                                .max_nonturbo_ratio = 37,
+	                                                .user_only = 1};
 	struct sb_perfdata_writer *writer;
 	uint8_t *bytes;
 	size_t size;
@@ -350,7 +354,7 @@ static void hello_on_hardware(void **state)
 {
 	const char *const roots[] = {CORPUS_DIR "/hw-hello"};
 	const struct sb_replay_options options = {
-		.size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
 	char text[256] = "";
 	const struct sb_sink sink = {.context = text, .flow = append_ips};
 	struct sb_perfdata *perfdata;
@@ -389,7 +393,7 @@ static void replay_beginning(const char *directory, const char *path)
 	char root[256];
 	const char *roots[] = {root};
 	const struct sb_replay_options options = {
-		.size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
 	uint64_t bytes;
 
 	snprintf(root, sizeof(root), "%s/root", directory);
@@ -437,18 +441,39 @@ static void what_is_left_of_a_cut_recording_is_right(void **state)
 int main(void)
 {
 	static const struct recording all[] = {
-		{"user-true", 115234},        {"user-true-noretcomp", 115234},
-		{"user-true-cyc", 115234},    {"user-true-tnt64", 115234},
-		{"user-pipe", 3906156},       {"user-threads", 1193649},
-		{"user-threads-overflow", 1056834}, {"user-medium", 12000153},
+	        {"user-true", 115234},
+	        {"user-true-noretcomp", 115234},
+	        {"user-true-cyc", 115234},
+	        {"user-true-tnt64", 115234},
+	        {"user-pipe", 3906156},
+	        {"user-threads", 1193649},
+	        {"user-threads-overflow", 1056834},
+	        {"user-medium", 12000153},
 	};
-#define EXACT(i)  {all[i].name, replays_exactly, NULL, NULL, (void *)(uintptr_t)&all[i]}
-#define CHUNKS(i) {"chunks", replays_exactly_in_chunks, NULL, NULL, (void *)(uintptr_t)&all[i]}
+#define EXACT(i)                                                                                             \
+	{                                                                                                    \
+		all[i].name, replays_exactly, NULL, NULL, (void *)(uintptr_t)&all[i]                         \
+	}
+#define CHUNKS(i)                                                                                            \
+	{                                                                                                    \
+		"chunks", replays_exactly_in_chunks, NULL, NULL, (void *)(uintptr_t)&all[i]                  \
+	}
 	const struct CMUnitTest tests[] = {
-		EXACT(0), EXACT(1),  EXACT(2),  EXACT(3),  EXACT(4),  EXACT(5),
-		EXACT(6), EXACT(7), CHUNKS(0), CHUNKS(2), CHUNKS(3), CHUNKS(5), CHUNKS(6),
-		cmocka_unit_test(hello_on_hardware),
-		cmocka_unit_test(what_is_left_of_a_cut_recording_is_right),
+	        EXACT(0),
+	        EXACT(1),
+	        EXACT(2),
+	        EXACT(3),
+	        EXACT(4),
+	        EXACT(5),
+	        EXACT(6),
+	        EXACT(7),
+	        CHUNKS(0),
+	        CHUNKS(2),
+	        CHUNKS(3),
+	        CHUNKS(5),
+	        CHUNKS(6),
+	        cmocka_unit_test(hello_on_hardware),
+	        cmocka_unit_test(what_is_left_of_a_cut_recording_is_right),
 	};
 
 	if (access(CORPUS_DIR, R_OK | X_OK) != 0)

@@ -41,9 +41,9 @@ static void open_images(struct images *images, struct fixture *fixture, size_t l
 		add_map(images->system, pid, "/a");
 	assert_int_equal(system_seal(images->system, 0), 0);
 	assert_int_equal(sb_resolver_new(&images->resolver, fixture->options.root, 1, 1, NULL), 0);
-	assert_int_equal(image_builder_init(&images->builder, images->resolver, sb_system_nepochs(images->system),
-					    limit, NULL),
-			 0);
+	assert_int_equal(image_builder_init(&images->builder, images->resolver,
+	                                    sb_system_nepochs(images->system), limit, NULL),
+	                 0);
 }
 
 static void close_images(struct images *images)
@@ -101,9 +101,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(an_epoch_has_one_image),
-		TEST(unknown_processes_have_an_image_without_code),
-		TEST(the_images_used_last_are_kept),
+	        TEST(an_epoch_has_one_image),
+	        TEST(unknown_processes_have_an_image_without_code),
+	        TEST(the_images_used_last_are_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -76,7 +76,8 @@ struct result {
 	uint64_t fresh_at[8];
 };
 
-static void run_flagged(struct stream *stream, const struct sb_aux_flag *flag, size_t nflags, struct result *result)
+static void run_flagged(struct stream *stream, const struct sb_aux_flag *flag, size_t nflags,
+                        struct result *result)
 {
 	struct segment_cutter cutter;
 	struct segment segment;
@@ -232,9 +233,9 @@ static void a_missing_chunk_begins_anew(void **state)
 static void a_flag_begins_anew_within_a_chunk_and_between_two(void **state)
 {
 	static const struct sb_aux_flag flag[] = {{.aux_offset = 1000, .aux_size = 1000},
-						  {.aux_offset = 500, .aux_size = 200},
-						  {.aux_offset = UINT64_MAX - 5, .aux_size = 100},
-						  {.aux_offset = 9000, .aux_size = 100}};
+	                                          {.aux_offset = 500, .aux_size = 200},
+	                                          {.aux_offset = UINT64_MAX - 5, .aux_size = 100},
+	                                          {.aux_offset = 9000, .aux_size = 100}};
 	struct stream *stream = *state;
 	struct result result;
 
@@ -273,16 +274,16 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(one_chunk_is_one_segment),
-		TEST(no_chunks_are_no_segments),
-		TEST(chunks_may_end_anywhere),
-		TEST(memory_follows_the_psb_period),
-		TEST(without_psbs_all_is_joined),
-		TEST(perfs_padding_is_no_part_of_the_stream),
-		TEST(what_was_recorded_twice_counts_once),
-		TEST(a_missing_chunk_begins_anew),
-		TEST(a_flag_begins_anew_within_a_chunk_and_between_two),
-		TEST(what_precedes_a_psb_may_look_like_it),
+	        TEST(one_chunk_is_one_segment),
+	        TEST(no_chunks_are_no_segments),
+	        TEST(chunks_may_end_anywhere),
+	        TEST(memory_follows_the_psb_period),
+	        TEST(without_psbs_all_is_joined),
+	        TEST(perfs_padding_is_no_part_of_the_stream),
+	        TEST(what_was_recorded_twice_counts_once),
+	        TEST(a_missing_chunk_begins_anew),
+	        TEST(a_flag_begins_anew_within_a_chunk_and_between_two),
+	        TEST(what_precedes_a_psb_may_look_like_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

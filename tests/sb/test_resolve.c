@@ -65,11 +65,13 @@ static int read_self(struct dl_phdr_info *info, size_t size, void *context)
 
 		if (segment->p_type == PT_LOAD && (segment->p_flags & PF_X)) {
 			self->code_offset = segment->p_offset & ~(uint64_t)(PAGE - 1);
-			self->code_size = ((segment->p_offset + segment->p_filesz + PAGE - 1) & ~(uint64_t)(PAGE - 1)) -
-					  self->code_offset;
+			self->code_size =
+			        ((segment->p_offset + segment->p_filesz + PAGE - 1) & ~(uint64_t)(PAGE - 1)) -
+			        self->code_offset;
 		}
 		if (segment->p_type == PT_NOTE)
-			read_note(self, (const uint8_t *)(info->dlpi_addr + segment->p_vaddr), segment->p_memsz);
+			read_note(self, (const uint8_t *)(info->dlpi_addr + segment->p_vaddr),
+			          segment->p_memsz);
 	}
 	return 1; /* the first one is the program */
 }
@@ -129,7 +131,8 @@ static int setup(void **state)
 	make_dir(fixture, "r1");
 	make_dir(fixture, "r2");
 	load_self(&fixture->self);
-	fixture->map = (struct sb_map){.begin = 0x400000, .filename = "/prog", .pgoff = fixture->self.code_offset};
+	fixture->map =
+	        (struct sb_map){.begin = 0x400000, .filename = "/prog", .pgoff = fixture->self.code_offset};
 	fixture->map.end = fixture->map.begin + fixture->self.code_size;
 	fixture->map.recorded_pgoff = fixture->map.pgoff;
 	fixture->map.recorded_size = fixture->self.code_size;
@@ -431,8 +434,15 @@ static void damaged_elf_files_do_no_harm(void **state)
 
 static void memory_without_a_file_is_anonymous(void **state)
 {
-	static const char *const names[] = {"//anon", "[heap]", "[stack]", "[stack:12]", "/memfd:jit (deleted)",
-					    "[anon:jit]", "[uprobes]", "/dev/zero (deleted)", ""};
+	static const char *const names[] = {"//anon",
+	                                    "[heap]",
+	                                    "[stack]",
+	                                    "[stack:12]",
+	                                    "/memfd:jit (deleted)",
+	                                    "[anon:jit]",
+	                                    "[uprobes]",
+	                                    "/dev/zero (deleted)",
+	                                    ""};
 	struct fixture *fixture = *state;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
@@ -446,8 +456,8 @@ static void the_vdso_comes_from_a_root(void **state)
 	static const char *const names[] = {"r2/vdso", "r2/vdso.so", "r2/[vdso]", "r1/vdso"};
 	struct fixture *fixture = *state;
 
-	fixture->map = (struct sb_map){.begin = 0x7000, .end = 0x9000, .filename = "[vdso]",
-				       .recorded_size = 0x2000};
+	fixture->map = (struct sb_map){
+	        .begin = 0x7000, .end = 0x9000, .filename = "[vdso]", .recorded_size = 0x2000};
 	assert_missing(fixture, sb_gap_no_binary);
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
 		sb_resolver_free(fixture->resolver);
@@ -470,8 +480,8 @@ static void this_machines_vdso_serves_when_its_size_fits(void **state)
 		skip();
 	sb_resolver_free(fixture->resolver);
 	assert_int_equal(sb_resolver_new(&fixture->resolver, NULL, 0, 0, &err), 0);
-	fixture->map = (struct sb_map){.begin = 0x7000, .end = 0x7000 + 0x2000, .filename = "[vdso]",
-				       .recorded_size = 0x2000};
+	fixture->map = (struct sb_map){
+	        .begin = 0x7000, .end = 0x7000 + 0x2000, .filename = "[vdso]", .recorded_size = 0x2000};
 	binary = find(fixture);
 	if (binary->missing == sb_gap_binary_mismatch)
 		skip(); /* a kernel whose vdso has another size */
@@ -508,29 +518,29 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(roots_are_asked_in_order),
-		TEST(the_second_root_has_what_the_first_lacks),
-		TEST(nowhere_is_no_binary),
-		TEST(the_host_comes_last),
-		TEST(a_root_must_be_a_directory),
-		TEST(dots_do_not_lead_out_of_a_root),
-		TEST(links_do_not_lead_out_of_a_root),
-		TEST(links_within_a_root_are_followed),
-		TEST(only_regular_files_are_opened),
-		TEST(a_file_that_ends_before_its_mapping_is_refused),
-		TEST(an_empty_file_is_refused),
-		TEST(a_code_segment_of_another_size_is_refused),
-		TEST(a_segment_that_is_no_code_is_refused),
-		TEST(a_part_of_a_recorded_mapping_is_a_part_of_the_file),
-		TEST(a_file_that_is_not_elf_fits_by_its_size),
-		TEST(a_recorded_build_id_decides),
-		TEST(a_recorded_build_id_finds_the_right_file_in_a_later_root),
-		TEST(build_ids_are_read),
-		TEST(damaged_elf_files_do_no_harm),
-		TEST(memory_without_a_file_is_anonymous),
-		TEST(the_vdso_comes_from_a_root),
-		TEST(this_machines_vdso_serves_when_its_size_fits),
-		TEST(answers_are_remembered),
+	        TEST(roots_are_asked_in_order),
+	        TEST(the_second_root_has_what_the_first_lacks),
+	        TEST(nowhere_is_no_binary),
+	        TEST(the_host_comes_last),
+	        TEST(a_root_must_be_a_directory),
+	        TEST(dots_do_not_lead_out_of_a_root),
+	        TEST(links_do_not_lead_out_of_a_root),
+	        TEST(links_within_a_root_are_followed),
+	        TEST(only_regular_files_are_opened),
+	        TEST(a_file_that_ends_before_its_mapping_is_refused),
+	        TEST(an_empty_file_is_refused),
+	        TEST(a_code_segment_of_another_size_is_refused),
+	        TEST(a_segment_that_is_no_code_is_refused),
+	        TEST(a_part_of_a_recorded_mapping_is_a_part_of_the_file),
+	        TEST(a_file_that_is_not_elf_fits_by_its_size),
+	        TEST(a_recorded_build_id_decides),
+	        TEST(a_recorded_build_id_finds_the_right_file_in_a_later_root),
+	        TEST(build_ids_are_read),
+	        TEST(damaged_elf_files_do_no_harm),
+	        TEST(memory_without_a_file_is_anonymous),
+	        TEST(the_vdso_comes_from_a_root),
+	        TEST(this_machines_vdso_serves_when_its_size_fits),
+	        TEST(answers_are_remembered),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,7 +31,8 @@ static void add(struct sb_system *system, struct sb_record record)
 	assert_int_equal(system_record(system, &record), 0);
 }
 
-static void comm(struct sb_system *system, uint64_t time, int32_t pid, int32_t tid, const char *name, int exec)
+static void comm(struct sb_system *system, uint64_t time, int32_t pid, int32_t tid, const char *name,
+                 int exec)
 {
 	struct sb_record record = record_at(PERF_RECORD_COMM, time, 0, pid, tid);
 
@@ -42,8 +43,8 @@ static void comm(struct sb_system *system, uint64_t time, int32_t pid, int32_t t
 	add(system, record);
 }
 
-static void map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t addr, uint64_t len, uint64_t pgoff,
-		const char *filename)
+static void map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t addr, uint64_t len,
+                uint64_t pgoff, const char *filename)
 {
 	struct sb_record record = record_at(PERF_RECORD_MMAP2, time, 0, pid, pid);
 
@@ -58,8 +59,8 @@ static void map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t a
 	add(system, record);
 }
 
-static void task(struct sb_system *system, uint32_t type, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
-		 int32_t ptid)
+static void task(struct sb_system *system, uint32_t type, uint64_t time, int32_t pid, int32_t ppid,
+                 int32_t tid, int32_t ptid)
 {
 	struct sb_record record = record_at(type, time, 0, ppid, ptid);
 
@@ -71,7 +72,8 @@ static void task(struct sb_system *system, uint32_t type, uint64_t time, int32_t
 	add(system, record);
 }
 
-static void switch_wide(struct sb_system *system, uint64_t time, uint32_t cpu, int32_t tid, int out, int32_t other)
+static void switch_wide(struct sb_system *system, uint64_t time, uint32_t cpu, int32_t tid, int out,
+                        int32_t other)
 {
 	struct sb_record record = record_at(PERF_RECORD_SWITCH_CPU_WIDE, time, cpu, tid, tid);
 
@@ -90,8 +92,8 @@ static void assert_maps(const struct sb_epoch *epoch, const char *expected)
 
 	for (const struct sb_map *m = sb_epoch_map(epoch, 0); m; m = sb_epoch_map(epoch, m->end))
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%jx-%jx %s+%jx",
-			 text[0] ? ", " : "", (uintmax_t)m->begin, (uintmax_t)m->end, m->filename,
-			 (uintmax_t)m->pgoff);
+		         text[0] ? ", " : "", (uintmax_t)m->begin, (uintmax_t)m->end, m->filename,
+		         (uintmax_t)m->pgoff);
 	assert_string_equal(text, expected);
 }
 
@@ -116,7 +118,7 @@ static void assert_schedule(struct sb_system *system, int32_t cpu, const char *e
 
 	for (size_t i = 0; i < count; ++i)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%ju:%d/%d", i ? " " : "",
-			 (uintmax_t)sched[i].time, sched[i].pid, sched[i].tid);
+		         (uintmax_t)sched[i].time, sched[i].pid, sched[i].tid);
 	assert_string_equal(text, expected);
 }
 
@@ -257,7 +259,7 @@ static void a_fork_that_changes_nothing_shares_the_parents_epoch(void **state)
 	system_seal(system, 0);
 	assert_int_equal(sb_system_nepochs(system), 1);
 	assert_int_equal(sb_space_epoch(sb_system_space(system, 6, 10), 10)->id,
-			 sb_space_epoch(sb_system_space(system, 5, 10), 10)->id);
+	                 sb_space_epoch(sb_system_space(system, 5, 10), 10)->id);
 	assert_null(sb_system_space(system, 6, 9));
 }
 
@@ -548,32 +550,32 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(one_epoch_serves_mappings_that_do_not_conflict),
-		TEST(mapping_the_same_again_is_no_conflict),
-		TEST(a_conflict_begins_an_epoch),
-		TEST(a_conflict_can_hide_many_mappings),
-		TEST(anonymous_mappings_never_conflict_with_each_other),
-		TEST(only_code_of_user_space_counts),
-		TEST(exec_begins_an_empty_space),
-		TEST(a_new_name_alone_is_no_exec),
-		TEST(a_fork_that_changes_nothing_shares_the_parents_epoch),
-		TEST(parent_and_child_go_their_own_ways),
-		TEST(a_conflict_at_the_time_of_the_fork_does_not_reach_the_child),
-		TEST(records_count_in_the_order_of_their_times),
-		TEST(an_exited_process_is_kept_until_its_pid_is_used_again),
-		TEST(the_tree_holds_what_a_list_would_hold),
-		TEST(names_follow_time_and_are_inherited),
-		TEST(switches_say_who_runs),
-		TEST(the_first_switch_says_who_ran_before_it),
-		TEST(a_plain_switch_out_leaves_the_next_one_unknown),
-		TEST(exec_in_a_thread_takes_over_the_leaders_tid),
-		TEST(after_lost_records_nobody_knows_who_runs),
-		TEST(lost_records_at_the_start_leave_the_start_unknown),
-		TEST(a_cut_recording_knows_nothing_after_its_first_missing_record),
-		TEST(finished_rounds_say_up_to_when_all_records_are_there),
-		TEST(flagged_aux_data_are_kept),
-		TEST(records_that_are_not_used_are_counted),
-		TEST(large_systems_are_built_quickly),
+	        TEST(one_epoch_serves_mappings_that_do_not_conflict),
+	        TEST(mapping_the_same_again_is_no_conflict),
+	        TEST(a_conflict_begins_an_epoch),
+	        TEST(a_conflict_can_hide_many_mappings),
+	        TEST(anonymous_mappings_never_conflict_with_each_other),
+	        TEST(only_code_of_user_space_counts),
+	        TEST(exec_begins_an_empty_space),
+	        TEST(a_new_name_alone_is_no_exec),
+	        TEST(a_fork_that_changes_nothing_shares_the_parents_epoch),
+	        TEST(parent_and_child_go_their_own_ways),
+	        TEST(a_conflict_at_the_time_of_the_fork_does_not_reach_the_child),
+	        TEST(records_count_in_the_order_of_their_times),
+	        TEST(an_exited_process_is_kept_until_its_pid_is_used_again),
+	        TEST(the_tree_holds_what_a_list_would_hold),
+	        TEST(names_follow_time_and_are_inherited),
+	        TEST(switches_say_who_runs),
+	        TEST(the_first_switch_says_who_ran_before_it),
+	        TEST(a_plain_switch_out_leaves_the_next_one_unknown),
+	        TEST(exec_in_a_thread_takes_over_the_leaders_tid),
+	        TEST(after_lost_records_nobody_knows_who_runs),
+	        TEST(lost_records_at_the_start_leave_the_start_unknown),
+	        TEST(a_cut_recording_knows_nothing_after_its_first_missing_record),
+	        TEST(finished_rounds_say_up_to_when_all_records_are_there),
+	        TEST(flagged_aux_data_are_kept),
+	        TEST(records_that_are_not_used_are_counted),
+	        TEST(large_systems_are_built_quickly),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -14,7 +14,7 @@ struct sb_binary {
 	enum sb_gap_reason missing; /* sb_gap_none: found; else no_binary, binary_mismatch or anonymous */
 	char *path;                 /* owned by the resolver, NULL when missing */
 	uint64_t offset, size;
-	char detail[160];           /* why it is missing: what was recorded and what was found */
+	char detail[160]; /* why it is missing: what was recorded and what was found */
 };
 
 struct sb_resolver;
@@ -24,11 +24,11 @@ struct sb_resolver;
  * and symbolic links say. Sizes and build-ids are checked against the record. [vdso] is
  * ROOT/[vdso] (or ROOT/vdso.so, ROOT/vdso); without one, the vdso of this process when its
  * build-id or use is right is written to a temporary file. Results are cached; not thread-safe. */
-sb_export int sb_resolver_new(struct sb_resolver **resolver, const char *const *root, size_t nroots, int no_host_root,
-                              struct sb_error *err);
+sb_export int sb_resolver_new(struct sb_resolver **resolver, const char *const *root, size_t nroots,
+                              int no_host_root, struct sb_error *err);
 sb_export void sb_resolver_free(struct sb_resolver *resolver);
-sb_export int sb_resolver_find(struct sb_resolver *resolver, const struct sb_map *map, const struct sb_binary **binary,
-                               struct sb_error *err);
+sb_export int sb_resolver_find(struct sb_resolver *resolver, const struct sb_map *map,
+                               const struct sb_binary **binary, struct sb_error *err);
 
 /* The GNU build-id of an ELF file: its length, 0 when it has none, or a negative code. */
 sb_export int sb_elf_build_id(const char *path, uint8_t id[20], struct sb_error *err);

@@ -67,14 +67,16 @@ struct sb_sched {
 
 /* Reads all records of @perfdata, which must outlive the system. Damage ends the walk, not the
  * building: the system then knows what came before; see sb_system_damage(). */
-sb_export int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err);
+sb_export int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
+                              struct sb_error *err);
 sb_export void sb_system_free(struct sb_system *system);
 
 /* The damage that ended the walk over the records, or NULL. */
 sb_export const struct sb_error *sb_system_damage(const struct sb_system *system);
 
 /* The schedule of a CPU, sorted by time; *count may be 0. */
-sb_export const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu, size_t *count);
+sb_export const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu,
+                                                    size_t *count);
 
 /* The address space of @pid at @time, or NULL. A new space begins at its COMM exec record (or fork).
  * After its exit it is given until the pid is used again, as late records may ask for it. */
@@ -96,7 +98,8 @@ sb_export uint64_t sb_system_nrecords(const struct sb_system *system, uint64_t *
 struct sb_aux_flag {
 	uint64_t time, aux_offset, aux_size, flags;
 };
-sb_export const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, int32_t cpu, size_t *count);
+sb_export const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, int32_t cpu,
+                                                        size_t *count);
 
 /* Where sideband records were lost: between the CPU's previous record and @time. The schedule is
  * unknown (pid -1) from there to the CPU's next switch. */
