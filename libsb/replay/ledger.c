@@ -77,6 +77,7 @@ void ledger_begin_stream(struct ledger *ledger, int32_t cpu)
 {
 	ledger->cpu = cpu;
 	ledger->last_tsc = 0;
+	ledger->confirmed_tsc = 0;
 }
 
 /* ---- Bytes ------------------------------------------------------------------------------------ */
@@ -228,6 +229,7 @@ int ledger_confirm(struct ledger *ledger)
 
 		status = item->gap ? emit_gap(ledger, item->gap) : emit_flow(ledger, item);
 	}
+	ledger->confirmed_tsc = ledger->last_tsc;
 	forget(ledger);
 	return status < 0 ? status : 0;
 }
@@ -239,6 +241,7 @@ int ledger_discard(struct ledger *ledger)
 	for (size_t i = 0; i < ledger->nitems && status >= 0; ++i)
 		if (ledger->item[i].gap)
 			status = emit_gap(ledger, ledger->item[i].gap);
+	ledger->last_tsc = ledger->confirmed_tsc;
 	forget(ledger);
 	return status < 0 ? status : 0;
 }

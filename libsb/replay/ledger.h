@@ -43,6 +43,7 @@ struct ledger {
 
 	/* Of the present stream. */
 	int32_t cpu;
+	uint64_t confirmed_tsc; /* of what was confirmed last */
 	uint64_t last_tsc;
 	uint64_t progress_at, done; /* bytes of all streams */
 

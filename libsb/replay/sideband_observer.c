@@ -44,9 +44,30 @@ static void set_limit(struct sideband_observer *observer, uint64_t now)
 	        tsc == UINT64_MAX || tsc < observer->tsc_base ? tsc : tsc - observer->tsc_base;
 }
 
+/* Where @now lies in the schedule, when time went back: the first entry after it. */
+static size_t find_next(const struct sideband_observer *observer, uint64_t now)
+{
+	size_t low = 0, high = observer->next;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (observer->sched[middle].time <= now)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
 /* Who runs at @now. */
 static void switch_threads(struct sideband_observer *observer, uint64_t now)
 {
+	if (observer->next && observer->sched[observer->next - 1].time > now) {
+		observer->next = find_next(observer, now);
+		observer->pid = observer->next ? observer->sched[observer->next - 1].pid : -1;
+		observer->tid = observer->next ? observer->sched[observer->next - 1].tid : -1;
+	}
 	while (observer->next < observer->nscheds && observer->sched[observer->next].time <= now) {
 		const struct sb_sched *sched = &observer->sched[observer->next++];
 

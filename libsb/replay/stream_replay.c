@@ -13,6 +13,9 @@
 /* What following the flow came to. */
 enum course { course_end, course_lost };
 
+/* Estimates from cycles may run ahead of the next TSC packet by less than this; more is damage. */
+enum { TSC_SLACK = 1 << 16 };
+
 void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
                         struct image_builder *images, struct sideband_observer *observer,
                         struct sb_error *err)
@@ -157,6 +160,9 @@ static void explain(const struct stream_replay *replay, struct sb_gap *gap, int 
 	case -pte_bad_image:
 		say(gap, sb_gap_binary_mismatch, pt_errstr(pt_errcode(errcode)));
 		return;
+	case -pte_no_time:
+		say(gap, sb_gap_bad_trace, "time goes back");
+		return;
 	case -pte_bad_opc:
 	case -pte_bad_packet:
 	case -pte_bad_context:
@@ -237,6 +243,17 @@ static int note_overflow(struct stream_replay *replay)
 	return ledger_hold_gap(replay->ledger, &gap);
 }
 
+/* Time that goes back was wrong before, or is now: who ran since the last PSB is not known. */
+static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t tsc)
+{
+	if (!has_tsc)
+		return 0;
+	if (tsc + TSC_SLACK < replay->last_tsc)
+		return 1;
+	replay->last_tsc = tsc;
+	return 0;
+}
+
 /* Fetches all events that are due. *@bits: the decoder's status. Positive: the segment ends here. */
 static int take_events(struct stream_replay *replay, int *bits)
 {
@@ -251,6 +268,12 @@ static int take_events(struct stream_replay *replay, int *bits)
 		*bits = pt_blk_event(replay->decoder, &event, sizeof(event));
 		if (*bits < 0)
 			break;
+		if (time_goes_back(replay, event.has_tsc, event.tsc)) {
+			if (event.status_update)
+				replay->retry = psb;
+			*bits = -pte_no_time;
+			break;
+		}
 		if (event.status_update || event.type == ptev_enabled)
 			status = reach_psb(replay, psb);
 		if (event.type == ptev_enabled && !event.status_update) {
@@ -292,7 +315,10 @@ static int follow(struct stream_replay *replay, int bits)
 			place = (struct ledger_place){.pid = replay->observer->pid,
 			                              .tid = replay->observer->tid};
 			bits = pt_blk_run(replay->decoder, &run, sizeof(run));
-			status = hold_run(replay, place, &run);
+			if (time_goes_back(replay, run.has_tsc != 0, run.tsc))
+				bits = -pte_no_time;
+			else
+				status = hold_run(replay, place, &run);
 			if (status < 0)
 				return status;
 		}
@@ -311,7 +337,11 @@ static int follow(struct stream_replay *replay, int bits)
 static int synchronise(struct stream_replay *replay, int *bits)
 {
 	for (;;) {
-		*bits = pt_blk_sync_forward(replay->decoder);
+		if (replay->retry == UINT64_MAX)
+			*bits = pt_blk_sync_forward(replay->decoder);
+		else
+			*bits = pt_blk_sync_set(replay->decoder, replay->retry);
+		replay->retry = UINT64_MAX;
 		if (*bits == -pte_eos)
 			return 1;
 		if (*bits >= 0)
@@ -330,6 +360,7 @@ static int synchronise(struct stream_replay *replay, int *bits)
 		return 1;
 	replay->confirmed = sync_offset(replay);
 	replay->just_enabled = 0;
+	replay->last_tsc = 0;
 	return close_gap(replay, replay->confirmed);
 }
 
@@ -367,6 +398,8 @@ int stream_replay_segment(struct stream_replay *replay, const struct segment *se
 	config.end = (uint8_t *)(uintptr_t)segment->end;
 	replay->segment = segment;
 	replay->accounted = replay->confirmed = 0;
+	replay->last_tsc = 0;
+	replay->retry = UINT64_MAX;
 	replay->in_gap = 0;
 	replay->decoder = pt_blk_alloc_decoder(&config);
 	if (!replay->decoder)

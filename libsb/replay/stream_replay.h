@@ -22,6 +22,8 @@ struct stream_replay {
 	struct pt_block_decoder *decoder;
 	uint64_t accounted; /* bytes before it are in the account */
 	uint64_t confirmed; /* the last PSB that the flow has reached */
+	uint64_t last_tsc;  /* of the trace, since confirmed; 0: not known */
+	uint64_t retry;     /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
 	uint64_t last_ip;   /* of the last block, or where tracing was enabled since */
 	int just_enabled;   /* no block since tracing was enabled at last_ip */
 
