@@ -47,7 +47,7 @@ static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *
 
 static uint8_t bit_field(uint64_t value, uint64_t mask)
 {
-	return mask ? (uint8_t)((value & mask) >> __builtin_ctzll(mask)) : 0;
+	return (uint8_t)(mask ? (value & mask) >> __builtin_ctzll(mask) : 0);
 }
 
 void sb_perfdata_set_config(struct sb_perfdata_info *info, uint64_t config, const uint64_t *mask)

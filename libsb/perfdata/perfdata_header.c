@@ -177,7 +177,8 @@ static int check_formats(struct sb_perfdata *perfdata, struct sb_error *err)
 		return sb_error_set(err, -sbe_unsupported, perfdata->file->map.path, UINT64_MAX,
 		                    "its events lay out their sample trailers differently, and no identifier "
 		                    "says which event a record belongs to");
-	qsort(perfdata->id, perfdata->nids, perfdata->id ? sizeof(*perfdata->id) : 1, by_id);
+	if (perfdata->nids)
+		qsort(perfdata->id, perfdata->nids, sizeof(*perfdata->id), by_id);
 	return 0;
 }
 

@@ -166,7 +166,8 @@ static int find_format(const struct sb_perfdata *perfdata, const uint8_t *bytes,
 	id = load_u64(bytes + size - 8);
 	if (!id)
 		return 0;
-	entry = bsearch(&id, perfdata->id, perfdata->nids, sizeof(*entry), compare_id);
+	entry = perfdata->nids ? bsearch(&id, perfdata->id, perfdata->nids, sizeof(*entry), compare_id)
+	                       : NULL;
 	if (!entry)
 		return sb_error_set(err, -sbe_format, perfdata->file[0].map.path, offset,
 		                    "a record of type %" PRIu32 " (%s) has identifier %" PRIu64

@@ -33,7 +33,8 @@ uint64_t sb_clock_ns_to_tsc(const struct sb_clock *clock, uint64_t ns)
 	i128 elapsed = (i128)ns - (int64_t)clock->time_zero;
 	u128 tsc;
 
-	if (!is_known(clock) || elapsed <= 0)
+	/* All counts before the clock's zero have time 0, so its first count is 0. */
+	if (!is_known(clock) || elapsed <= 0 || !ns)
 		return 0;
 	/* elapsed < 2^65 and time_shift < 64: at most 128 bits. Rounding up must not carry over. */
 	tsc = ((((u128)elapsed << clock->time_shift) - 1) / clock->time_mult) + 1;

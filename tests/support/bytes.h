@@ -73,7 +73,8 @@ static inline void end_record(struct bytes *b, size_t at)
 }
 
 /* The trailer of sample_type TID | TIME | CPU | IDENTIFIER. */
-static inline void put_trailer(struct bytes *b, uint32_t pid, uint32_t tid, uint64_t time, uint32_t cpu, uint64_t id)
+static inline void put_trailer(struct bytes *b, uint32_t pid, uint32_t tid, uint64_t time, uint32_t cpu,
+                               uint64_t id)
 {
 	put32(b, pid);
 	put32(b, tid);

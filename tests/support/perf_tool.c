@@ -36,7 +36,8 @@ size_t perf_count_records(const char *path, struct perf_count *counts, size_t ma
 		char name[32];
 
 		at += strlen(mark);
-		snprintf(name, sizeof(name), "%.*s", (int)strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"), at);
+		snprintf(name, sizeof(name), "%.*s", (int)strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"),
+		         at);
 		(*count_of(counts, &used, max, name))++;
 	}
 	free(output);

@@ -14,7 +14,8 @@ int perf_is_installed(void);
 /* How many records of each type `perf script -D` sees in @path; returns the number of types. */
 size_t perf_count_records(const char *path, struct perf_count *counts, size_t max);
 
-/* Runs `perf COMMAND -i PATH`; returns what it wrote to stdout and stderr, to be freed, and its exit status. */
+/* Runs `perf COMMAND -i PATH`; returns what it wrote to stdout and stderr, to be freed, and its exit status.
+ */
 char *perf_run(const char *command, const char *path, char **complaints, int *status);
 
 #endif

@@ -1,0 +1,1058 @@
+/* Reading recordings: files put together byte by byte as perf.data-file-format.txt lays them out, whole,
+ * cut, damaged and hostile; directories; raw pairs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <linux/perf_event.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include <sb/perfdata.h>
+
+#include "support/bytes.h"
+#include "support/temp_dir.h"
+
+enum {
+	PT = 8, /* PMU type of intel_pt */
+	USUAL = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
+	        PERF_SAMPLE_IDENTIFIER,
+	DATA_SECTION = 40,
+	FEATURES = 72
+};
+
+/* perf_event_attr's flags, by bit. */
+#define EXCLUDE_KERNEL ((uint64_t)1 << 5)
+#define SAMPLE_ID_ALL  ((uint64_t)1 << 18)
+#define USE_CLOCKID    ((uint64_t)1 << 25)
+
+struct attr {
+	uint32_t type;
+	uint64_t config, sample_type, flags;
+	uint64_t ids[2];
+	unsigned int nids;
+};
+
+static const struct attr usual_attrs[] = {
+        {PT, 0x300e601, USUAL, SAMPLE_ID_ALL | EXCLUDE_KERNEL, {101, 102}, 2},
+        {1, 9, USUAL, SAMPLE_ID_ALL | EXCLUDE_KERNEL, {201, 202}, 2},
+};
+
+/* Header, attributes of @attr_size bytes, their ids. The records come next. */
+static void begin_file(struct bytes *b, const struct attr *attrs, unsigned int n, uint32_t attr_size)
+{
+	size_t ids = 104 + n * (attr_size + 16);
+
+	memcpy(b->data, "PERFILE2", 8);
+	b->size = 8;
+	put64(b, 104);
+	put64(b, attr_size + 16);
+	put64(b, 104);
+	put64(b, n * (attr_size + 16));
+	b->size = 104;
+	for (unsigned int i = 0; i < n; i++) {
+		size_t at = b->size;
+
+		put32(b, attrs[i].type);
+		put32(b, attr_size);
+		put64(b, attrs[i].config);
+		put64(b, 1);
+		put64(b, attrs[i].sample_type);
+		put64(b, 0);
+		put64(b, attrs[i].flags);
+		b->size = at + attr_size;
+		put64(b, ids);
+		put64(b, 8 * attrs[i].nids);
+		ids += 8 * attrs[i].nids;
+	}
+	for (unsigned int i = 0; i < n; i++) {
+		for (unsigned int k = 0; k < attrs[i].nids; k++)
+			put64(b, attrs[i].ids[k]);
+	}
+	patch(b, DATA_SECTION, b->size, 8);
+}
+
+static void end_records(struct bytes *b)
+{
+	uint64_t begin;
+
+	memcpy(&begin, b->data + DATA_SECTION, 8);
+	patch(b, DATA_SECTION + 8, b->size - begin, 8);
+}
+
+static void put_comm(struct bytes *b, uint32_t tid, uint64_t time, uint32_t cpu, uint64_t id)
+{
+	size_t at = begin_record(b, PERF_RECORD_COMM, 0);
+
+	put32(b, tid);
+	put32(b, tid);
+	put_text(b, "name", 8);
+	put_trailer(b, tid, tid, time, cpu, id);
+	end_record(b, at);
+}
+
+static void put_auxtrace_info(struct bytes *b, unsigned int npriv)
+{
+	static const uint64_t priv[] = {PT, 31,    1022611261, 7000000000, 1, 0x400, 0x800, 3, 0,
+	                                1,  0x200, 0x3c000,    168,        2, 2,     21,    0, 0};
+	size_t at = begin_record(b, SB_RECORD_AUXTRACE_INFO, 0);
+
+	put32(b, 1);
+	put32(b, 0);
+	for (unsigned int i = 0; i < npriv; i++)
+		put64(b, priv[i]);
+	end_record(b, at);
+}
+
+/* AUXTRACE with a payload of @size bytes, each of value @fill. */
+static void put_auxtrace(struct bytes *b, int32_t cpu, int32_t tid, uint64_t offset, uint64_t size,
+                         uint8_t fill)
+{
+	size_t at = begin_record(b, SB_RECORD_AUXTRACE, 0);
+
+	put64(b, size);
+	put64(b, offset);
+	put64(b, 1000 + offset);
+	put32(b, (uint32_t)cpu);
+	put32(b, (uint32_t)tid);
+	put32(b, (uint32_t)cpu);
+	put32(b, 0);
+	end_record(b, at);
+	memset(b->data + b->size, fill, size);
+	b->size += size;
+}
+
+/* Features behind the records, in ascending order. */
+struct feature {
+	unsigned int bit;
+	struct bytes content;
+};
+
+static void put_features(struct bytes *b, const struct feature *features, unsigned int n)
+{
+	size_t pairs = b->size;
+
+	b->size += 16 * n;
+	for (unsigned int i = 0; i < n; i++) {
+		b->data[FEATURES + features[i].bit / 8] |= (uint8_t)(1 << features[i].bit % 8);
+		patch(b, pairs + 16 * i, b->size, 8);
+		patch(b, pairs + 16 * i + 8, features[i].content.size, 8);
+		memcpy(b->data + b->size, features[i].content.data, features[i].content.size);
+		b->size += features[i].content.size;
+	}
+}
+
+static void put_usual_features(struct bytes *b)
+{
+	struct feature features[2] = {{.bit = 7}, {.bit = 9}};
+
+	put32(&features[0].content, 4);
+	put32(&features[0].content, 3);
+	put32(&features[1].content, 64);
+	put_text(&features[1].content, "GenuineIntel,6,85,4", 64);
+	put_features(b, features, 2);
+}
+
+/* A small recording of two CPUs. */
+static void usual_file(struct bytes *b)
+{
+	memset(b, 0, sizeof(*b));
+	begin_file(b, usual_attrs, 2, 128);
+	put_auxtrace_info(b, 18);
+	put_comm(b, 10, 100, 0, 201);
+	put_auxtrace(b, 1, -1, 0, 16, 0xb0);
+	put_auxtrace(b, 0, -1, 0, 8, 0xa0);
+	put_comm(b, 11, 101, 1, 202);
+	put_auxtrace(b, 1, -1, 16, 24, 0xb1);
+	put_comm(b, 12, 102, 1, 202);
+	end_records(b);
+	put_usual_features(b);
+}
+
+struct fixture {
+	struct temp_dir dir;
+	struct bytes file;
+	struct sb_error err;
+};
+
+static int setup(void **state)
+{
+	struct fixture *f = calloc(1, sizeof(*f));
+
+	temp_dir_make(&f->dir);
+	*state = f;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *f = *state;
+
+	temp_dir_remove(&f->dir);
+	free(f);
+	return 0;
+}
+
+static int try_open(struct fixture *f, struct sb_perfdata **perfdata)
+{
+	char *path = temp_dir_write(&f->dir, "perf.data", f->file.data, f->file.size);
+	int code;
+
+	memset(&f->err, 0, sizeof(f->err));
+	*perfdata = NULL;
+	code = sb_perfdata_open(perfdata, path, &f->err);
+	if (code < 0) {
+		assert_null(*perfdata);
+		assert_int_equal(f->err.code, code);
+		assert_string_equal(f->err.file, path);
+	}
+	free(path);
+	return code;
+}
+
+static struct sb_perfdata *open_file(struct fixture *f)
+{
+	struct sb_perfdata *perfdata;
+
+	if (try_open(f, &perfdata) < 0)
+		fail_msg("%s", f->err.text);
+	return perfdata;
+}
+
+static void expect_refused(struct fixture *f, int code)
+{
+	struct sb_perfdata *perfdata;
+
+	assert_int_equal(try_open(f, &perfdata), code);
+}
+
+/* Walks to the end: the number of records, and the walk's last answer. */
+static unsigned int walk(const struct sb_perfdata *perfdata, int *last, struct sb_error *err)
+{
+	struct sb_perfdata_cursor cursor;
+	struct sb_record record;
+	unsigned int count = 0;
+
+	sb_perfdata_begin(perfdata, &cursor);
+	while ((*last = sb_perfdata_next(&cursor, &record, err)) > 0)
+		count++;
+	assert_int_equal(sb_perfdata_next(&cursor, &record, err), *last);
+	return count;
+}
+
+static void records_come_in_file_order(void **state)
+{
+	static const uint32_t types[] = {SB_RECORD_AUXTRACE_INFO, PERF_RECORD_COMM, SB_RECORD_AUXTRACE,
+	                                 SB_RECORD_AUXTRACE,      PERF_RECORD_COMM, SB_RECORD_AUXTRACE,
+	                                 PERF_RECORD_COMM};
+	struct fixture *f = *state;
+	struct sb_perfdata_cursor cursor;
+	struct sb_perfdata *perfdata;
+	struct sb_record record;
+	uint64_t last = 0;
+
+	usual_file(&f->file);
+	perfdata = open_file(f);
+	sb_perfdata_begin(perfdata, &cursor);
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+		assert_int_equal(record.type, types[i]);
+		assert_true(record.offset > last);
+		assert_memory_equal(record.bytes, f->file.data + record.offset, record.size);
+		last = record.offset;
+	}
+	assert_int_equal(record.sample.tid, 12);
+	assert_int_equal(record.sample.time, 102);
+	assert_int_equal(record.sample.cpu, 1);
+	assert_int_equal(record.sample.id, 202);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 0);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 0);
+	assert_null(sb_perfdata_damage(perfdata));
+	sb_perfdata_close(perfdata);
+}
+
+static void aux_data_of_a_buffer_are_joined_in_order(void **state)
+{
+	struct fixture *f = *state;
+	const struct sb_aux_stream *stream;
+	struct sb_perfdata *perfdata;
+	size_t count;
+
+	memset(&f->file, 0, sizeof(f->file));
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_auxtrace(&f->file, 1, -1, 0, 16, 0xb0);
+	put_auxtrace(&f->file, -1, 7, 0, 8, 0xd0);
+	put_auxtrace(&f->file, 0, -1, 0, 8, 0xa0);
+	put_auxtrace(&f->file, 1, -1, 16, 24, 0xb1);
+	put_auxtrace(&f->file, -1, 5, 0, 32, 0xc0);
+	end_records(&f->file);
+	perfdata = open_file(f);
+	stream = sb_perfdata_streams(perfdata, &count);
+	assert_int_equal(count, 4);
+	assert_int_equal(stream[0].cpu, -1);
+	assert_int_equal(stream[0].tid, 5);
+	assert_int_equal(stream[1].tid, 7);
+	assert_int_equal(stream[2].cpu, 0);
+	assert_int_equal(stream[2].size, 8);
+	assert_int_equal(stream[3].cpu, 1);
+	assert_int_equal(stream[3].tid, -1);
+	assert_int_equal(stream[3].idx, 1);
+	assert_int_equal(stream[3].nchunks, 2);
+	assert_int_equal(stream[3].size, 40);
+	assert_int_equal(stream[3].chunk[0].size, 16);
+	assert_int_equal(stream[3].chunk[0].bytes[15], 0xb0);
+	assert_int_equal(stream[3].chunk[1].aux_offset, 16);
+	assert_int_equal(stream[3].chunk[1].reference, 1016);
+	assert_int_equal(stream[3].chunk[1].bytes[23], 0xb1);
+	assert_int_equal(stream[3].chunk[1].missing, 0);
+	assert_int_equal(f->file.data[stream[3].chunk[1].file_offset], 0xb1);
+	sb_perfdata_close(perfdata);
+}
+
+static void what_the_recording_says_about_the_machine(void **state)
+{
+	struct fixture *f = *state;
+	const struct sb_perfdata_info *info;
+	struct sb_perfdata *perfdata;
+
+	usual_file(&f->file);
+	perfdata = open_file(f);
+	info = sb_perfdata_info(perfdata);
+	assert_true(info->vendor_intel);
+	assert_int_equal(info->family, 6);
+	assert_int_equal(info->model, 85);
+	assert_int_equal(info->stepping, 4);
+	assert_int_equal(info->ncpus, 4);
+	assert_int_equal(info->clock.time_shift, 31);
+	assert_int_equal(info->clock.time_mult, 1022611261);
+	assert_int_equal(info->clock.time_zero, 7000000000);
+	assert_true(info->has_pt);
+	assert_int_equal(info->pt_pmu_type, PT);
+	assert_int_equal(info->pt_config, 0x300e601);
+	assert_true(info->pt_tsc);
+	assert_true(info->pt_mtc);
+	assert_int_equal(info->pt_mtc_freq, 3);
+	assert_false(info->pt_cyc);
+	assert_false(info->pt_noretcomp);
+	assert_int_equal(info->tsc_ctc_num, 168);
+	assert_int_equal(info->tsc_ctc_den, 2);
+	assert_int_equal(info->max_nonturbo_ratio, 21);
+	assert_true(info->user_only);
+	assert_int_equal(info->have_sched_switch, 3);
+	assert_false(info->snapshot);
+	assert_false(info->interrupted);
+	sb_perfdata_close(perfdata);
+}
+
+/* The masks are the recording's, not ours. */
+static void config_bits_mean_what_auxtrace_info_says(void **state)
+{
+	static const struct attr attrs[] = {{PT, 0x5000002, USUAL, SAMPLE_ID_ALL, {0}, 0}};
+	struct fixture *f = *state;
+	const struct sb_perfdata_info *info;
+	struct sb_perfdata *perfdata;
+	size_t priv;
+
+	begin_file(&f->file, attrs, 1, 128);
+	priv = f->file.size + 16;
+	put_auxtrace_info(&f->file, 18);
+	patch(&f->file, priv + 8 * 5, 2, 8);          /* TSC */
+	patch(&f->file, priv + 8 * 6, 0x4000000, 8);  /* no return compression */
+	patch(&f->file, priv + 8 * 10, 0x1000000, 8); /* MTC */
+	patch(&f->file, priv + 8 * 11, 0xf000000, 8); /* MTC period */
+	patch(&f->file, priv + 8 * 14, 0x400, 8);     /* CYC */
+	end_records(&f->file);
+	perfdata = open_file(f);
+	info = sb_perfdata_info(perfdata);
+	assert_true(info->pt_tsc);
+	assert_true(info->pt_noretcomp);
+	assert_true(info->pt_mtc);
+	assert_int_equal(info->pt_mtc_freq, 5);
+	assert_false(info->pt_cyc);
+	assert_false(info->user_only);
+	sb_perfdata_close(perfdata);
+}
+
+static void a_short_auxtrace_info_leaves_the_rest_zero(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_auxtrace_info(&f->file, 10);
+	end_records(&f->file);
+	perfdata = open_file(f);
+	assert_true(sb_perfdata_info(perfdata)->pt_tsc);
+	assert_false(sb_perfdata_info(perfdata)->pt_mtc);
+	assert_int_equal(sb_perfdata_info(perfdata)->pt_mtc_freq, 0);
+	assert_int_equal(sb_perfdata_info(perfdata)->tsc_ctc_num, 0);
+	sb_perfdata_close(perfdata);
+}
+
+static void times_of_another_clock_convert_to_nothing(void **state)
+{
+	static const struct attr attrs[] = {{PT, 0x400, USUAL, SAMPLE_ID_ALL | USE_CLOCKID, {0}, 0}};
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+
+	begin_file(&f->file, attrs, 1, 128);
+	put_auxtrace_info(&f->file, 18);
+	end_records(&f->file);
+	perfdata = open_file(f);
+	assert_true(sb_perfdata_info(perfdata)->foreign_clock);
+	assert_int_equal(sb_perfdata_info(perfdata)->clock.time_mult, 0);
+	sb_perfdata_close(perfdata);
+}
+
+static void attributes_of_any_size(void **state)
+{
+	static const uint32_t sizes[] = {64, 72, 80, 96, 104, 112, 120, 128, 136, 256};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct sb_perfdata *perfdata;
+		struct sb_error err;
+		int last;
+
+		memset(&f->file, 0, sizeof(f->file));
+		begin_file(&f->file, usual_attrs, 2, sizes[i]);
+		memset(f->file.data + 104 + 64, 0xff, sizes[i] - 64); /* fields that are of no interest */
+		put_auxtrace_info(&f->file, 18);
+		put_comm(&f->file, 10, 100, 0, 201);
+		end_records(&f->file);
+		perfdata = open_file(f);
+		assert_int_equal(walk(perfdata, &last, &err), 2);
+		assert_int_equal(last, 0);
+		assert_int_equal(sb_perfdata_info(perfdata)->pt_config, 0x300e601);
+		sb_perfdata_close(perfdata);
+	}
+}
+
+/* Two events whose trailers differ: which one, says the identifier at the record's end. */
+static void the_identifier_chooses_the_trailer(void **state)
+{
+	static const struct attr attrs[] = {
+	        {1, 9, PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER, SAMPLE_ID_ALL, {301}, 1},
+	        {1, 9, USUAL, SAMPLE_ID_ALL, {201, 202}, 2},
+	};
+	struct fixture *f = *state;
+	struct sb_perfdata_cursor cursor;
+	struct sb_perfdata *perfdata;
+	struct sb_record record;
+	size_t at;
+
+	begin_file(&f->file, attrs, 2, 128);
+	put_comm(&f->file, 10, 100, 3, 202);
+	at = begin_record(&f->file, PERF_RECORD_SWITCH, 0);
+	put64(&f->file, 200);
+	put64(&f->file, 301);
+	end_record(&f->file, at);
+	/* Made up by perf: identifier 0 and the trailer of the first event. */
+	at = begin_record(&f->file, PERF_RECORD_SWITCH, 0);
+	put64(&f->file, 0);
+	put64(&f->file, 0);
+	end_record(&f->file, at);
+	end_records(&f->file);
+	perfdata = open_file(f);
+	sb_perfdata_begin(perfdata, &cursor);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+	assert_int_equal(record.sample.cpu, 3);
+	assert_int_equal(record.sample.tid, 10);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+	assert_int_equal(record.sample.has, PERF_SAMPLE_TIME | PERF_SAMPLE_ID);
+	assert_int_equal(record.sample.time, 200);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+	assert_int_equal(record.sample.time, 0);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 0);
+	sb_perfdata_close(perfdata);
+}
+
+static void an_identifier_of_no_event_is_damage(void **state)
+{
+	static const struct attr attrs[] = {
+	        {1, 9, PERF_SAMPLE_TIME | PERF_SAMPLE_IDENTIFIER, SAMPLE_ID_ALL, {301}, 1},
+	        {1, 9, USUAL, SAMPLE_ID_ALL, {201, 202}, 2},
+	};
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct sb_error err;
+	uint64_t offset;
+	int last;
+
+	begin_file(&f->file, attrs, 2, 128);
+	put_comm(&f->file, 10, 100, 3, 202);
+	offset = f->file.size;
+	put_comm(&f->file, 10, 100, 3, 203);
+	end_records(&f->file);
+	perfdata = open_file(f);
+	assert_int_equal(walk(perfdata, &last, &err), 1);
+	assert_int_equal(last, -sbe_format);
+	assert_int_equal(err.offset, offset);
+	assert_int_equal(sb_perfdata_damage(perfdata)->offset, offset);
+	sb_perfdata_close(perfdata);
+}
+
+static void events_that_cannot_be_told_apart_are_refused(void **state)
+{
+	static const struct attr attrs[] = {
+	        {1, 9, PERF_SAMPLE_TIME, SAMPLE_ID_ALL, {301}, 1},
+	        {1, 9, USUAL, SAMPLE_ID_ALL, {201}, 1},
+	};
+	struct fixture *f = *state;
+
+	begin_file(&f->file, attrs, 2, 128);
+	end_records(&f->file);
+	expect_refused(f, -sbe_unsupported);
+}
+
+static void an_interrupted_recording_is_read_to_the_end(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct sb_error err;
+	int last;
+
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_auxtrace_info(&f->file, 18);
+	put_comm(&f->file, 10, 100, 0, 201);
+	f->file.data[FEATURES + 1] = 0xff; /* perf sets the bits first, and writes the features last */
+	perfdata = open_file(f);
+	assert_int_equal(walk(perfdata, &last, &err), 2);
+	assert_int_equal(last, 0);
+	assert_true(sb_perfdata_info(perfdata)->interrupted);
+	assert_null(sb_perfdata_damage(perfdata));
+	sb_perfdata_close(perfdata);
+	f->file.size -= 8;
+	perfdata = open_file(f);
+	assert_int_equal(walk(perfdata, &last, &err), 1);
+	assert_int_equal(last, -sbe_truncated);
+	sb_perfdata_close(perfdata);
+}
+
+/* Cut anywhere: what is whole before the cut comes out, then the cut is reported. */
+static void cut_after_every_byte(void **state)
+{
+	struct fixture *f = *state;
+	const size_t ids_end = 104 + 2 * 144 + 4 * 8;
+	size_t full, records_end = ids_end + 16 + 8 * 18 + 3 * (8 + 8 + 8 + 32) + 3 * 48 + 48;
+	unsigned int seen = 0;
+
+	usual_file(&f->file);
+	full = f->file.size;
+	for (size_t size = 0; size < full; size++) {
+		struct sb_perfdata *perfdata;
+		struct sb_error err;
+		unsigned int count;
+		int last;
+
+		f->file.size = size;
+		if (size < ids_end) {
+			expect_refused(f, -sbe_truncated);
+			continue;
+		}
+		perfdata = open_file(f);
+		assert_non_null(sb_perfdata_damage(perfdata));
+		assert_int_equal(sb_perfdata_damage(perfdata)->code, -sbe_truncated);
+		count = walk(perfdata, &last, &err);
+		assert_true(count >= seen);
+		seen = count;
+		if (size < records_end) {
+			assert_int_equal(last, -sbe_truncated);
+			assert_int_equal(err.offset, sb_perfdata_damage(perfdata)->offset);
+			assert_string_equal(err.text, sb_perfdata_damage(perfdata)->text);
+		} else {
+			assert_int_equal(last, 0);
+			assert_int_equal(count, 7);
+		}
+		sb_perfdata_close(perfdata);
+	}
+}
+
+static void a_cut_payload_counts_what_is_missing(void **state)
+{
+	struct fixture *f = *state;
+	const struct sb_aux_stream *stream;
+	struct sb_perfdata *perfdata;
+	struct sb_error err;
+	size_t count;
+	int last;
+
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_auxtrace(&f->file, 0, -1, 0, 64, 0xa0);
+	end_records(&f->file);
+	f->file.size -= 24;
+	perfdata = open_file(f);
+	stream = sb_perfdata_streams(perfdata, &count);
+	assert_int_equal(count, 1);
+	assert_int_equal(stream->size, 40);
+	assert_int_equal(stream->chunk->size, 40);
+	assert_int_equal(stream->chunk->missing, 24);
+	assert_int_equal(walk(perfdata, &last, &err), 1);
+	assert_int_equal(last, -sbe_truncated);
+	assert_int_equal(err.offset, f->file.size);
+	sb_perfdata_close(perfdata);
+}
+
+/* The payload may not reach into the features either, whatever its size makes of the offset. */
+static void a_payload_ends_with_the_records(void **state)
+{
+	static const uint64_t sizes[] = {65, 100, UINT64_MAX, UINT64_MAX - 0x200, (uint64_t)1 << 63};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		const struct sb_aux_stream *stream;
+		struct sb_perfdata *perfdata;
+		struct sb_error err;
+		size_t count, at;
+		int last;
+
+		memset(&f->file, 0, sizeof(f->file));
+		begin_file(&f->file, usual_attrs, 2, 128);
+		at = f->file.size;
+		put_auxtrace(&f->file, 0, -1, 0, 64, 0xa0);
+		patch(&f->file, at + 8, sizes[i], 8);
+		end_records(&f->file);
+		put_usual_features(&f->file);
+		perfdata = open_file(f);
+		stream = sb_perfdata_streams(perfdata, &count);
+		assert_int_equal(stream->chunk->size, 64);
+		assert_int_equal(stream->chunk->missing, sizes[i] - 64);
+		assert_int_equal(walk(perfdata, &last, &err), 1);
+		assert_int_equal(last, -sbe_truncated);
+		assert_int_equal(sb_perfdata_info(perfdata)->model, 85);
+		sb_perfdata_close(perfdata);
+	}
+}
+
+static void damage_ends_the_walk_where_it_is(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct sb_error err;
+	uint64_t offset;
+	int last;
+
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_comm(&f->file, 10, 100, 0, 201);
+	offset = f->file.size;
+	put_comm(&f->file, 11, 100, 0, 201);
+	put_auxtrace(&f->file, 0, -1, 0, 8, 0xa0);
+	patch(&f->file, offset + 6, 7, 2);
+	end_records(&f->file);
+	put_usual_features(&f->file);
+	perfdata = open_file(f);
+	assert_int_equal(walk(perfdata, &last, &err), 1);
+	assert_int_equal(last, -sbe_format);
+	assert_int_equal(err.offset, offset);
+	assert_non_null(strstr(err.file, "perf.data"));
+	assert_int_equal(sb_perfdata_damage(perfdata)->offset, offset);
+	sb_perfdata_close(perfdata);
+}
+
+static void damaged_features_leave_the_records_alone(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct feature feature = {.bit = 9};
+	struct sb_error err;
+	int last;
+
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_comm(&f->file, 10, 100, 0, 201);
+	end_records(&f->file);
+	put32(&feature.content, 64); /* of a string that is not that long */
+	put_text(&feature.content, "GenuineIntel,6,85,4", 8);
+	put_features(&f->file, &feature, 1);
+	perfdata = open_file(f);
+	assert_int_equal(sb_perfdata_damage(perfdata)->code, -sbe_format);
+	assert_false(sb_perfdata_info(perfdata)->vendor_intel);
+	assert_int_equal(walk(perfdata, &last, &err), 1);
+	assert_int_equal(last, 0);
+	sb_perfdata_close(perfdata);
+}
+
+static void other_cpus_are_not_intel_s(void **state)
+{
+	static const char *const others[] = {"AuthenticAMD,25,33,0", "GenuineIntel", "GenuineIntel,6,85",
+	                                     "GenuineIntel,6,400,4", ""};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		struct feature feature = {.bit = 9};
+		struct sb_perfdata *perfdata;
+
+		memset(&f->file, 0, sizeof(f->file));
+		begin_file(&f->file, usual_attrs, 2, 128);
+		put_comm(&f->file, 10, 100, 0, 201);
+		end_records(&f->file);
+		put32(&feature.content, 64);
+		put_text(&feature.content, others[i], 64);
+		put_features(&f->file, &feature, 1);
+		perfdata = open_file(f);
+		assert_false(sb_perfdata_info(perfdata)->vendor_intel);
+		assert_int_equal(sb_perfdata_info(perfdata)->model, 0);
+		sb_perfdata_close(perfdata);
+	}
+}
+
+static void forms_that_are_not_read_are_refused_by_name(void **state)
+{
+	struct fixture *f = *state;
+	struct feature threads = {.bit = 24};
+	size_t at;
+
+	usual_file(&f->file);
+	memcpy(f->file.data, "2ELIFREP", 8);
+	expect_refused(f, -sbe_unsupported);
+	assert_non_null(strstr(f->err.text, "byte order"));
+
+	usual_file(&f->file);
+	patch(&f->file, 8, 16, 8);
+	expect_refused(f, -sbe_unsupported);
+	assert_non_null(strstr(f->err.text, "pipe"));
+
+	usual_file(&f->file);
+	f->file.data[FEATURES + 27 / 8] |= 1 << 27 % 8;
+	expect_refused(f, -sbe_unsupported);
+	assert_non_null(strstr(f->err.text, "compressed"));
+
+	memset(&f->file, 0, sizeof(f->file));
+	begin_file(&f->file, usual_attrs, 2, 128);
+	at = begin_record(&f->file, SB_RECORD_COMPRESSED, 0);
+	put64(&f->file, 0);
+	end_record(&f->file, at);
+	expect_refused(f, -sbe_unsupported);
+	assert_non_null(strstr(f->err.text, "compressed"));
+
+	memset(&f->file, 0, sizeof(f->file));
+	begin_file(&f->file, usual_attrs, 2, 128);
+	put_comm(&f->file, 10, 100, 0, 201);
+	end_records(&f->file);
+	put64(&threads.content, 1);
+	put_features(&f->file, &threads, 1);
+	expect_refused(f, -sbe_unsupported);
+	assert_non_null(strstr(f->err.text, "several files"));
+}
+
+static void what_is_no_recording_is_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	char *path;
+
+	f->file.size = 0;
+	expect_refused(f, -sbe_truncated);
+	put_text(&f->file, "#!/bin/sh\necho this is not a recording\n", 1);
+	expect_refused(f, -sbe_format);
+	path = temp_dir_path(&f->dir, "nothing");
+	assert_int_equal(sb_perfdata_open(&perfdata, path, &f->err), -sbe_not_found);
+	/* A pipe without a writer must not block. */
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(sb_perfdata_open(&perfdata, path, &f->err), -sbe_unsupported);
+	free(path);
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), -sbe_not_found);
+	assert_int_equal(sb_perfdata_open(&perfdata, NULL, &f->err), -sbe_invalid);
+	sb_perfdata_close(NULL);
+}
+
+/* Each a value of the header that no writer writes. */
+static void hostile_headers_are_refused(void **state)
+{
+	static const struct {
+		size_t at;
+		uint64_t value;
+		int code;
+	} cases[] = {
+	        {8, 103, -sbe_format},                /* header size */
+	        {16, 79, -sbe_format},                /* attribute size: too small */
+	        {16, 100000, -sbe_format},            /* too large */
+	        {16, 0, -sbe_format},                 /* none */
+	        {16, 143, -sbe_format},               /* not what the section is a multiple of */
+	        {24, UINT64_MAX, -sbe_truncated},     /* attributes' offset */
+	        {32, UINT64_MAX - 3, -sbe_truncated}, /* and size */
+	        {32, 0, -sbe_format},                 /* no attributes */
+	        {40, 8, -sbe_format},                 /* records in the header */
+	        {48, UINT64_MAX, -sbe_format},        /* records that wrap around */
+	        {104 + 128, 1 << 20, -sbe_truncated}, /* ids' offset */
+	        {104 + 136, 12, -sbe_format},         /* ids' size */
+	        {104 + 136, (uint64_t)1 << 40, -sbe_truncated},
+	};
+	struct fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		usual_file(&f->file);
+		patch(&f->file, cases[i].at, cases[i].value, 8);
+		expect_refused(f, cases[i].code);
+	}
+}
+
+/* Many attributes that all claim the whole file as their ids: memory must follow the file, not the product.
+ */
+static void ids_that_are_claimed_twice_do_not_multiply(void **state)
+{
+	struct attr attrs[50];
+	struct fixture *f = *state;
+
+	memset(attrs, 0, sizeof(attrs));
+	begin_file(&f->file, attrs, 50, 64);
+	end_records(&f->file);
+	for (size_t i = 0; i < 50; i++) {
+		patch(&f->file, 104 + 80 * i + 64, 0, 8);
+		patch(&f->file, 104 + 80 * i + 72, f->file.size & ~(size_t)7, 8);
+	}
+	expect_refused(f, -sbe_format);
+}
+
+static void random_bytes_do_no_harm(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t seed = 4711;
+
+	for (int i = 0; i < 3000; i++) {
+		struct sb_perfdata *perfdata;
+		struct sb_error err;
+		int last;
+
+		usual_file(&f->file);
+		for (int flips = 0; flips < 4; flips++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			f->file.data[(seed >> 33) % f->file.size] = (uint8_t)(seed >> 25);
+		}
+		if (try_open(f, &perfdata) < 0)
+			continue;
+		walk(perfdata, &last, &err);
+		assert_true(last == 0 || sb_perfdata_damage(perfdata));
+		sb_perfdata_close(perfdata);
+	}
+}
+
+static void a_directory_holds_the_file(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct sb_error err;
+	int last;
+
+	usual_file(&f->file);
+	free(temp_dir_write(&f->dir, "data", f->file.data, f->file.size));
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), 0);
+	assert_string_equal(sb_perfdata_path(perfdata), f->dir.path);
+	assert_int_equal(walk(perfdata, &last, &err), 7);
+	sb_perfdata_close(perfdata);
+}
+
+/* Raw pairs: cpu0 and cpu12, and what was known before. */
+static void write_pairs(struct fixture *f)
+{
+	struct bytes b = {0};
+
+	put_comm(&b, 1, 0, 0, 0);
+	free(temp_dir_write(&f->dir, "sideband.pevent", b.data, b.size));
+	b.size = 0;
+	put_comm(&b, 12, 50, 12, 1);
+	free(temp_dir_write(&f->dir, "cpu12.pevent", b.data, b.size));
+	b.size = 0;
+	put_comm(&b, 2, 60, 0, 1);
+	put_comm(&b, 3, 61, 0, 1);
+	free(temp_dir_write(&f->dir, "cpu0.pevent", b.data, b.size));
+	free(temp_dir_write(&f->dir, "cpu12.pt", "twelve", 6));
+	free(temp_dir_write(&f->dir, "cpu0.pt", "zero", 4));
+	free(temp_dir_write(&f->dir, "cpu3.pt", "", 0));
+	free(temp_dir_write(&f->dir, "cpu03.pt", "not a name of ours", 18));
+	free(temp_dir_write(&f->dir, "cpu99999.pt", "no such CPU", 11));
+}
+
+static void raw_pairs_are_one_recording(void **state)
+{
+	static const int32_t tids[] = {1, 2, 3, 12};
+	struct fixture *f = *state;
+	const struct sb_aux_stream *stream;
+	struct sb_perfdata_cursor cursor;
+	struct sb_perfdata *perfdata;
+	struct sb_record record;
+	size_t count;
+
+	write_pairs(f);
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), 0);
+	sb_perfdata_begin(perfdata, &cursor);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+		assert_int_equal(record.sample.tid, tids[i]);
+	}
+	assert_int_equal(record.sample.cpu, 12);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 0);
+	stream = sb_perfdata_streams(perfdata, &count);
+	assert_int_equal(count, 2);
+	assert_int_equal(stream[0].cpu, 0);
+	assert_int_equal(stream[0].tid, -1);
+	assert_int_equal(stream[0].size, 4);
+	assert_memory_equal(stream[0].chunk->bytes, "zero", 4);
+	assert_int_equal(stream[1].cpu, 12);
+	assert_memory_equal(stream[1].chunk->bytes, "twelve", 6);
+	assert_int_equal(sb_perfdata_info(perfdata)->ncpus, 13);
+	assert_true(sb_perfdata_info(perfdata)->has_pt);
+	assert_true(sb_perfdata_info(perfdata)->pt_tsc);
+	assert_false(sb_perfdata_info(perfdata)->pt_mtc);
+	assert_int_equal(sb_perfdata_info(perfdata)->clock.time_mult, 0);
+	assert_null(sb_perfdata_damage(perfdata));
+	sb_perfdata_close(perfdata);
+}
+
+static void recording_info_says_what_pairs_cannot(void **state)
+{
+	static const char text[] = "# as recorded\n"
+	                           "cpu = 6/85/4\n"
+	                           "time_shift=31\n time_mult=0x3cf3cf3d # 2.1 GHz\n"
+	                           "time_zero=18444502336406842448\n\n"
+	                           "tsc_ctc_num=168\ntsc_ctc_den=2\nmax_nonturbo_ratio=21\n"
+	                           "pt_config=0xc02\nmtc_freq=3\nuser_only=1\nncpus=64";
+	struct fixture *f = *state;
+	const struct sb_perfdata_info *info;
+	struct sb_perfdata *perfdata;
+
+	write_pairs(f);
+	free(temp_dir_write(&f->dir, "recording.info", text, strlen(text)));
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), 0);
+	info = sb_perfdata_info(perfdata);
+	assert_true(info->vendor_intel);
+	assert_int_equal(info->family, 6);
+	assert_int_equal(info->model, 85);
+	assert_int_equal(info->stepping, 4);
+	assert_int_equal(info->clock.time_shift, 31);
+	assert_int_equal(info->clock.time_mult, 1022611261);
+	assert_int_equal(info->clock.time_zero, 18444502336406842448u);
+	assert_int_equal(info->tsc_ctc_num, 168);
+	assert_int_equal(info->tsc_ctc_den, 2);
+	assert_int_equal(info->max_nonturbo_ratio, 21);
+	assert_true(info->pt_mtc);
+	assert_int_equal(info->pt_mtc_freq, 3);
+	assert_true(info->pt_cyc);
+	assert_true(info->pt_noretcomp);
+	assert_true(info->user_only);
+	assert_int_equal(info->ncpus, 64);
+	sb_perfdata_close(perfdata);
+}
+
+static void a_clock_in_the_sideband_takes_precedence(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct bytes b = {0};
+	size_t at;
+
+	write_pairs(f);
+	at = begin_record(&b, SB_RECORD_TIME_CONV, 0);
+	put64(&b, 30);
+	put64(&b, 77);
+	put64(&b, 5);
+	end_record(&b, at);
+	free(temp_dir_write(&f->dir, "sideband.pevent", b.data, b.size));
+	free(temp_dir_write(&f->dir, "recording.info", "time_mult=1\n", 12));
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), 0);
+	assert_int_equal(sb_perfdata_info(perfdata)->clock.time_mult, 77);
+	assert_int_equal(sb_perfdata_info(perfdata)->clock.time_shift, 30);
+	sb_perfdata_close(perfdata);
+}
+
+static void recording_info_that_is_wrong_is_refused(void **state)
+{
+	static const char *const wrong[] = {"time_shift=64\n", "time_mult=4294967296\n",
+	                                    "mtc_freq=16\n",   "cpu=6/85\n",
+	                                    "cpu=6/85/400\n",  "colour=red\n",
+	                                    "time_zero\n",     "time_zero=-1\n",
+	                                    "time_zero=12x\n", "time_zero=99999999999999999999\n"};
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+
+	write_pairs(f);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		free(temp_dir_write(&f->dir, "recording.info", wrong[i], strlen(wrong[i])));
+		assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), -sbe_format);
+	}
+}
+
+static void without_cpu_in_the_trailer_the_file_s_name_counts(void **state)
+{
+	static const char text[] = "sample_type=0x4\n"; /* TIME */
+	struct fixture *f = *state;
+	struct sb_perfdata_cursor cursor;
+	struct sb_perfdata *perfdata;
+	struct sb_record record;
+	struct bytes b = {0};
+	size_t at = begin_record(&b, PERF_RECORD_SWITCH, 0);
+
+	put64(&b, 1234);
+	end_record(&b, at);
+	free(temp_dir_write(&f->dir, "cpu7.pevent", b.data, b.size));
+	free(temp_dir_write(&f->dir, "cpu7.pt", "seven", 5));
+	free(temp_dir_write(&f->dir, "recording.info", text, strlen(text)));
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), 0);
+	sb_perfdata_begin(perfdata, &cursor);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+	assert_int_equal(record.sample.has, PERF_SAMPLE_TIME | PERF_SAMPLE_CPU);
+	assert_int_equal(record.sample.time, 1234);
+	assert_int_equal(record.sample.cpu, 7);
+	sb_perfdata_close(perfdata);
+}
+
+static void a_cut_pevent_is_named(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata;
+	struct sb_error err;
+	char *path;
+	int last;
+
+	write_pairs(f);
+	path = temp_dir_path(&f->dir, "cpu0.pevent");
+	assert_int_equal(truncate(path, 56 + 20), 0);
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), 0);
+	assert_int_equal(walk(perfdata, &last, &err), 2);
+	assert_int_equal(last, -sbe_truncated);
+	assert_string_equal(err.file, path);
+	assert_int_equal(err.offset, 56);
+	free(path);
+	sb_perfdata_close(perfdata);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        TEST(records_come_in_file_order),
+	        TEST(aux_data_of_a_buffer_are_joined_in_order),
+	        TEST(what_the_recording_says_about_the_machine),
+	        TEST(config_bits_mean_what_auxtrace_info_says),
+	        TEST(a_short_auxtrace_info_leaves_the_rest_zero),
+	        TEST(times_of_another_clock_convert_to_nothing),
+	        TEST(attributes_of_any_size),
+	        TEST(the_identifier_chooses_the_trailer),
+	        TEST(an_identifier_of_no_event_is_damage),
+	        TEST(events_that_cannot_be_told_apart_are_refused),
+	        TEST(an_interrupted_recording_is_read_to_the_end),
+	        TEST(cut_after_every_byte),
+	        TEST(a_cut_payload_counts_what_is_missing),
+	        TEST(a_payload_ends_with_the_records),
+	        TEST(damage_ends_the_walk_where_it_is),
+	        TEST(damaged_features_leave_the_records_alone),
+	        TEST(other_cpus_are_not_intel_s),
+	        TEST(forms_that_are_not_read_are_refused_by_name),
+	        TEST(what_is_no_recording_is_refused),
+	        TEST(hostile_headers_are_refused),
+	        TEST(ids_that_are_claimed_twice_do_not_multiply),
+	        TEST(random_bytes_do_no_harm),
+	        TEST(a_directory_holds_the_file),
+	        TEST(raw_pairs_are_one_recording),
+	        TEST(recording_info_says_what_pairs_cannot),
+	        TEST(a_clock_in_the_sideband_takes_precedence),
+	        TEST(recording_info_that_is_wrong_is_refused),
+	        TEST(without_cpu_in_the_trailer_the_file_s_name_counts),
+	        TEST(a_cut_pevent_is_named),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
