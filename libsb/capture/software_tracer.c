@@ -225,7 +225,9 @@ static int turn_wheel(struct tracer *tracer)
 			if (status >= 0)
 				status = end_round(tracer, 0);
 		} else {
-			status = take_reports(tracer, 1);
+			status = adopt_orphans(tracer);
+			if (!status)
+				status = take_reports(tracer, 1);
 			if (!status)
 				return sb_error_set(tracer->err, -sbe_io, NULL, UINT64_MAX,
 				                    "threads vanished without a report");

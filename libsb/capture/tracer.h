@@ -6,6 +6,7 @@
  *   thread_turn.c      what a thread on a CPU does: runs in user space, deals with its stops
  *   thread_stop.c      one stop: system call, signal, fork, exec, exit
  *   map_watch.c        executable mappings, and MMAP2 records of them
+ *   orphans.c          threads that nobody has told of
  *   affinity.c         all on one processor
  *   copy_root.c        copies of the mapped files
  *   truth_file.c       the instructions that a decoder has to find
@@ -108,6 +109,10 @@ struct tracee_process *process_find(const struct tracer *tracer, pid_t pid);
 struct tracee_process *process_add(struct tracer *tracer, pid_t pid, pid_t ppid, struct tracee_mm *mm);
 void process_drop_thread(struct tracer *tracer, struct tracee_process *process);
 int out_of_memory(struct tracer *tracer);
+
+/* orphans.c: takes in threads that nobody has told of; to be called when all others sleep. Returns 1
+ * when there was one, else 0. */
+int adopt_orphans(struct tracer *tracer);
 
 /* affinity.c */
 void affinity_begin(struct tracer *tracer);

@@ -31,7 +31,14 @@ struct sb_software_tracer_result {
 	int exit_status;     /* of the command: wait(2) status */
 };
 
-/* Runs @argv to its end. */
+/* Runs @argv to its end and writes the recording, with the virtual CPUs 0 to ncpus - 1.
+ *
+ * Only x86-64 programs; -sbe_unsupported ends the recording (and the command) when another one is met.
+ * -sbe_not_found: there is no such command. The output file appears when all went well.
+ *
+ * Traces with ptrace(2) and waits for any child: the calling process must have no other children meanwhile.
+ * It keeps itself (the calling thread) and the command on one processor and ignores SIGINT and SIGQUIT
+ * until it is done. One call at a time per process. @err may be NULL. */
 sb_export int sb_software_trace(const struct sb_software_tracer_config *config, char *const argv[],
                                 struct sb_software_tracer_result *result, struct sb_error *err);
 

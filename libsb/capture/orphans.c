@@ -1,0 +1,77 @@
+/* orphans.c - threads whose parent was killed before it could tell of them. */
+#include "tracer.h"
+
+#include <stdio.h>
+
+static void read_parents(pid_t tid, pid_t *pid, pid_t *ppid)
+{
+	char path[64], line[256];
+	FILE *file;
+
+	*pid = tid;
+	*ppid = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Tgid: %d", pid) == 1)
+			continue;
+		if (sscanf(line, "PPid: %d", ppid) == 1)
+			break;
+	}
+	if (file)
+		fclose(file);
+}
+
+/* The mappings of a child whose parent is not known any more. */
+static struct tracee_mm *unknown_mm(pid_t pid)
+{
+	struct tracee_mm *mm = tracee_mm_new();
+
+	if (mm && exec_maps_read(&mm->maps, pid, NULL) >= 0)
+		return mm;
+	tracee_mm_unref(mm);
+	return NULL;
+}
+
+static int adopt(struct tracer *tracer, struct tracee *t)
+{
+	struct tracee_process *parent;
+	struct vcpu *cpu = &tracer->cpu[0];
+	struct sb_write_sample sample;
+	pid_t pid, ppid;
+	int status;
+
+	read_parents(t->tid, &pid, &ppid);
+	t->process = process_find(tracer, pid);
+	parent = t->process ? t->process : process_find(tracer, ppid);
+	if (!t->process)
+		t->process = process_add(tracer, pid, ppid, parent ? tracee_mm_fork(parent->mm) : unknown_mm(pid));
+	if (!t->process || !t->process->mm)
+		return out_of_memory(tracer);
+	t->process->nthreads++;
+	sample = vcpu_sample(tracer, cpu, NULL);
+	if (parent) {
+		sample.pid = parent->pid;
+		sample.tid = parent->pid;
+	}
+	status = sb_write_fork(tracer->writer, &sample, pid, sample.pid, t->tid, sample.tid, tracer->err);
+	t->tsc = cpu->clock;
+	make_ready(tracer, t);
+	return status < 0 ? status : 1;
+}
+
+int adopt_orphans(struct tracer *tracer)
+{
+	int found = 0;
+
+	for (struct tracee *t = tracer->threads; t; t = t->next) {
+		int status = 0;
+
+		if (!t->process && t->has_status)
+			status = adopt(tracer, t);
+		if (status < 0)
+			return status;
+		found |= status;
+	}
+	return found;
+}
