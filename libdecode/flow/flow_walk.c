@@ -145,21 +145,27 @@ static void release_held(struct pt_flow *flow)
 	flow->nheld = 1;
 }
 
-/* Appends the first @ninsn instructions of the present node, which end with the one at @last. */
-static void emit(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t ninsn, uint64_t last)
+static inline void fill_block(struct pt_run_block *block, const struct pt_node *node, uint64_t ip, uint32_t flags)
 {
-	const struct pt_node *node = flow->node;
-	const uint64_t ip = node_ip(flow);
-	struct pt_run_block *block = &sink->block[sink->count++];
-
 	block->ip = ip;
-	block->end_ip = ip + last;
+	block->end_ip = ip + node->last;
 	block->length = node->length;
-	block->ninsn = (uint16_t)ninsn;
+	block->ninsn = node->ninsn;
 	block->mode = node->mode;
 	block->iclass = node->iclass;
-	block->flags = flow->speculative ? ptrf_speculative : 0;
-	sink->ninsn += ninsn;
+	block->flags = flags;
+}
+
+static uint32_t block_flags(const struct pt_flow *flow)
+{
+	return flow->speculative ? ptrf_speculative : 0;
+}
+
+/* Appends the present node. */
+static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	fill_block(&sink->block[sink->count++], flow->node, node_ip(flow), block_flags(flow));
+	sink->ninsn += flow->node->ninsn;
 	sink->section = flow->section;
 	sink->base = flow->base;
 	sink->isid = flow->isid;
@@ -169,19 +175,15 @@ static void emit(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t ninsn
 		hold(flow);
 }
 
-static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
-{
-	emit(flow, sink, flow->node->ninsn, flow->node->last);
-}
-
 /* Appends the instructions of the present node that come before @ip, when @ip is one of its
  * instructions. Returns whether it is; the flow then stands there. */
 static int emit_up_to(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t ip)
 {
 	const struct pt_node *node = flow->node;
-	const uint64_t distance = ip - node_ip(flow);
+	const uint64_t begin = node_ip(flow), distance = ip - begin;
+	struct pt_run_block *block;
 	uint64_t offset = 0, last = 0;
-	uint32_t n = 0;
+	uint16_t n = 0;
 
 	if (distance >= node->size)
 		return 0;
@@ -192,8 +194,12 @@ static int emit_up_to(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t 
 	if (offset != distance)
 		return 0;
 	if (n) {
-		emit(flow, sink, n, last);
-		sink->block[sink->count - 1].iclass = ptic_other;
+		emit_node(flow, sink);
+		block = &sink->block[sink->count - 1];
+		sink->ninsn -= block->ninsn - n;
+		block->end_ip = begin + last;
+		block->ninsn = n;
+		block->iclass = ptic_other;
 	}
 	go_to(flow, ip);
 	flow->due = 1;
@@ -258,12 +264,61 @@ static int take_compressed_return(struct pt_flow *flow)
 	return 0;
 }
 
+/* The node behind one that the section's links alone lead on from, given the next TNT bit; NULL: none. */
+static inline const struct pt_node *linked(const struct pt_node *node, uint64_t bit)
+{
+	switch (node->kind) {
+	case pt_kind_cond:
+		return atomic_load_explicit(bit ? &node->taken : &node->next, memory_order_acquire);
+	case pt_kind_jump:
+		return atomic_load_explicit(&node->taken, memory_order_acquire);
+	case pt_kind_fall:
+		return atomic_load_explicit(&node->next, memory_order_acquire);
+	default:
+		return NULL;
+	}
+}
+
+/* The common case in a loop of its own: branches and jumps along links that are known, with TNT bits to
+ * spare, behind a block of the same section. Changes nothing that step_tnt() would do otherwise. */
+static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	const struct pt_node *node = flow->node, *next;
+	const uint64_t base = flow->base, tnt = flow->evd.tnt;
+	const uint32_t flags = block_flags(flow), before = sink->count;
+	uint32_t left = flow->evd.tnt_count, n = before;
+
+	if (!n || sink->stop_kinds || !flow->section || sink->section != flow->section || sink->base != base)
+		return;
+	while (left > 1 && n < sink->capacity) {
+		next = linked(node, (tnt >> (left - 1)) & 1);
+		if (!next || next->kind == pt_kind_split)
+			break;
+		left -= node->kind == pt_kind_cond;
+		fill_block(&sink->block[n++], node, base + node->offset, flags);
+		sink->ninsn += node->ninsn;
+		node = next;
+	}
+	if (n == before)
+		return;
+	if (left != flow->evd.tnt_count)
+		leave_circle(flow);
+	flow->evd.tnt_count = left;
+	flow->node = node;
+	flow->ip = base + node->offset;
+	sink->count = n;
+}
+
 /* One block on, with TNT bits at hand. Returns enum step or a negative code. */
 static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
-	const uint32_t kind = flow->node->kind;
+	uint32_t kind;
 	int status = step_on;
 
+	walk_links(flow, sink);
+	if (sink->count == sink->capacity)
+		return step_stop;
+	kind = flow->node->kind;
 	emit_node(flow, sink);
 	switch (kind) {
 	case pt_kind_cond:
