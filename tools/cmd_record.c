@@ -64,7 +64,8 @@ static int take_psb_period(void *target, const char *value, struct option_error 
 
 static int take_overflow_every(void *target, const char *value, struct option_error *error)
 {
-	return take_number(&((struct record_options *)target)->config.overflow_every, value, 0, 1 << 30, error);
+	return take_number(&((struct record_options *)target)->config.overflow_every, value, 0, 1 << 30,
+	                   error);
 }
 
 static int take_output(void *target, const char *value, struct option_error *error)
@@ -138,19 +139,20 @@ static const struct option_row rows[] = {
         {"mtc", 0, NULL, "write MTC packets", take_mtc},
         {"cyc", 0, NULL, "write CYC packets", take_cyc},
         {"tnt64", 0, NULL, "write long TNT packets, with deferred TIPs", take_tnt64},
-        {"overflow-every", 0, "BYTES", "lose some instructions after so many trace bytes", take_overflow_every},
+        {"overflow-every", 0, "BYTES", "lose some instructions after so many trace bytes",
+         take_overflow_every},
         {"truth", 0, "FILE", "write every instruction that a replay has to find", take_truth},
         {"copy-root", 0, "DIR", "copy the mapped files below DIR, for a replay elsewhere", take_copy_root},
-        {"single-step", 0, NULL, "trap on every instruction: slower, leaves the code alone", take_single_step},
+        {"single-step", 0, NULL, "trap on every instruction: slower, leaves the code alone",
+         take_single_step},
         {"quiet", 'q', NULL, "do not say how it went", take_quiet},
 };
 
 static const struct option_table options_table = {
         .command = "sbtrace record",
         .usage = "--software -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]",
-        .about =
-                "Runs COMMAND and records what it and all its children execute in user space, as\n"
-                "`perf record -a -e intel_pt//u` would on a machine with Intel PT and so many CPUs.\n",
+        .about = "Runs COMMAND and records what it and all its children execute in user space, as\n"
+                 "`perf record -a -e intel_pt//u` would on a machine with Intel PT and so many CPUs.\n",
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),
         .stop_at_operand = true,

@@ -13,7 +13,8 @@ void affinity_begin(struct tracer *tracer)
 	cpu_set_t one;
 	int here = sched_getcpu();
 
-	if (here < 0 || here >= CPU_SETSIZE || sched_getaffinity(0, sizeof(tracer->affinity), &tracer->affinity))
+	if (here < 0 || here >= CPU_SETSIZE ||
+	    sched_getaffinity(0, sizeof(tracer->affinity), &tracer->affinity))
 		return;
 	CPU_ZERO(&one);
 	CPU_SET((size_t)here, &one);

@@ -10,7 +10,8 @@ enum { FLAG_CF = 1 << 0, FLAG_PF = 1 << 2, FLAG_ZF = 1 << 6, FLAG_SF = 1 << 7, F
 /* The condition codes of Jcc's opcode; the lowest bit negates. */
 static int condition_holds(uint8_t condition, uint64_t flags)
 {
-	int cf = !!(flags & FLAG_CF), zf = !!(flags & FLAG_ZF), sf = !!(flags & FLAG_SF), of = !!(flags & FLAG_OF);
+	int cf = !!(flags & FLAG_CF), zf = !!(flags & FLAG_ZF), sf = !!(flags & FLAG_SF),
+	    of = !!(flags & FLAG_OF);
 	int holds[8] = {of, cf, zf, cf | zf, sf, !!(flags & FLAG_PF), sf != of, zf | (sf != of)};
 
 	return holds[condition >> 1] ^ (condition & 1);
@@ -18,9 +19,9 @@ static int condition_holds(uint8_t condition, uint64_t flags)
 
 static uint64_t general_register(const struct user_regs_struct *regs, uint8_t number)
 {
-	const unsigned long long value[16] = {regs->rax, regs->rcx, regs->rdx, regs->rbx, regs->rsp, regs->rbp,
-	                                      regs->rsi, regs->rdi, regs->r8,  regs->r9,  regs->r10, regs->r11,
-	                                      regs->r12, regs->r13, regs->r14, regs->r15};
+	const unsigned long long value[16] = {
+	        regs->rax, regs->rcx, regs->rdx, regs->rbx, regs->rsp, regs->rbp, regs->rsi, regs->rdi,
+	        regs->r8,  regs->r9,  regs->r10, regs->r11, regs->r12, regs->r13, regs->r14, regs->r15};
 
 	return value[number & 15];
 }
@@ -40,8 +41,8 @@ static int user_address(uint64_t address)
 	return address < UINT64_C(1) << 47;
 }
 
-static int indirect_target(const struct tracee *t, const struct traced_insn *insn, const struct branch_info *branch,
-                           uint64_t *target)
+static int indirect_target(const struct tracee *t, const struct traced_insn *insn,
+                           const struct branch_info *branch, uint64_t *target)
 {
 	const struct user_regs_struct *regs = &t->regs;
 	uint64_t address = (uint64_t)branch->displacement;

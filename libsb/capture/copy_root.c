@@ -131,7 +131,8 @@ static int open_mapped(pid_t pid, const struct exec_map *map)
 	return fd >= 0 ? fd : open(map->name, O_RDONLY | O_CLOEXEC);
 }
 
-static int copy_file(const struct copy_root *root, pid_t pid, const struct exec_map *map, struct sb_error *err)
+static int copy_file(const struct copy_root *root, pid_t pid, const struct exec_map *map,
+                     struct sb_error *err)
 {
 	const char *name = map->name + strspn(map->name, "/");
 	int from, to, status = make_parents(root, name, err);
@@ -150,7 +151,8 @@ static int copy_file(const struct copy_root *root, pid_t pid, const struct exec_
 	return status;
 }
 
-static int copy_vdso(const struct copy_root *root, pid_t pid, const struct exec_map *map, struct sb_error *err)
+static int copy_vdso(const struct copy_root *root, pid_t pid, const struct exec_map *map,
+                     struct sb_error *err)
 {
 	size_t size = (size_t)(map->end - map->begin);
 	uint8_t *bytes = malloc(size);

@@ -47,8 +47,8 @@ static int parse_line(struct exec_map *map, char *line)
 	int name_at = 0;
 
 	memset(map, 0, sizeof(*map));
-	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n", &map->begin,
-	           &map->end, perms, &map->pgoff, &map->maj, &map->min, &map->ino, &name_at) < 7)
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+	           &map->begin, &map->end, perms, &map->pgoff, &map->maj, &map->min, &map->ino, &name_at) < 7)
 		return 0;
 	if (perms[2] != 'x' || map->begin == VSYSCALL_BASE)
 		return 0;

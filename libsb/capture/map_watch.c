@@ -77,7 +77,8 @@ static int worth_reading(const struct tracee *t)
 	}
 	changed_ranges(call, range);
 	for (int i = 0; i < 2; i++) {
-		if (range[i].size && exec_maps_touch(&t->process->mm->maps, range[i].begin, range_end(&range[i])))
+		if (range[i].size &&
+		    exec_maps_touch(&t->process->mm->maps, range[i].begin, range_end(&range[i])))
 			return 1;
 	}
 	return 0;
@@ -88,17 +89,17 @@ static int report_map(struct tracer *tracer, struct vcpu *cpu, const struct exec
 	const struct tracee *t = cpu->current;
 	struct sb_write_sample sample = vcpu_sample(tracer, cpu, t);
 	struct sb_write_mmap2 record = {
-		.pid = t->process->pid,
-		.tid = t->tid,
-		.addr = map->begin,
-		.len = map->end - map->begin,
-		.pgoff = map->pgoff,
-		.maj = map->maj,
-		.min = map->min,
-		.ino = map->ino,
-		.prot = map->prot,
-		.flags = map->flags,
-		.filename = map->name,
+	        .pid = t->process->pid,
+	        .tid = t->tid,
+	        .addr = map->begin,
+	        .len = map->end - map->begin,
+	        .pgoff = map->pgoff,
+	        .maj = map->maj,
+	        .min = map->min,
+	        .ino = map->ino,
+	        .prot = map->prot,
+	        .flags = map->flags,
+	        .filename = map->name,
 	};
 	int status = sb_write_mmap2(tracer->writer, &sample, &record, tracer->err);
 

@@ -45,7 +45,8 @@ static int adopt(struct tracer *tracer, struct tracee *t)
 	t->process = process_find(tracer, pid);
 	parent = t->process ? t->process : process_find(tracer, ppid);
 	if (!t->process)
-		t->process = process_add(tracer, pid, ppid, parent ? tracee_mm_fork(parent->mm) : unknown_mm(pid));
+		t->process =
+		        process_add(tracer, pid, ppid, parent ? tracee_mm_fork(parent->mm) : unknown_mm(pid));
 	if (!t->process || !t->process->mm)
 		return out_of_memory(tracer);
 	t->process->nthreads++;

@@ -306,7 +306,8 @@ static void retire_call(struct pt_gen *gen, const struct traced_insn *insn, uint
 
 static void retire_ret(struct pt_gen *gen, uint64_t next)
 {
-	int match = gen->config.retcomp && returns_match(&gen->keeping, next) && returns_match(&gen->popping, next);
+	int match = gen->config.retcomp && returns_match(&gen->keeping, next) &&
+	            returns_match(&gen->popping, next);
 
 	returns_pop(&gen->popping);
 	if (match) {

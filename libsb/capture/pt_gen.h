@@ -16,10 +16,10 @@
 #include "traced_insn.h"
 
 struct pt_gen_config {
-	uint32_t psb_period;     /* bytes between PSBs */
-	uint32_t overflow_every; /* bytes between overflows, 0: never */
+	uint32_t psb_period;       /* bytes between PSBs */
+	uint32_t overflow_every;   /* bytes between overflows, 0: never */
 	uint32_t ctc_num, ctc_den; /* TSC ticks per CTC tick = ctc_num / ctc_den, a whole number */
-	uint8_t mtc_freq;        /* an MTC every 2^mtc_freq CTC ticks */
+	uint8_t mtc_freq;          /* an MTC every 2^mtc_freq CTC ticks */
 	uint8_t cbr;
 	int retcomp, mtc, cyc, tnt64;
 	uint64_t seed; /* of the length of overflows */
@@ -54,16 +54,16 @@ struct pt_gen {
 	uint64_t next_mtc; /* TSC of the next MTC */
 	uint64_t last_cyc; /* TSC up to which CYC packets have counted */
 
-	/* What decoders believe about returns that do not match; see FACTS in the source. */
+	/* What the two kinds of decoders believe about returns that do not match; see pt_gen.c. */
 	struct pt_gen_returns keeping, popping;
 
 	int enabled;
-	int mode_known;        /* MODE.Exec was written since the last PSB */
-	int started;           /* the first PSB is out */
-	uint64_t last_psb;     /* stream offset behind it */
+	int mode_known;    /* MODE.Exec was written since the last PSB */
+	int started;       /* the first PSB is out */
+	uint64_t last_psb; /* stream offset behind it */
 	uint64_t last_overflow;
-	uint32_t lost;         /* instructions still to be dropped */
-	int overflowed;        /* an OVF is due */
+	uint32_t lost;  /* instructions still to be dropped */
+	int overflowed; /* an OVF is due */
 	uint64_t random;
 
 	int error; /* negative enum pt_error_code */

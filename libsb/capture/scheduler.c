@@ -111,12 +111,3 @@ int end_slice(struct tracer *tracer, struct vcpu *cpu)
 		make_ready(tracer, t);
 	return status;
 }
-
-struct vcpu *cpu_of(struct tracer *tracer, const struct tracee *t)
-{
-	for (uint32_t i = 0; i < tracer->config->ncpus; i++) {
-		if (tracer->cpu[i].current == t)
-			return &tracer->cpu[i];
-	}
-	return NULL;
-}

@@ -15,11 +15,17 @@
 enum {
 	NCPUS_MAX = 256,
 	PSB_PERIOD_LEAST = 256,
-	TRACE_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK | PTRACE_O_TRACECLONE |
-	                PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL,
+	TRACE_OPTIONS = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
+	                PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_TRACEEXIT | PTRACE_O_EXITKILL,
 	/* attr.config of intel_pt (its format/ directory in sysfs) */
-	CONFIG_PT = 1 << 0, CONFIG_CYC = 1 << 1, CONFIG_MTC = 1 << 9, CONFIG_TSC = 1 << 10,
-	CONFIG_NORETCOMP = 1 << 11, CONFIG_BRANCH = 1 << 13, CONFIG_MTC_PERIOD_3 = 3 << 14, CONFIG_PSB_SHIFT = 24
+	CONFIG_PT = 1 << 0,
+	CONFIG_CYC = 1 << 1,
+	CONFIG_MTC = 1 << 9,
+	CONFIG_TSC = 1 << 10,
+	CONFIG_NORETCOMP = 1 << 11,
+	CONFIG_BRANCH = 1 << 13,
+	CONFIG_MTC_PERIOD_3 = 3 << 14,
+	CONFIG_PSB_SHIFT = 24
 };
 
 int out_of_memory(struct tracer *tracer)
@@ -349,20 +355,20 @@ static int open_files(struct tracer *tracer, char *const argv[])
 	const struct sb_software_tracer_config *config = tracer->config;
 	char *line = command_line(argv);
 	struct sb_perfdata_write_config output = {
-		.size = sizeof(output),
-		.ncpus = config->ncpus,
-		.pt_pmu_type = 8,
-		.pt_config = pt_config_bits(config),
-		.family = 6,
-		.model = 85,
-		.stepping = 4,
-		.cpudesc = "Intel(R) Xeon(R) Platinum 8170 CPU @ 2.10GHz (software)",
-		.cmdline = line,
-		.clock = tracer->clock,
-		.tsc_ctc_num = 168,
-		.tsc_ctc_den = 2,
-		.max_nonturbo_ratio = 21,
-		.user_only = 1,
+	        .size = sizeof(output),
+	        .ncpus = config->ncpus,
+	        .pt_pmu_type = 8,
+	        .pt_config = pt_config_bits(config),
+	        .family = 6,
+	        .model = 85,
+	        .stepping = 4,
+	        .cpudesc = "Intel(R) Xeon(R) Platinum 8170 CPU @ 2.10GHz (software)",
+	        .cmdline = line,
+	        .clock = tracer->clock,
+	        .tsc_ctc_num = 168,
+	        .tsc_ctc_den = 2,
+	        .max_nonturbo_ratio = 21,
+	        .user_only = 1,
 	};
 	int status = sb_perfdata_writer_open(&tracer->writer, config->output, &output, tracer->err);
 
@@ -464,17 +470,18 @@ int sb_software_trace(const struct sb_software_tracer_config *config, char *cons
                       struct sb_software_tracer_result *result, struct sb_error *err)
 {
 	struct tracer tracer = {
-		.config = config,
-		.result = result,
-		.err = err,
-		.clock = {.time_shift = 31, .time_mult = 1022611261, .time_zero = 7000000000},
+	        .config = config,
+	        .result = result,
+	        .err = err,
+	        .clock = {.time_shift = 31, .time_mult = 1022611261, .time_zero = 7000000000},
 	};
 	int status;
 
 	if (!config || config->size != sizeof(*config) || !argv || !argv[0] || !result || !config->output)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "incomplete configuration");
 	if (!config->ncpus || config->ncpus > NCPUS_MAX)
-		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "there can be 1 to %d CPUs", NCPUS_MAX);
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "there can be 1 to %d CPUs",
+		                    NCPUS_MAX);
 	if (config->psb_period && config->psb_period < PSB_PERIOD_LEAST)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "a PSB period below %d bytes",
 		                    PSB_PERIOD_LEAST);

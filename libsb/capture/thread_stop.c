@@ -19,7 +19,8 @@
 
 enum {
 	PATIENCE = 150000, /* ns that a system call may take without leaving the CPU */
-	ERESTART_FIRST = 512, ERESTART_LAST = 516 /* kernel-internal results: perhaps once more */
+	ERESTART_FIRST = 512,
+	ERESTART_LAST = 516 /* kernel-internal results: perhaps once more */
 };
 
 static uint64_t now_ns(void)
@@ -42,8 +43,8 @@ static int await_kernel(struct tracer *tracer, struct tracee *t)
 		if (tid < 0 && errno != EINTR) {
 			/* Taken over by an exec, or gone. The wheel will hear of it. */
 			return errno == ECHILD ? 0
-			                       : sb_error_set(tracer->err, -sbe_io, NULL, UINT64_MAX, "waitpid: %s",
-			                                      strerror(errno));
+			                       : sb_error_set(tracer->err, -sbe_io, NULL, UINT64_MAX,
+			                                      "waitpid: %s", strerror(errno));
 		}
 		sched_yield();
 	} while (now_ns() - begin < PATIENCE);
@@ -284,8 +285,8 @@ static int forked(struct tracer *tracer, struct vcpu *cpu)
 		if (status < 0)
 			return status;
 		sample = vcpu_sample(tracer, cpu, t);
-		status = sb_write_fork(tracer->writer, &sample, child->process->pid, t->process->pid, child->tid,
-		                       t->tid, tracer->err);
+		status = sb_write_fork(tracer->writer, &sample, child->process->pid, t->process->pid,
+		                       child->tid, t->tid, tracer->err);
 		if (status < 0)
 			return status;
 		child->tsc = cpu->clock;

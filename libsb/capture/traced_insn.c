@@ -12,38 +12,38 @@ struct mnemonic_row {
 };
 
 static const struct mnemonic_row mnemonic_table[] = {
-	{ZYDIS_MNEMONIC_JO, ik_cond, br_flags, 0x0},
-	{ZYDIS_MNEMONIC_JNO, ik_cond, br_flags, 0x1},
-	{ZYDIS_MNEMONIC_JB, ik_cond, br_flags, 0x2},
-	{ZYDIS_MNEMONIC_JNB, ik_cond, br_flags, 0x3},
-	{ZYDIS_MNEMONIC_JZ, ik_cond, br_flags, 0x4},
-	{ZYDIS_MNEMONIC_JNZ, ik_cond, br_flags, 0x5},
-	{ZYDIS_MNEMONIC_JBE, ik_cond, br_flags, 0x6},
-	{ZYDIS_MNEMONIC_JNBE, ik_cond, br_flags, 0x7},
-	{ZYDIS_MNEMONIC_JS, ik_cond, br_flags, 0x8},
-	{ZYDIS_MNEMONIC_JNS, ik_cond, br_flags, 0x9},
-	{ZYDIS_MNEMONIC_JP, ik_cond, br_flags, 0xa},
-	{ZYDIS_MNEMONIC_JNP, ik_cond, br_flags, 0xb},
-	{ZYDIS_MNEMONIC_JL, ik_cond, br_flags, 0xc},
-	{ZYDIS_MNEMONIC_JNL, ik_cond, br_flags, 0xd},
-	{ZYDIS_MNEMONIC_JLE, ik_cond, br_flags, 0xe},
-	{ZYDIS_MNEMONIC_JNLE, ik_cond, br_flags, 0xf},
-	{ZYDIS_MNEMONIC_JRCXZ, ik_cond, br_rcx_zero, 0},
-	{ZYDIS_MNEMONIC_JECXZ, ik_cond, br_step, 0},
-	{ZYDIS_MNEMONIC_LOOP, ik_cond, br_step, 0},
-	{ZYDIS_MNEMONIC_LOOPE, ik_cond, br_step, 0},
-	{ZYDIS_MNEMONIC_LOOPNE, ik_cond, br_step, 0},
-	{ZYDIS_MNEMONIC_SYSCALL, ik_far, br_syscall, 0},
-	{ZYDIS_MNEMONIC_SYSENTER, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_SYSRET, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_SYSEXIT, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_INT1, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_INT3, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_IRET, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_IRETD, ik_far, br_step, 0},
-	{ZYDIS_MNEMONIC_IRETQ, ik_far, br_step, 0},
-	/* Aborts at once when it is stepped, which looks like an interrupt with another way back. */
-	{ZYDIS_MNEMONIC_XBEGIN, ik_other, br_step, 0},
+        {ZYDIS_MNEMONIC_JO, ik_cond, br_flags, 0x0},
+        {ZYDIS_MNEMONIC_JNO, ik_cond, br_flags, 0x1},
+        {ZYDIS_MNEMONIC_JB, ik_cond, br_flags, 0x2},
+        {ZYDIS_MNEMONIC_JNB, ik_cond, br_flags, 0x3},
+        {ZYDIS_MNEMONIC_JZ, ik_cond, br_flags, 0x4},
+        {ZYDIS_MNEMONIC_JNZ, ik_cond, br_flags, 0x5},
+        {ZYDIS_MNEMONIC_JBE, ik_cond, br_flags, 0x6},
+        {ZYDIS_MNEMONIC_JNBE, ik_cond, br_flags, 0x7},
+        {ZYDIS_MNEMONIC_JS, ik_cond, br_flags, 0x8},
+        {ZYDIS_MNEMONIC_JNS, ik_cond, br_flags, 0x9},
+        {ZYDIS_MNEMONIC_JP, ik_cond, br_flags, 0xa},
+        {ZYDIS_MNEMONIC_JNP, ik_cond, br_flags, 0xb},
+        {ZYDIS_MNEMONIC_JL, ik_cond, br_flags, 0xc},
+        {ZYDIS_MNEMONIC_JNL, ik_cond, br_flags, 0xd},
+        {ZYDIS_MNEMONIC_JLE, ik_cond, br_flags, 0xe},
+        {ZYDIS_MNEMONIC_JNLE, ik_cond, br_flags, 0xf},
+        {ZYDIS_MNEMONIC_JRCXZ, ik_cond, br_rcx_zero, 0},
+        {ZYDIS_MNEMONIC_JECXZ, ik_cond, br_step, 0},
+        {ZYDIS_MNEMONIC_LOOP, ik_cond, br_step, 0},
+        {ZYDIS_MNEMONIC_LOOPE, ik_cond, br_step, 0},
+        {ZYDIS_MNEMONIC_LOOPNE, ik_cond, br_step, 0},
+        {ZYDIS_MNEMONIC_SYSCALL, ik_far, br_syscall, 0},
+        {ZYDIS_MNEMONIC_SYSENTER, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_SYSRET, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_SYSEXIT, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_INT1, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_INT3, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_IRET, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_IRETD, ik_far, br_step, 0},
+        {ZYDIS_MNEMONIC_IRETQ, ik_far, br_step, 0},
+        /* Aborts at once when it is stepped, which looks like an interrupt with another way back. */
+        {ZYDIS_MNEMONIC_XBEGIN, ik_other, br_step, 0},
 };
 
 static uint8_t general_register(ZydisRegister reg)
@@ -131,8 +131,8 @@ static void classify(struct traced_insn *insn, struct branch_info *branch, const
 	}
 }
 
-int traced_insn_decode(struct traced_insn *insn, struct branch_info *branch, uint64_t ip, const uint8_t *bytes,
-                       size_t size)
+int traced_insn_decode(struct traced_insn *insn, struct branch_info *branch, uint64_t ip,
+                       const uint8_t *bytes, size_t size)
 {
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction raw;
@@ -151,7 +151,8 @@ int traced_insn_decode(struct traced_insn *insn, struct branch_info *branch, uin
 		return -1;
 	insn->length = raw.length;
 	classify(insn, branch, &raw, operand);
-	if (raw.operand_count_visible && operand[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE && operand[0].imm.is_relative)
+	if (raw.operand_count_visible && operand[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE &&
+	    operand[0].imm.is_relative)
 		branch->target = ip + raw.length + operand[0].imm.value.u;
 	return 0;
 }

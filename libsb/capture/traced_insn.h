@@ -39,10 +39,10 @@ enum branch_rule {
 };
 
 struct branch_info {
-	uint8_t rule;      /* enum branch_rule */
-	uint8_t condition; /* br_flags: the low four bits of the opcode */
-	uint8_t in_memory; /* br_indirect: through memory */
-	uint8_t segment;   /* 0, or 'f', 'g' */
+	uint8_t rule;        /* enum branch_rule */
+	uint8_t condition;   /* br_flags: the low four bits of the opcode */
+	uint8_t in_memory;   /* br_indirect: through memory */
+	uint8_t segment;     /* 0, or 'f', 'g' */
 	uint8_t base, index; /* general registers in encoding order, or NO_REGISTER, RIP_REGISTER */
 	uint8_t scale;
 	int64_t displacement;
@@ -54,7 +54,7 @@ enum { RIP_REGISTER = 16, NO_REGISTER = 255 };
 
 /* Decodes the instruction at @ip. Returns 0, or -1 when the bytes are no instruction (or not a
  * whole one); @insn->length is 0 then. @branch may be NULL. */
-int traced_insn_decode(struct traced_insn *insn, struct branch_info *branch, uint64_t ip, const uint8_t *bytes,
-                       size_t size);
+int traced_insn_decode(struct traced_insn *insn, struct branch_info *branch, uint64_t ip,
+                       const uint8_t *bytes, size_t size);
 
 #endif

@@ -23,10 +23,10 @@ struct tracee_process {
 };
 
 enum tracee_place {
-	tp_new,     /* its first stop or its parent's report is still to come */
-	tp_ready,   /* in the queue for a virtual CPU */
+	tp_new,   /* its first stop or its parent's report is still to come */
+	tp_ready, /* in the queue for a virtual CPU */
 	tp_on_cpu,
-	tp_blocked  /* in the kernel, on no virtual CPU */
+	tp_blocked /* in the kernel, on no virtual CPU */
 };
 
 struct tracee {
@@ -43,11 +43,11 @@ struct tracee {
 	struct user_regs_struct regs;
 	int regs_known, regs_changed; /* they are those of the tracee; or ours, to be written */
 
-	int in_syscall;      /* its entry was reported, its exit not */
-	int restarting;      /* the kernel may run the system call again */
-	int entering_handler; /* the next SIGTRAP is the entry of a signal handler */
-	int pending_signal;  /* to be delivered when it goes on */
-	uint32_t unrun;      /* paths in a row that were only computed */
+	int in_syscall;               /* its entry was reported, its exit not */
+	int restarting;               /* the kernel may run the system call again */
+	int entering_handler;         /* the next SIGTRAP is the entry of a signal handler */
+	int pending_signal;           /* to be delivered when it goes on */
+	uint32_t unrun;               /* paths in a row that were only computed */
 	struct user_regs_struct call; /* registers at the system call's entry */
 };
 

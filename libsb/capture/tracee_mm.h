@@ -32,12 +32,12 @@ enum path_end {
  * followed, no address is there twice. */
 struct code_path {
 	uint64_t start;
-	uint64_t end_ip;            /* path_cut: of the next instruction */
-	uint32_t ninsns;            /* at least one, except for path_blind and path_cut */
-	uint8_t end;                /* enum path_end */
-	uint8_t careful;            /* breakpoints would damage it: step through */
-	uint8_t fleeting;           /* its bytes may change at any time: good for one use */
-	struct branch_info branch;  /* of the last instruction */
+	uint64_t end_ip;           /* path_cut: of the next instruction */
+	uint32_t ninsns;           /* at least one, except for path_blind and path_cut */
+	uint8_t end;               /* enum path_end */
+	uint8_t careful;           /* breakpoints would damage it: step through */
+	uint8_t fleeting;          /* its bytes may change at any time: good for one use */
+	struct branch_info branch; /* of the last instruction */
 	struct traced_insn insn[];
 };
 

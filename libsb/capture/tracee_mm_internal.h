@@ -8,10 +8,10 @@ enum { CODE_PAGE = 4096 };
 
 struct code_page {
 	uint64_t base;
-	int verified;                    /* @bytes and @planted are what the tracee has */
-	uint8_t bytes[CODE_PAGE];        /* the program's own */
-	uint8_t planted[CODE_PAGE / 8];  /* a bit per byte: a breakpoint is there */
-	uint8_t body[CODE_PAGE / 8];     /* a bit per byte: inside an instruction, no place for one */
+	int verified;                   /* @bytes and @planted are what the tracee has */
+	uint8_t bytes[CODE_PAGE];       /* the program's own */
+	uint8_t planted[CODE_PAGE / 8]; /* a bit per byte: a breakpoint is there */
+	uint8_t body[CODE_PAGE / 8];    /* a bit per byte: inside an instruction, no place for one */
 };
 
 static inline int bit_get(const uint8_t *bits, size_t i)

@@ -11,7 +11,7 @@ enum { PATH_MAX_INSNS = 192, INSN_MAX = 15 };
 struct path_builder {
 	struct tracee_mm *mm;
 	pid_t tid;
-	int jumped; /* a direct transfer was followed: addresses may come back */
+	int jumped;             /* a direct transfer was followed: addresses may come back */
 	struct code_path *path; /* with room for PATH_MAX_INSNS */
 };
 
@@ -162,7 +162,8 @@ int tracee_mm_path(struct tracee_mm *mm, pid_t tid, uint64_t ip, const struct co
 	struct path_builder builder = {mm, tid, 0, mm_find_path(mm, ip)};
 
 	if (!builder.path) {
-		builder.path = calloc(1, sizeof(*builder.path) + PATH_MAX_INSNS * sizeof(*builder.path->insn));
+		builder.path =
+		        calloc(1, sizeof(*builder.path) + PATH_MAX_INSNS * sizeof(*builder.path->insn));
 		if (!builder.path)
 			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 		builder.path->start = ip;

@@ -13,7 +13,8 @@ enum { UNRUN_MAX = 64 };
 
 static int system_error(struct sb_error *err, const struct tracee *t, const char *what)
 {
-	return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s, thread %d: %s", what, t->tid, strerror(errno));
+	return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s, thread %d: %s", what, t->tid,
+	                    strerror(errno));
 }
 
 int tracee_get_regs(struct tracee *t, struct sb_error *err)
@@ -183,7 +184,8 @@ static int lost_control(const struct tracee *t, const struct code_path *path, st
 }
 
 /* Stopped at t->regs.rip, which is on the path or behind it: what has retired? */
-static int retired_before(struct tracee *t, uint32_t count, struct tracee_run_result *result, struct sb_error *err)
+static int retired_before(struct tracee *t, uint32_t count, struct tracee_run_result *result,
+                          struct sb_error *err)
 {
 	for (uint32_t i = 0; i <= count; i++) {
 		if (address_of(result->path, i) != t->regs.rip)
@@ -196,7 +198,8 @@ static int retired_before(struct tracee *t, uint32_t count, struct tracee_run_re
 }
 
 /* A stop that was not planned. */
-static int run_interrupted(struct tracee *t, uint32_t count, struct tracee_run_result *result, struct sb_error *err)
+static int run_interrupted(struct tracee *t, uint32_t count, struct tracee_run_result *result,
+                           struct sb_error *err)
 {
 	struct tracee_mm *mm = t->process->mm;
 	int status;

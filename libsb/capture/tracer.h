@@ -92,7 +92,6 @@ struct vcpu *next_cpu(struct tracer *tracer, uint64_t *until);
 int leave_cpu(struct tracer *tracer, struct vcpu *cpu, enum switch_reason reason);
 /* The end of a slice: perhaps another thread's turn. */
 int end_slice(struct tracer *tracer, struct vcpu *cpu);
-struct vcpu *cpu_of(struct tracer *tracer, const struct tracee *t);
 
 /* thread_turn.c */
 int take_turn(struct tracer *tracer, struct vcpu *cpu, uint64_t until);

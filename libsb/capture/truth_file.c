@@ -47,7 +47,8 @@ static char *put_number(char *end, uint64_t value, unsigned base)
 	return end;
 }
 
-void truth_file_add(struct truth_file *file, uint32_t cpu, int32_t pid, int32_t tid, uint64_t tsc, uint64_t ip)
+void truth_file_add(struct truth_file *file, uint32_t cpu, int32_t pid, int32_t tid, uint64_t tsc,
+                    uint64_t ip)
 {
 	char line[LINE_MAX_BYTES], *at = line + sizeof(line);
 
@@ -73,7 +74,8 @@ int truth_file_close(struct truth_file *file, struct sb_error *err)
 	failed = ferror(file->stream);
 	failed |= fclose(file->stream);
 	if (failed)
-		status = sb_error_set(err, -sbe_io, file->path, UINT64_MAX, "writing failed: %s", strerror(errno));
+		status = sb_error_set(err, -sbe_io, file->path, UINT64_MAX, "writing failed: %s",
+		                      strerror(errno));
 	free(file->path);
 	free(file);
 	return status;

@@ -10,7 +10,8 @@ struct truth_file;
 
 int truth_file_open(struct truth_file **file, const char *path, struct sb_error *err);
 /* Failures show when it is closed. */
-void truth_file_add(struct truth_file *file, uint32_t cpu, int32_t pid, int32_t tid, uint64_t tsc, uint64_t ip);
+void truth_file_add(struct truth_file *file, uint32_t cpu, int32_t pid, int32_t tid, uint64_t tsc,
+                    uint64_t ip);
 /* NULL is fine. */
 int truth_file_close(struct truth_file *file, struct sb_error *err);
 

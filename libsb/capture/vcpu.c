@@ -8,7 +8,10 @@
 #define FIRST_TSC UINT64_C(0xe8e1c00000)
 
 enum {
-	CTC_NUM = 168, CTC_DEN = 2, MTC_FREQ = 3, CBR = 21,
+	CTC_NUM = 168,
+	CTC_DEN = 2,
+	MTC_FREQ = 3,
+	CBR = 21,
 	FLUSH_SIZE = 1 << 16,
 	PSB_PERIOD = 4096,
 };
@@ -35,25 +38,25 @@ static int gen_failed(struct tracer *tracer, const struct vcpu *cpu, int status)
 {
 	if (status == -pte_nomem)
 		return out_of_memory(tracer);
-	return sb_error_set(tracer->err, -sbe_decode, NULL, UINT64_MAX, "writing the trace of CPU %u: %s", cpu->id,
-	                    pt_errstr(pt_errcode(status)));
+	return sb_error_set(tracer->err, -sbe_decode, NULL, UINT64_MAX, "writing the trace of CPU %u: %s",
+	                    cpu->id, pt_errstr(pt_errcode(status)));
 }
 
 static int vcpu_init(struct tracer *tracer, struct vcpu *cpu)
 {
 	const struct sb_software_tracer_config *config = tracer->config;
 	struct pt_gen_config gen = {
-		.psb_period = config->psb_period ? config->psb_period : PSB_PERIOD,
-		.overflow_every = config->overflow_every,
-		.ctc_num = CTC_NUM,
-		.ctc_den = CTC_DEN,
-		.mtc_freq = MTC_FREQ,
-		.cbr = CBR,
-		.retcomp = !config->no_retcomp,
-		.mtc = config->mtc,
-		.cyc = config->cyc,
-		.tnt64 = config->tnt64,
-		.seed = mix_seed(config->seed + 1000 + cpu->id),
+	        .psb_period = config->psb_period ? config->psb_period : PSB_PERIOD,
+	        .overflow_every = config->overflow_every,
+	        .ctc_num = CTC_NUM,
+	        .ctc_den = CTC_DEN,
+	        .mtc_freq = MTC_FREQ,
+	        .cbr = CBR,
+	        .retcomp = !config->no_retcomp,
+	        .mtc = config->mtc,
+	        .cyc = config->cyc,
+	        .tnt64 = config->tnt64,
+	        .seed = mix_seed(config->seed + 1000 + cpu->id),
 	};
 	struct sb_write_sample sample;
 	int status;

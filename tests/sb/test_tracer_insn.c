@@ -22,38 +22,38 @@ struct insn_case {
 };
 
 static const struct insn_case insn_cases[] = {
-	{"nop", {0x90}, 1, ik_other, br_none, 0},
-	{"ud2", {0x0f, 0x0b}, 2, ik_other, br_none, 0},
-	{"rep movsb", {0xf3, 0xa4}, 2, ik_other, br_none, 0},
-	{"je +0", {0x74, 0x00}, 2, ik_cond, br_flags, 0x1002},
-	{"jne -2", {0x75, 0xfe}, 2, ik_cond, br_flags, 0x1000},
-	{"jg rel32", {0x0f, 0x8f, 0x00, 0x01, 0x00, 0x00}, 6, ik_cond, br_flags, 0x1106},
-	{"jrcxz", {0xe3, 0x10}, 2, ik_cond, br_rcx_zero, 0x1012},
-	{"jecxz", {0x67, 0xe3, 0x10}, 3, ik_cond, br_step, 0x1013},
-	{"loop", {0xe2, 0xfe}, 2, ik_cond, br_step, 0x1000},
-	{"jmp rel8", {0xeb, 0x10}, 2, ik_jump, br_none, 0x1012},
-	{"jmp rel32", {0xe9, 0x00, 0xf0, 0xff, 0xff}, 5, ik_jump, br_none, 0x5},
-	{"bnd jmp", {0xf2, 0xeb, 0x10}, 3, ik_jump, br_none, 0x1013},
-	{"jmp rax", {0xff, 0xe0}, 2, ik_jump_indirect, br_indirect, 0},
-	{"notrack jmp [rax*8]", {0x3e, 0xff, 0x24, 0xc5, 0, 0, 0, 0}, 8, ik_jump_indirect, br_indirect, 0},
-	{"jmp [eax]", {0x67, 0xff, 0x20}, 3, ik_jump_indirect, br_step, 0},
-	{"call rel32", {0xe8, 0x10, 0x00, 0x00, 0x00}, 5, ik_call, br_none, 0x1015},
-	{"call [rip+8]", {0xff, 0x15, 0x08, 0x00, 0x00, 0x00}, 6, ik_call_indirect, br_indirect, 0},
-	{"call fs:[0x10]", {0x64, 0xff, 0x14, 0x25, 0x10, 0, 0, 0}, 8, ik_call_indirect, br_indirect, 0},
-	{"ret", {0xc3}, 1, ik_ret, br_ret, 0},
-	{"ret 16", {0xc2, 0x10, 0x00}, 3, ik_ret, br_ret, 0},
-	{"repz ret", {0xf3, 0xc3}, 2, ik_ret, br_ret, 0},
-	{"far ret", {0xcb}, 1, ik_far, br_step, 0},
-	{"far jmp [rax]", {0xff, 0x28}, 2, ik_far, br_step, 0},
-	{"far call [rax]", {0xff, 0x18}, 2, ik_far, br_step, 0},
-	{"iretq", {0x48, 0xcf}, 2, ik_far, br_step, 0},
-	{"syscall", {0x0f, 0x05}, 2, ik_far, br_syscall, 0},
-	{"sysenter", {0x0f, 0x34}, 2, ik_far, br_step, 0},
-	{"int 0x80", {0xcd, 0x80}, 2, ik_far, br_syscall, 0},
-	{"int 0x42", {0xcd, 0x42}, 2, ik_far, br_step, 0},
-	{"int3", {0xcc}, 1, ik_far, br_step, 0},
-	{"xbegin", {0xc7, 0xf8, 0, 0, 0, 0}, 6, ik_other, br_step, 0x1006},
-	{"endbr64", {0xf3, 0x0f, 0x1e, 0xfa}, 4, ik_other, br_none, 0},
+        {"nop", {0x90}, 1, ik_other, br_none, 0},
+        {"ud2", {0x0f, 0x0b}, 2, ik_other, br_none, 0},
+        {"rep movsb", {0xf3, 0xa4}, 2, ik_other, br_none, 0},
+        {"je +0", {0x74, 0x00}, 2, ik_cond, br_flags, 0x1002},
+        {"jne -2", {0x75, 0xfe}, 2, ik_cond, br_flags, 0x1000},
+        {"jg rel32", {0x0f, 0x8f, 0x00, 0x01, 0x00, 0x00}, 6, ik_cond, br_flags, 0x1106},
+        {"jrcxz", {0xe3, 0x10}, 2, ik_cond, br_rcx_zero, 0x1012},
+        {"jecxz", {0x67, 0xe3, 0x10}, 3, ik_cond, br_step, 0x1013},
+        {"loop", {0xe2, 0xfe}, 2, ik_cond, br_step, 0x1000},
+        {"jmp rel8", {0xeb, 0x10}, 2, ik_jump, br_none, 0x1012},
+        {"jmp rel32", {0xe9, 0x00, 0xf0, 0xff, 0xff}, 5, ik_jump, br_none, 0x5},
+        {"bnd jmp", {0xf2, 0xeb, 0x10}, 3, ik_jump, br_none, 0x1013},
+        {"jmp rax", {0xff, 0xe0}, 2, ik_jump_indirect, br_indirect, 0},
+        {"notrack jmp [rax*8]", {0x3e, 0xff, 0x24, 0xc5, 0, 0, 0, 0}, 8, ik_jump_indirect, br_indirect, 0},
+        {"jmp [eax]", {0x67, 0xff, 0x20}, 3, ik_jump_indirect, br_step, 0},
+        {"call rel32", {0xe8, 0x10, 0x00, 0x00, 0x00}, 5, ik_call, br_none, 0x1015},
+        {"call [rip+8]", {0xff, 0x15, 0x08, 0x00, 0x00, 0x00}, 6, ik_call_indirect, br_indirect, 0},
+        {"call fs:[0x10]", {0x64, 0xff, 0x14, 0x25, 0x10, 0, 0, 0}, 8, ik_call_indirect, br_indirect, 0},
+        {"ret", {0xc3}, 1, ik_ret, br_ret, 0},
+        {"ret 16", {0xc2, 0x10, 0x00}, 3, ik_ret, br_ret, 0},
+        {"repz ret", {0xf3, 0xc3}, 2, ik_ret, br_ret, 0},
+        {"far ret", {0xcb}, 1, ik_far, br_step, 0},
+        {"far jmp [rax]", {0xff, 0x28}, 2, ik_far, br_step, 0},
+        {"far call [rax]", {0xff, 0x18}, 2, ik_far, br_step, 0},
+        {"iretq", {0x48, 0xcf}, 2, ik_far, br_step, 0},
+        {"syscall", {0x0f, 0x05}, 2, ik_far, br_syscall, 0},
+        {"sysenter", {0x0f, 0x34}, 2, ik_far, br_step, 0},
+        {"int 0x80", {0xcd, 0x80}, 2, ik_far, br_syscall, 0},
+        {"int 0x42", {0xcd, 0x42}, 2, ik_far, br_step, 0},
+        {"int3", {0xcc}, 1, ik_far, br_step, 0},
+        {"xbegin", {0xc7, 0xf8, 0, 0, 0, 0}, 6, ik_other, br_step, 0x1006},
+        {"endbr64", {0xf3, 0x0f, 0x1e, 0xfa}, 4, ik_other, br_none, 0},
 };
 
 static void test_classes(void **state)
@@ -64,8 +64,9 @@ static void test_classes(void **state)
 		struct branch_info branch;
 		struct traced_insn insn;
 
-		if (traced_insn_decode(&insn, &branch, 0x1000, c->bytes, sizeof(c->bytes)) || insn.length != c->length ||
-		    insn.kind != c->kind || branch.rule != c->rule || (c->target && branch.target != c->target))
+		if (traced_insn_decode(&insn, &branch, 0x1000, c->bytes, sizeof(c->bytes)) ||
+		    insn.length != c->length || insn.kind != c->kind || branch.rule != c->rule ||
+		    (c->target && branch.target != c->target))
 			fail_msg("%s: length %u kind %u rule %u target %llx", c->name, insn.length, insn.kind,
 			         branch.rule, (unsigned long long)branch.target);
 	}
@@ -83,9 +84,9 @@ static void test_what_is_no_instruction(void **state)
 	assert_int_equal(traced_insn_decode(&insn, NULL, 0, cut, 0), -1);
 }
 
-#define SETCC(number, name)                                                                                          \
-	case number:                                                                                                     \
-		__asm__("pushq %1; popfq; set" name " %0" : "=r"(holds) : "r"(flags) : "cc", "memory");                  \
+#define SETCC(number, name)                                                                                  \
+	case number:                                                                                         \
+		__asm__("pushq %1; popfq; set" name " %0" : "=r"(holds) : "r"(flags) : "cc", "memory");      \
 		break
 
 /* Not inlined into anything that uses the red zone below the stack. */
@@ -124,7 +125,8 @@ static void test_conditions_are_those_of_the_processor(void **state)
 	(void)state;
 	for (uint8_t condition = 0; condition < 16; condition++) {
 		for (unsigned mask = 0; mask < 32; mask++) {
-			struct branch_info branch = {.rule = br_flags, .condition = condition, .target = 0x2000};
+			struct branch_info branch = {
+			        .rule = br_flags, .condition = condition, .target = 0x2000};
 			struct traced_insn insn = {.ip = 0x1000, .length = 2, .kind = ik_cond};
 			struct tracee t = {.tid = 0};
 			uint64_t flags = 0x202;
@@ -198,12 +200,12 @@ static void test_maps_of_nobody_are_empty(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_classes),
-		cmocka_unit_test(test_what_is_no_instruction),
-		cmocka_unit_test(test_conditions_are_those_of_the_processor),
-		cmocka_unit_test(test_jump_through_a_register),
-		cmocka_unit_test(test_maps_hold_what_is_executable),
-		cmocka_unit_test(test_maps_of_nobody_are_empty),
+	        cmocka_unit_test(test_classes),
+	        cmocka_unit_test(test_what_is_no_instruction),
+	        cmocka_unit_test(test_conditions_are_those_of_the_processor),
+	        cmocka_unit_test(test_jump_through_a_register),
+	        cmocka_unit_test(test_maps_hold_what_is_executable),
+	        cmocka_unit_test(test_maps_of_nobody_are_empty),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

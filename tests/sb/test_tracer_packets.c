@@ -406,7 +406,8 @@ static void test_cyc_counts_the_ticks_between_packets(void **state)
 	outcomes(&s, "nt");
 	retire(&s, ik_jump_indirect, 0x1000, 2, 0x2000);
 	pt_gen_interrupt(&s.gen, s.tsc + 5, 0x2000);
-	expect(&s, "cyc(6) tnt(tttttt) cyc(666) tnt(n) mtc(11) cyc(1) tnt(t) tip.16(2000) cyc(5) fup.16(2000) pgd");
+	expect(&s,
+	       "cyc(6) tnt(tttttt) cyc(666) tnt(n) mtc(11) cyc(1) tnt(t) tip.16(2000) cyc(5) fup.16(2000) pgd");
 	stop(&s);
 }
 
@@ -529,26 +530,26 @@ static void test_the_stream_can_be_taken_in_pieces(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_tracing_begins_with_psb_and_time),
-		cmocka_unit_test(test_tma_is_written_with_mtc_only),
-		cmocka_unit_test(test_six_outcomes_make_a_packet),
-		cmocka_unit_test(test_indirect_branches_are_tips_with_compressed_addresses),
-		cmocka_unit_test(test_returns_to_the_call_are_an_outcome),
-		cmocka_unit_test(test_returns_are_tips_without_compression),
-		cmocka_unit_test(test_call_of_the_next_instruction_is_no_call),
-		cmocka_unit_test(test_deep_calls),
-		cmocka_unit_test(test_returns_are_compressed_only_where_all_decoders_agree),
-		cmocka_unit_test(test_calls_are_remembered_while_tracing_is_off),
-		cmocka_unit_test(test_psb_repeats_the_state_and_forgets_calls),
-		cmocka_unit_test(test_interrupts_tell_where),
-		cmocka_unit_test(test_mtc_comes_between_the_outcomes_around_it),
-		cmocka_unit_test(test_cyc_counts_the_ticks_between_packets),
-		cmocka_unit_test(test_long_tnt_has_the_tips_behind_it),
-		cmocka_unit_test(test_uncompressed_returns_are_not_deferred),
-		cmocka_unit_test(test_long_tnt_holds_47),
-		cmocka_unit_test(test_overflow_ends_at_an_instruction),
-		cmocka_unit_test(test_overflow_ends_at_the_next_way_back),
-		cmocka_unit_test(test_the_stream_can_be_taken_in_pieces),
+	        cmocka_unit_test(test_tracing_begins_with_psb_and_time),
+	        cmocka_unit_test(test_tma_is_written_with_mtc_only),
+	        cmocka_unit_test(test_six_outcomes_make_a_packet),
+	        cmocka_unit_test(test_indirect_branches_are_tips_with_compressed_addresses),
+	        cmocka_unit_test(test_returns_to_the_call_are_an_outcome),
+	        cmocka_unit_test(test_returns_are_tips_without_compression),
+	        cmocka_unit_test(test_call_of_the_next_instruction_is_no_call),
+	        cmocka_unit_test(test_deep_calls),
+	        cmocka_unit_test(test_returns_are_compressed_only_where_all_decoders_agree),
+	        cmocka_unit_test(test_calls_are_remembered_while_tracing_is_off),
+	        cmocka_unit_test(test_psb_repeats_the_state_and_forgets_calls),
+	        cmocka_unit_test(test_interrupts_tell_where),
+	        cmocka_unit_test(test_mtc_comes_between_the_outcomes_around_it),
+	        cmocka_unit_test(test_cyc_counts_the_ticks_between_packets),
+	        cmocka_unit_test(test_long_tnt_has_the_tips_behind_it),
+	        cmocka_unit_test(test_uncompressed_returns_are_not_deferred),
+	        cmocka_unit_test(test_long_tnt_holds_47),
+	        cmocka_unit_test(test_overflow_ends_at_an_instruction),
+	        cmocka_unit_test(test_overflow_ends_at_the_next_way_back),
+	        cmocka_unit_test(test_the_stream_can_be_taken_in_pieces),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
