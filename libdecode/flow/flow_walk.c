@@ -158,7 +158,11 @@ static inline void fill_block(struct pt_run_block *block, const struct pt_node *
 
 static uint32_t block_flags(const struct pt_flow *flow)
 {
-	return flow->speculative ? ptrf_speculative : 0;
+	uint32_t flags = flow->speculative ? ptrf_speculative : 0;
+
+	if (flow->unit == -pte_eos)
+		flags |= ptrf_unproven;
+	return flags;
 }
 
 /* Appends the present node. */

@@ -290,8 +290,16 @@ static int take_events(struct stream_replay *replay, int *bits)
 	return 0;
 }
 
-static int hold_run(struct stream_replay *replay, struct ledger_place place, const struct pt_run *run)
+/* Blocks behind the last packet may have run or not: they are left out. */
+static void drop_unproven(struct pt_run *run)
 {
+	while (run->nblocks && (run->block[run->nblocks - 1].flags & ptrf_unproven))
+		run->ninsn -= run->block[--run->nblocks].ninsn;
+}
+
+static int hold_run(struct stream_replay *replay, struct ledger_place place, struct pt_run *run)
+{
+	drop_unproven(run);
 	if (!run->nblocks)
 		return 0;
 	place.tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0;
