@@ -11,8 +11,6 @@
 
 #include "record/bytes.h"
 
-enum { INTEL_PT = 1 };
-
 int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk,
                           struct sb_error *err)
 {
@@ -82,7 +80,7 @@ static void add_auxtrace_info(struct sb_perfdata *perfdata, const struct sb_reco
 	uint64_t priv[sb_pt_privs] = {0};
 	uint32_t i;
 
-	if (record->u.auxtrace_info.type != INTEL_PT || !record->u.auxtrace_info.npriv)
+	if (record->u.auxtrace_info.type != SB_AUXTRACE_INTEL_PT || !record->u.auxtrace_info.npriv)
 		return;
 	for (i = 0; i < record->u.auxtrace_info.npriv && i < sb_pt_privs; i++)
 		priv[i] = load_u64(record->u.auxtrace_info.priv + 8 * (size_t)i);

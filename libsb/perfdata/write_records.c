@@ -16,7 +16,7 @@
 #include "perfdata/perfdata_internal.h"
 #include "record/bytes.h"
 
-enum { COMM_LENGTH = 15, INTEL_PT = 1, SCHED_SWITCH_CPU_WIDE = 3 };
+enum { COMM_LENGTH = 15, SCHED_SWITCH_CPU_WIDE = 3 };
 
 /* Which event a record is said to come from; perf's own have no trailer. */
 enum origin { from_perf, from_pt, from_dummy };
@@ -262,7 +262,7 @@ static int put_auxtrace_info(struct sb_perfdata_writer *writer, struct sb_error 
 	int i;
 
 	begin(writer, SB_RECORD_AUXTRACE_INFO, 0);
-	put_u32(writer, INTEL_PT);
+	put_u32(writer, SB_AUXTRACE_INTEL_PT);
 	put_u32(writer, 0);
 	for (i = 0; i < sb_pt_privs; i++)
 		put_u64(writer, priv[i]);

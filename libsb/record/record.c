@@ -11,7 +11,7 @@
 
 #include "record/bytes.h"
 
-enum { HEADER_SIZE = 8, BUILD_ID_MAX = 20, ID_INDEX_ENTRY = 32, INTEL_PT = 1 };
+enum { HEADER_SIZE = 8, BUILD_ID_MAX = 20, ID_INDEX_ENTRY = 32 };
 
 /* Bits of misc that this tree's oldest supported kernel headers may lack. */
 enum { MISC_MMAP_BUILD_ID = 1 << 14, MISC_GUEST_KERNEL = 4, MISC_GUEST_USER = 5 };
@@ -175,7 +175,7 @@ static const char *parse_auxtrace_info(struct sb_record *record, const uint8_t *
 	record->u.auxtrace_info.type = load_u32(body);
 	record->u.auxtrace_info.priv = body + 8;
 	record->u.auxtrace_info.npriv = (uint32_t)((size - 8) / 8);
-	if (record->u.auxtrace_info.type == INTEL_PT && record->u.auxtrace_info.npriv >= 3)
+	if (record->u.auxtrace_info.type == SB_AUXTRACE_INTEL_PT && record->u.auxtrace_info.npriv >= 3)
 		return check_clock(load_u64(body + 16), load_u64(body + 24));
 	return NULL;
 }

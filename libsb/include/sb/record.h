@@ -38,6 +38,8 @@ enum sb_record_type {
 	SB_RECORD_SCHEDSTAT_DOMAIN
 };
 
+enum { SB_AUXTRACE_INTEL_PT = 1 }; /* of AUXTRACE_INFO's types, the one that is read */
+
 enum { SB_CPU_MAX = 65535 }; /* a higher CPU number in an AUXTRACE record is damage */
 
 /* Where to find pid, tid, time, ... in the sample trailer of non-SAMPLE records. */
@@ -108,7 +110,7 @@ struct sb_record {
 			int32_t tid, cpu;
 		} auxtrace;
 		struct {
-			uint32_t type; /* 1: Intel PT; then the clock's values are in range */
+			uint32_t type; /* SB_AUXTRACE_INTEL_PT: then the clock's values are in range */
 			const uint8_t *priv;
 			uint32_t npriv; /* number of u64 */
 		} auxtrace_info;
