@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "event/event_place.h"
 #include "packet/packet_read.h"
 #include "packet/psb_search.h"
 
@@ -122,51 +123,17 @@ int pt_evd_update_time(struct pt_event_decoder *evd, const struct pt_packet *pac
 	return time_changed(evd);
 }
 
-/* The address in a FUP- or TIP-bound event. */
-static void set_ip(struct pt_event *ev, uint64_t ip)
-{
-	switch (ev->type) {
-	case ptev_exec_mode:
-		ev->variant.exec_mode.ip = ip;
-		break;
-	case ptev_async_paging:
-		ev->variant.async_paging.ip = ip;
-		break;
-	case ptev_async_vmcs:
-		ev->variant.async_vmcs.ip = ip;
-		break;
-	case ptev_vmexit:
-		ev->variant.vmexit.ip = ip;
-		break;
-	case ptev_interrupt:
-		ev->variant.interrupt.ip = ip;
-		break;
-	case ptev_uintr:
-		ev->variant.uintr.ip = ip;
-		break;
-	case ptev_swintr:
-		ev->variant.swintr.ip = ip;
-		break;
-	case ptev_trig:
-		ev->variant.trig.ip = ip;
-		break;
-	default:
-		/* All others have their address first; the test test_event_layout holds this. */
-		ev->variant.enabled.ip = ip;
-		break;
-	}
-}
-
 /* Moves bound events to the queue. */
 static void release(struct pt_event_decoder *evd, struct pt_bound_events *bound, uint64_t ip, int suppressed)
 {
 	for (uint32_t i = 0; i < bound->count; ++i) {
 		struct pt_event *ev = pt_evd_push(evd, bound->event[i].type);
+		uint64_t *place = pt_event_place(ev);
 
 		ev->variant = bound->event[i].variant;
 		ev->ip_suppressed = suppressed != 0;
-		if (!suppressed)
-			set_ip(ev, ip);
+		if (!suppressed && place)
+			*place = ip;
 	}
 	bound->count = 0;
 	bound->branch = 0;

@@ -3,62 +3,18 @@
 
 #include <string.h>
 
-/* Events that bind to an address when they have one, in order of enum pt_event_type from
- * ptev_interrupt on all but those named here. */
+#include "event/event_place.h"
+
+/* Whether @ev holds at an address of the flow, which is *ip. Where tracing is enabled, there is none yet. */
 static int event_address(const struct pt_event *ev, uint64_t *ip)
 {
-	switch (ev->type) {
-	case ptev_enabled:
-		*ip = ev->variant.enabled.ip;
-		return ev->status_update;
-	case ptev_async_disabled:
-		*ip = ev->variant.async_disabled.at;
-		return 1;
-	case ptev_async_branch:
-		*ip = ev->variant.async_branch.from;
-		return 1;
-	case ptev_async_paging:
-		*ip = ev->variant.async_paging.ip;
-		return 1;
-	case ptev_async_vmcs:
-		*ip = ev->variant.async_vmcs.ip;
-		return 1;
-	case ptev_exec_mode:
-		*ip = ev->variant.exec_mode.ip;
-		return 1;
-	case ptev_interrupt:
-		*ip = ev->variant.interrupt.ip;
-		return 1;
-	case ptev_vmexit:
-		*ip = ev->variant.vmexit.ip;
-		return 1;
-	case ptev_uintr:
-		*ip = ev->variant.uintr.ip;
-		return 1;
-	case ptev_swintr:
-		*ip = ev->variant.swintr.ip;
-		return 1;
-	case ptev_trig:
-		*ip = ev->variant.trig.ip;
-		return 1;
-	case ptev_tsx:
-	case ptev_exstop:
-	case ptev_mwait:
-	case ptev_ptwrite:
-	case ptev_iret:
-	case ptev_smi:
-	case ptev_rsm:
-	case ptev_init:
-	case ptev_vmentry:
-	case ptev_shutdown:
-	case ptev_uiret:
-	case ptev_syscall:
-		/* The address comes first in each of these. */
-		*ip = ev->variant.tsx.ip;
-		return 1;
-	default:
+	struct pt_event copy = *ev;
+	const uint64_t *place = pt_event_place(&copy);
+
+	if (!place || (ev->type == ptev_enabled && !ev->status_update))
 		return 0;
-	}
+	*ip = *place;
+	return 1;
 }
 
 static enum pt_binding binding_while_disabled(const struct pt_event *ev)
@@ -173,31 +129,32 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 		enable(flow, ev->variant.overflow.ip);
 }
 
-static void set_cr3(struct pt_flow *flow, uint64_t cr3)
+/* Addresses mean something else from now on. */
+static void forget_places(struct pt_flow *flow)
 {
-	if (flow->asid.cr3 == cr3)
-		return;
-	flow->asid.cr3 = cr3;
 	memset(flow->cache, 0, sizeof(flow->cache));
 	flow->node = NULL;
+}
+
+static void set_cr3(struct pt_flow *flow, uint64_t cr3)
+{
+	if (flow->asid.cr3 != cr3)
+		forget_places(flow);
+	flow->asid.cr3 = cr3;
 }
 
 static void set_vmcs(struct pt_flow *flow, uint64_t base)
 {
-	if (flow->asid.vmcs == base)
-		return;
+	if (flow->asid.vmcs != base)
+		forget_places(flow);
 	flow->asid.vmcs = base;
-	memset(flow->cache, 0, sizeof(flow->cache));
-	flow->node = NULL;
 }
 
 static void set_mode(struct pt_flow *flow, enum pt_exec_mode mode)
 {
-	if (flow->mode == mode)
-		return;
+	if (flow->mode != mode)
+		forget_places(flow);
 	flow->mode = mode;
-	memset(flow->cache, 0, sizeof(flow->cache));
-	flow->node = NULL;
 }
 
 int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
