@@ -123,7 +123,8 @@ static _Atomic(struct pt_node *) *find_line(struct pt_block_graph *graph, uint64
 	region = atomic_load_explicit(&graph->region[offset >> region_shift], memory_order_acquire);
 	if (!region)
 		return NULL;
-	page = atomic_load_explicit(&region->page[(offset >> page_shift) % pages_per_region], memory_order_acquire);
+	page = atomic_load_explicit(&region->page[(offset >> page_shift) % pages_per_region],
+	                            memory_order_acquire);
 	if (!page)
 		return NULL;
 	return &page->line[(offset >> line_shift) % lines_per_page];
@@ -189,7 +190,7 @@ static int end_before_undecodable(struct pt_node *node, int status)
 }
 
 int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, uint64_t offset,
-		   enum pt_exec_mode mode)
+                   enum pt_exec_mode mode)
 {
 	memset(node, 0, sizeof(*node));
 	node->offset = offset;
@@ -216,7 +217,7 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 }
 
 static int make_node(const struct pt_node **made, struct pt_block_graph *graph, struct pt_section *section,
-		     const struct pt_node *decoded)
+                     const struct pt_node *decoded)
 {
 	const size_t size = sizeof(*decoded) + decoded->ninsn;
 	_Atomic(struct pt_node *) *line;
@@ -242,7 +243,8 @@ static int make_node(const struct pt_node **made, struct pt_block_graph *graph, 
 	return status;
 }
 
-int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset, enum pt_exec_mode mode)
+int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset,
+                  enum pt_exec_mode mode)
 {
 	_Alignas(struct pt_node) uint8_t storage[pt_node_storage];
 	struct pt_node *decoded = (struct pt_node *)storage;
@@ -276,7 +278,8 @@ int pt_graph_next(const struct pt_node **next, struct pt_section *section, const
 		return 0;
 	status = pt_graph_node(next, section, node->offset + node->size, node->mode);
 	if (status == 0)
-		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->next, *next, memory_order_release);
+		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->next, *next,
+		                      memory_order_release);
 	return status;
 }
 
@@ -290,6 +293,7 @@ int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, con
 	/* A target before the section wraps to a huge offset, which is outside as well. */
 	status = pt_graph_node(taken, section, node->offset + (uint64_t)node->target, node->mode);
 	if (status == 0)
-		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->taken, *taken, memory_order_release);
+		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->taken, *taken,
+		                      memory_order_release);
 	return status;
 }

@@ -21,17 +21,17 @@
 enum { pt_node_max_insn = 255 };
 
 struct pt_node {
-	struct pt_node *sibling; /* in the graph's look-up lists */
-	uint64_t offset;         /* of the first instruction, in the section */
+	struct pt_node *sibling;               /* in the graph's look-up lists */
+	uint64_t offset;                       /* of the first instruction, in the section */
 	_Atomic(const struct pt_node *) next;  /* where execution goes on behind the block */
 	_Atomic(const struct pt_node *) taken; /* the target of a direct branch; NULL when not linked */
-	int64_t target; /* target of a direct branch, relative to offset */
-	uint16_t size;  /* in bytes, all instructions */
-	uint16_t last;  /* where the last instruction starts, relative to offset */
+	int64_t target;                        /* target of a direct branch, relative to offset */
+	uint16_t size;                         /* in bytes, all instructions */
+	uint16_t last;                         /* where the last instruction starts, relative to offset */
 	uint8_t ninsn;
-	uint8_t kind;   /* enum pt_insn_kind of the last instruction; never pt_kind_other */
-	uint8_t iclass; /* enum pt_insn_class of the last instruction */
-	uint8_t mode;   /* enum pt_exec_mode */
+	uint8_t kind;     /* enum pt_insn_kind of the last instruction; never pt_kind_other */
+	uint8_t iclass;   /* enum pt_insn_class of the last instruction */
+	uint8_t mode;     /* enum pt_exec_mode */
 	uint8_t length[]; /* of each instruction */
 };
 
@@ -40,7 +40,8 @@ struct pt_node {
  * Zero; -pte_nomap when @offset is outside of the section; -pte_bad_insn when there is no instruction;
  * -pte_nomem; what pt_section_bytes() says when the file cannot be mapped. A block whose first
  * instruction is cut by the section's end has kind pt_kind_split and ninsn zero. */
-int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset, enum pt_exec_mode mode);
+int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset,
+                  enum pt_exec_mode mode);
 
 /* The node behind @node, or at its branch target; linked at first use. As pt_graph_node(). */
 int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node);
@@ -50,7 +51,7 @@ int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, con
  * decodes up to @size bytes into @storage of pt_node_storage bytes. */
 enum { pt_node_storage = sizeof(struct pt_node) + pt_node_max_insn };
 int pt_node_decode(struct pt_node *storage, const uint8_t *bytes, uint64_t size, uint64_t offset,
-		   enum pt_exec_mode mode);
+                   enum pt_exec_mode mode);
 
 void pt_block_graph_free(struct pt_block_graph *graph); /* NULL is fine */
 

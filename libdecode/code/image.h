@@ -21,14 +21,15 @@ struct pt_mapping {
 /* The mapping that holds @vaddr in address space @asid, or NULL. With several matching address
  * spaces (an unknown cr3 or vmcs on either side matches any), an exact match wins. Valid until the
  * image changes. */
-const struct pt_mapping *pt_image_lookup(const struct pt_image *image, const struct pt_asid *asid, uint64_t vaddr);
+const struct pt_mapping *pt_image_lookup(const struct pt_image *image, const struct pt_asid *asid,
+                                         uint64_t vaddr);
 
 /* Reads up to @size bytes at @vaddr, across mappings, then through the image's callback where no
  * section is mapped. Returns the number of bytes read (> 0), the isid of the first byte in *isid
  * (0 for the callback); -pte_nomap when there is none; when the first byte's section cannot be mapped,
  * the reason, as pt_section_bytes() gives it; when the callback fails, its error. */
-int pt_image_read(struct pt_image *image, int *isid, uint8_t *buffer, uint16_t size, const struct pt_asid *asid,
-                  uint64_t vaddr);
+int pt_image_read(struct pt_image *image, int *isid, uint8_t *buffer, uint16_t size,
+                  const struct pt_asid *asid, uint64_t vaddr);
 
 /* Never the same for two states of one image, nor for two images of the process: what a decoder
  * remembers about an image is valid as long as this number stays. Never zero. */

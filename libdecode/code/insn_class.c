@@ -66,7 +66,7 @@ static struct class_row class_of_mnemonic(ZydisMnemonic mnemonic)
 }
 
 static struct class_row class_of_branch(const ZydisDecodedInstruction *insn, struct class_row direct,
-					struct class_row indirect, struct class_row far_row)
+                                        struct class_row indirect, struct class_row far_row)
 {
 	if (insn->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 		return far_row;
@@ -84,12 +84,12 @@ static struct class_row classify(const ZydisDecodedInstruction *insn)
 		return (struct class_row){pt_kind_cond, ptic_cond_jump};
 	case ZYDIS_CATEGORY_UNCOND_BR:
 		return class_of_branch(insn, (struct class_row){pt_kind_jump, ptic_jump},
-				       (struct class_row){pt_kind_ind_jump, ptic_jump},
-				       (struct class_row){pt_kind_far, ptic_far_jump});
+		                       (struct class_row){pt_kind_ind_jump, ptic_jump},
+		                       (struct class_row){pt_kind_far, ptic_far_jump});
 	case ZYDIS_CATEGORY_CALL:
 		return class_of_branch(insn, (struct class_row){pt_kind_call, ptic_call},
-				       (struct class_row){pt_kind_ind_call, ptic_call},
-				       (struct class_row){pt_kind_far, ptic_far_call});
+		                       (struct class_row){pt_kind_ind_call, ptic_call},
+		                       (struct class_row){pt_kind_far, ptic_far_call});
 	case ZYDIS_CATEGORY_RET:
 		if (insn->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
 			return (struct class_row){pt_kind_far, ptic_far_return};
@@ -121,7 +121,7 @@ int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t s
 	zstatus = ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, (ZyanUSize)size, &insn);
 	if (!ZYAN_SUCCESS(zstatus))
 		return zstatus == ZYDIS_STATUS_NO_MORE_DATA && size < pt_max_insn_size ? -pte_nomap
-										       : -pte_bad_insn;
+		                                                                       : -pte_bad_insn;
 	row = classify(&insn);
 	info->kind = row.kind;
 	info->iclass = row.iclass;

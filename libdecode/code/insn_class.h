@@ -9,19 +9,19 @@
 
 /* How an instruction ends a basic block. */
 enum pt_insn_kind {
-	pt_kind_other,     /* does not end it */
-	pt_kind_cond,      /* conditional direct branch: one TNT bit */
-	pt_kind_jump,      /* unconditional direct jump */
-	pt_kind_call,      /* direct call */
-	pt_kind_ind_jump,  /* indirect jump: a TIP */
-	pt_kind_ind_call,  /* indirect call: a TIP */
-	pt_kind_ret,       /* near return: a taken TNT bit when compressed, else a TIP */
-	pt_kind_far,       /* far call, return or jump, interrupts, system calls: a TIP or TIP.PGD */
-	pt_kind_mov_cr3,   /* goes on, but a PIP binds to it */
-	pt_kind_vmcs,      /* VMPTRLD: goes on, but a VMCS packet binds to it */
-	pt_kind_ptwrite,   /* goes on, but a PTW packet binds to it */
-	pt_kind_fall,      /* block_graph.h: the block was cut, execution goes on behind it */
-	pt_kind_split      /* block_graph.h: the instruction goes on behind the section's end */
+	pt_kind_other,    /* does not end it */
+	pt_kind_cond,     /* conditional direct branch: one TNT bit */
+	pt_kind_jump,     /* unconditional direct jump */
+	pt_kind_call,     /* direct call */
+	pt_kind_ind_jump, /* indirect jump: a TIP */
+	pt_kind_ind_call, /* indirect call: a TIP */
+	pt_kind_ret,      /* near return: a taken TNT bit when compressed, else a TIP */
+	pt_kind_far,      /* far call, return or jump, interrupts, system calls: a TIP or TIP.PGD */
+	pt_kind_mov_cr3,  /* goes on, but a PIP binds to it */
+	pt_kind_vmcs,     /* VMPTRLD: goes on, but a VMCS packet binds to it */
+	pt_kind_ptwrite,  /* goes on, but a PTW packet binds to it */
+	pt_kind_fall,     /* block_graph.h: the block was cut, execution goes on behind it */
+	pt_kind_split     /* block_graph.h: the instruction goes on behind the section's end */
 };
 
 struct pt_insn_info {

@@ -60,7 +60,8 @@ struct pt_event *pt_evd_push(struct pt_event_decoder *evd, enum pt_event_type ty
 	return ev;
 }
 
-struct pt_event *pt_evd_bind(struct pt_event_decoder *evd, struct pt_bound_events *bound, enum pt_event_type type)
+struct pt_event *pt_evd_bind(struct pt_event_decoder *evd, struct pt_bound_events *bound,
+                             enum pt_event_type type)
 {
 	struct pt_event *ev;
 
@@ -525,13 +526,20 @@ static int on_cfe(struct pt_event_decoder *evd, const struct pt_packet *packet)
 		uint8_t branch; /* control is transferred asynchronously: a TIP follows the FUP */
 		enum pt_event_type event;
 	} row[] = {
-		[cfe_intr] = {1, 1, ptev_interrupt},   [cfe_iret] = {1, 0, ptev_iret},
-		[cfe_smi] = {1, 1, ptev_smi},          [cfe_rsm] = {1, 0, ptev_rsm},
-		[cfe_sipi] = {1, 0, ptev_sipi},        [cfe_init] = {1, 1, ptev_init},
-		[cfe_vmentry] = {1, 0, ptev_vmentry},  [cfe_vmexit] = {1, 1, ptev_vmexit},
-		[cfe_vmexit_intr] = {1, 1, ptev_vmexit}, [cfe_shutdown] = {1, 1, ptev_shutdown},
-		[cfe_uintr] = {1, 1, ptev_uintr},      [cfe_uiret] = {1, 0, ptev_uiret},
-		[cfe_swintr] = {1, 0, ptev_swintr},    [cfe_syscall] = {1, 0, ptev_syscall},
+	        [cfe_intr] = {1, 1, ptev_interrupt},
+	        [cfe_iret] = {1, 0, ptev_iret},
+	        [cfe_smi] = {1, 1, ptev_smi},
+	        [cfe_rsm] = {1, 0, ptev_rsm},
+	        [cfe_sipi] = {1, 0, ptev_sipi},
+	        [cfe_init] = {1, 1, ptev_init},
+	        [cfe_vmentry] = {1, 0, ptev_vmentry},
+	        [cfe_vmexit] = {1, 1, ptev_vmexit},
+	        [cfe_vmexit_intr] = {1, 1, ptev_vmexit},
+	        [cfe_shutdown] = {1, 1, ptev_shutdown},
+	        [cfe_uintr] = {1, 1, ptev_uintr},
+	        [cfe_uiret] = {1, 0, ptev_uiret},
+	        [cfe_swintr] = {1, 0, ptev_swintr},
+	        [cfe_syscall] = {1, 0, ptev_syscall},
 	};
 	const struct pt_packet_cfe *cfe = &packet->payload.cfe;
 	struct pt_event *ev;
@@ -562,14 +570,16 @@ static int on_trig(struct pt_event_decoder *evd, const struct pt_packet *packet)
 typedef int (*packet_handler)(struct pt_event_decoder *evd, const struct pt_packet *packet);
 
 static const packet_handler handlers[] = {
-	[ppt_invalid] = on_ignored, [ppt_unknown] = on_ignored, [ppt_pad] = on_ignored, [ppt_psb] = on_psb,
-	[ppt_psbend] = on_psbend,   [ppt_fup] = on_fup,         [ppt_tip] = on_tip,     [ppt_tip_pge] = on_tip_pge,
-	[ppt_tip_pgd] = on_tip_pgd, [ppt_tnt_8] = on_tnt,       [ppt_tnt_64] = on_tnt,  [ppt_mode] = on_mode,
-	[ppt_pip] = on_pip,         [ppt_vmcs] = on_vmcs,       [ppt_cbr] = on_cbr,     [ppt_tsc] = on_timing,
-	[ppt_tma] = on_timing,      [ppt_mtc] = on_timing,      [ppt_cyc] = on_timing,  [ppt_stop] = on_stop,
-	[ppt_ovf] = on_ovf,         [ppt_mnt] = on_mnt,         [ppt_exstop] = on_exstop, [ppt_mwait] = on_mwait,
-	[ppt_pwre] = on_pwre,       [ppt_pwrx] = on_pwrx,       [ppt_ptw] = on_ptw,     [ppt_cfe] = on_cfe,
-	[ppt_evd] = on_evd,         [ppt_trig] = on_trig,
+        [ppt_invalid] = on_ignored, [ppt_unknown] = on_ignored, [ppt_pad] = on_ignored,
+        [ppt_psb] = on_psb,         [ppt_psbend] = on_psbend,   [ppt_fup] = on_fup,
+        [ppt_tip] = on_tip,         [ppt_tip_pge] = on_tip_pge, [ppt_tip_pgd] = on_tip_pgd,
+        [ppt_tnt_8] = on_tnt,       [ppt_tnt_64] = on_tnt,      [ppt_mode] = on_mode,
+        [ppt_pip] = on_pip,         [ppt_vmcs] = on_vmcs,       [ppt_cbr] = on_cbr,
+        [ppt_tsc] = on_timing,      [ppt_tma] = on_timing,      [ppt_mtc] = on_timing,
+        [ppt_cyc] = on_timing,      [ppt_stop] = on_stop,       [ppt_ovf] = on_ovf,
+        [ppt_mnt] = on_mnt,         [ppt_exstop] = on_exstop,   [ppt_mwait] = on_mwait,
+        [ppt_pwre] = on_pwre,       [ppt_pwrx] = on_pwrx,       [ppt_ptw] = on_ptw,
+        [ppt_cfe] = on_cfe,         [ppt_evd] = on_evd,         [ppt_trig] = on_trig,
 };
 
 /* What may stand between an OVF and the FUP, TIP.PGE or PSB that resolves it. Anything else says that

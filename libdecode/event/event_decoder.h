@@ -32,7 +32,7 @@ struct pt_event_decoder {
 	const uint8_t *pos;  /* the next packet */
 	const uint8_t *sync; /* the last PSB; NULL when not synchronised */
 
-	uint64_t tnt;       /* the oldest bit is bit tnt_count - 1 */
+	uint64_t tnt; /* the oldest bit is bit tnt_count - 1 */
 	uint32_t tnt_count;
 	uint8_t tip_suppressed; /* the target in tip_ip was suppressed */
 	uint8_t enabled;        /* packet generation is enabled, as far as read */

@@ -9,7 +9,8 @@
 struct pt_event *pt_evd_push(struct pt_event_decoder *evd, enum pt_event_type type);
 
 /* A new event that waits for a FUP or TIP; NULL when there are too many. */
-struct pt_event *pt_evd_bind(struct pt_event_decoder *evd, struct pt_bound_events *bound, enum pt_event_type type);
+struct pt_event *pt_evd_bind(struct pt_event_decoder *evd, struct pt_bound_events *bound,
+                             enum pt_event_type type);
 
 /* Whether @packet is about time only: TSC, TMA, MTC, CYC, CBR. */
 int pt_evd_is_timing(const struct pt_packet *packet);

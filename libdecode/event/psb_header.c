@@ -36,7 +36,8 @@ static int take_mode(struct psb_header *header, const struct pt_packet_mode *mod
 }
 
 /* One packet of PSB+. Positive when it ended the header. */
-static int take_packet(struct pt_event_decoder *evd, struct psb_header *header, const struct pt_packet *packet)
+static int take_packet(struct pt_event_decoder *evd, struct psb_header *header,
+                       const struct pt_packet *packet)
 {
 	int status;
 
@@ -103,7 +104,7 @@ static int enabled_by_next_packet(const struct pt_event_decoder *evd)
 }
 
 static struct pt_event *push_status(struct pt_event_decoder *evd, const struct psb_header *header,
-				    enum pt_event_type type)
+                                    enum pt_event_type type)
 {
 	struct pt_event *ev = pt_evd_push(evd, type);
 

@@ -76,9 +76,8 @@ void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const s
 	time->last_ctc = (uint8_t)(ctc >> (config->mtc_freq < tma_ctc_bits ? config->mtc_freq : 15));
 	time->ctc_mask = 0xff;
 	if (config->mtc_freq + mtc_bits > tma_ctc_bits)
-		time->ctc_mask = config->mtc_freq < tma_ctc_bits
-					 ? (1u << (tma_ctc_bits - config->mtc_freq)) - 1
-					 : 0;
+		time->ctc_mask =
+		        config->mtc_freq < tma_ctc_bits ? (1u << (tma_ctc_bits - config->mtc_freq)) - 1 : 0;
 	time->have_tma = 1;
 	time->have_mtc = 0;
 }

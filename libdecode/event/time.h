@@ -11,16 +11,16 @@
 #include "intel-pt.h"
 
 struct pt_time {
-	uint64_t tsc;  /* the current estimate */
-	uint64_t base; /* TSC at the CTC edge that TMA names */
-	uint64_t ctc;  /* CTC ticks since base */
+	uint64_t tsc;    /* the current estimate */
+	uint64_t base;   /* TSC at the CTC edge that TMA names */
+	uint64_t ctc;    /* CTC ticks since base */
 	uint64_t anchor; /* TSC at the last exact point: a TSC or MTC packet */
 	uint64_t cyc;    /* core cycles since the anchor */
-	uint64_t ratio;     /* TSC ticks per core cycle, 16 fractional bits; 0: not known */
+	uint64_t ratio;  /* TSC ticks per core cycle, 16 fractional bits; 0: not known */
 	uint32_t lost_mtc, lost_cyc;
-	uint32_t ctc_mask;  /* which bits of the next MTC's payload can be compared */
-	uint8_t last_ctc;   /* payload of the last MTC, or what it would have been at TMA */
-	uint8_t cbr;        /* core:bus ratio, 0: not known */
+	uint32_t ctc_mask; /* which bits of the next MTC's payload can be compared */
+	uint8_t last_ctc;  /* payload of the last MTC, or what it would have been at TMA */
+	uint8_t cbr;       /* core:bus ratio, 0: not known */
 	uint8_t have_tsc, have_tma, have_mtc, have_cbr;
 };
 

@@ -24,7 +24,7 @@ static uint32_t stop_kinds(const struct pt_flow *flow)
 {
 	const struct pt_conf_flags *flags = &flow->evd.config.flags;
 	uint32_t kinds = 1u << pt_kind_cond | 1u << pt_kind_ind_jump | 1u << pt_kind_ind_call |
-			 1u << pt_kind_ret | 1u << pt_kind_far;
+	                 1u << pt_kind_ret | 1u << pt_kind_far;
 
 	if (flags->variant.block.end_on_call)
 		kinds |= 1u << pt_kind_call;
@@ -56,7 +56,8 @@ static void set_flags(struct pt_block *block, uint32_t flags)
 	block->committed = (flags & pt_flow_committed) != 0;
 }
 
-static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_sink *sink, struct pt_block *block)
+static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_sink *sink,
+                       struct pt_block *block)
 {
 	const struct pt_run_block *first = &sink->block[0], *last = &sink->block[sink->count - 1];
 

@@ -269,12 +269,12 @@ int pt_flow_locate(struct pt_flow *flow)
 	if (node->kind == pt_kind_split)
 		return locate_split(flow, mapping->isid);
 	*place = (struct pt_flow_place){
-		.ip = flow->ip,
-		.generation = flow->generation,
-		.node = node,
-		.section = mapping->section,
-		.base = mapping->begin,
-		.isid = mapping->isid,
+	        .ip = flow->ip,
+	        .generation = flow->generation,
+	        .node = node,
+	        .section = mapping->section,
+	        .base = mapping->begin,
+	        .isid = mapping->isid,
 	};
 	take_place(flow, place);
 	return 0;

@@ -46,30 +46,30 @@ struct pt_flow {
 	struct pt_event_decoder evd;
 	struct pt_observers observers;
 
-	struct pt_image *image;         /* in use: the user's or own_image */
-	struct pt_image *own_image;     /* owned */
-	uint64_t generation;            /* of image, when the flow last looked */
+	struct pt_image *image;     /* in use: the user's or own_image */
+	struct pt_image *own_image; /* owned */
+	uint64_t generation;        /* of image, when the flow last looked */
 
-	uint64_t ip;                    /* the next instruction's address, when enabled and node is NULL */
-	const struct pt_node *node;     /* the block at ip; NULL: not looked up */
-	struct pt_section *section;     /* of node; NULL: node is the scratch node */
+	uint64_t ip;                /* the next instruction's address, when enabled and node is NULL */
+	const struct pt_node *node; /* the block at ip; NULL: not looked up */
+	struct pt_section *section; /* of node; NULL: node is the scratch node */
 	uint64_t base;
 	int isid;
 
-	const uint8_t *reached;         /* the last PSB whose status was applied: evd.sync may be ahead */
+	const uint8_t *reached; /* the last PSB whose status was applied: evd.sync may be ahead */
 
-	int unit;                       /* enum pt_unit, or the negative code that came instead */
-	int status;                     /* negative: the flow must be synchronised again */
+	int unit;   /* enum pt_unit, or the negative code that came instead */
+	int status; /* negative: the flow must be synchronised again */
 	enum pt_exec_mode mode;
 	uint8_t synced;
 	uint8_t enabled;
 	uint8_t speculative;
-	uint8_t due;                    /* the event at the queue's head holds at ip */
-	uint8_t truncated;              /* node is an instruction that crosses sections */
-	uint8_t in_branch;              /* a far branch was executed; the target is yet to come */
+	uint8_t due;       /* the event at the queue's head holds at ip */
+	uint8_t truncated; /* node is an instruction that crosses sections */
+	uint8_t in_branch; /* a far branch was executed; the target is yet to come */
 	uint8_t have_resume_ip;
-	uint8_t entry_flags;            /* enum pt_flow_flag: for the first block after an event */
-	uint64_t resume_ip;             /* where execution would go on after tracing was disabled */
+	uint8_t entry_flags; /* enum pt_flow_flag: for the first block after an event */
+	uint64_t resume_ip;  /* where execution would go on after tracing was disabled */
 
 	/* Ways without trace must not go round in circles (Brent's algorithm). */
 	uint64_t circle_ip;
@@ -91,15 +91,15 @@ struct pt_flow {
 struct pt_flow_sink {
 	struct pt_run_block *block;
 	uint32_t count, capacity;
-	uint32_t stop_kinds;   /* bit per enum pt_insn_kind: stop behind a block that ends so */
-	uint8_t one_section;   /* stop before the section changes */
+	uint32_t stop_kinds;        /* bit per enum pt_insn_kind: stop behind a block that ends so */
+	uint8_t one_section;        /* stop before the section changes */
 	struct pt_section *section; /* of the blocks */
 	uint64_t base;
 	int isid;
 	uint64_t ninsn;
-	uint8_t scratch;       /* the last block is in the flow's scratch node */
-	uint8_t truncated;     /* and is an instruction that crosses sections */
-	struct pt_time time;   /* before the first block */
+	uint8_t scratch;     /* the last block is in the flow's scratch node */
+	uint8_t truncated;   /* and is an instruction that crosses sections */
+	struct pt_time time; /* before the first block */
 };
 
 int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal);

@@ -40,7 +40,7 @@ static enum pt_binding binding_in_branch(const struct pt_event *ev)
 		return pt_bind_error;
 	default:
 		return !ev->ip_suppressed && !ev->status_update && event_address(ev, &ip) ? pt_bind_error
-											  : pt_bind_now;
+		                                                                          : pt_bind_now;
 	}
 }
 

@@ -8,8 +8,8 @@
 
 /* What a step came to. */
 enum step {
-	step_on,    /* go on */
-	step_stop   /* return to the caller: full, due, or the time changed */
+	step_on,  /* go on */
+	step_stop /* return to the caller: full, due, or the time changed */
 };
 
 static uint64_t wrap(const struct pt_node *node, uint64_t ip)
@@ -41,7 +41,8 @@ static void go_next(struct pt_flow *flow)
 	const struct pt_node *next;
 
 	flow->ip = ip;
-	if (!flow->section || pt_graph_next(&next, flow->section, flow->node) < 0 || next->kind == pt_kind_split)
+	if (!flow->section || pt_graph_next(&next, flow->section, flow->node) < 0 ||
+	    next->kind == pt_kind_split)
 		next = NULL;
 	flow->node = next;
 }
@@ -145,7 +146,8 @@ static void release_held(struct pt_flow *flow)
 	flow->nheld = 1;
 }
 
-static inline void fill_block(struct pt_run_block *block, const struct pt_node *node, uint64_t ip, uint32_t flags)
+static inline void fill_block(struct pt_run_block *block, const struct pt_node *node, uint64_t ip,
+                              uint32_t flags)
 {
 	block->ip = ip;
 	block->end_ip = ip + node->last;
@@ -219,9 +221,8 @@ static int stop_before(const struct pt_flow *flow, const struct pt_flow_sink *si
 		return 0;
 	if (!flow->section || (flow->nheld == pt_flow_max_held && flow->section != sink->section))
 		return 1;
-	return sink->one_section &&
-	       (flow->section != sink->section || flow->base != sink->base ||
-		flow->node->mode != sink->block[0].mode);
+	return sink->one_section && (flow->section != sink->section || flow->base != sink->base ||
+	                             flow->node->mode != sink->block[0].mode);
 }
 
 static int stop_behind(const struct pt_flow_sink *sink, uint32_t kind)
@@ -236,8 +237,9 @@ static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 
 	leave_circle(flow);
 	pt_flow_advance(flow);
-	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode ? step_stop
-												     : step_on;
+	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
+	               ? step_stop
+	               : step_on;
 }
 
 static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
@@ -409,7 +411,7 @@ static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, const str
 static int disabled_here(struct pt_flow *flow)
 {
 	flow->have_resume_ip = flow->node->kind == pt_kind_far || flow->node->kind == pt_kind_call ||
-			       flow->node->kind == pt_kind_ind_call;
+	                       flow->node->kind == pt_kind_ind_call;
 	flow->resume_ip = next_ip(flow);
 	go_to(flow, flow->resume_ip);
 	flow->due = 1;

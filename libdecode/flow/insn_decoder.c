@@ -12,7 +12,7 @@ struct pt_insn_decoder {
 	struct pt_run_block block; /* being handed out */
 	uint32_t index;            /* of the next instruction; block.ninsn: none is left */
 	uint64_t ip;
-	int status;                /* what came with the block */
+	int status; /* what came with the block */
 	int isid;
 	uint8_t truncated;
 	struct pt_section *section; /* NULL: bytes are read through the image */
@@ -100,7 +100,8 @@ static int status_of_insn(struct pt_insn_decoder *decoder)
 	const int status = decoder->status;
 
 	if (status < 0 && status != decoder->flow.status) {
-		decoder->status = decoder->flow.status < 0 ? decoder->flow.status : pt_flow_status(&decoder->flow);
+		decoder->status =
+		        decoder->flow.status < 0 ? decoder->flow.status : pt_flow_status(&decoder->flow);
 		return status;
 	}
 	return decoder->index == decoder->block.ninsn && status > 0 ? status : 0;

@@ -84,8 +84,7 @@ static void tick_due(struct pt_observers *observers, const struct pt_time *time,
 		if (!new_moment && observers->entry[i].told == time->tsc)
 			continue;
 		observers->entry[i].told = time->tsc;
-		keep_error(observers,
-			   obsv->tick.callback(obsv, time->tsc, time->lost_mtc, time->lost_cyc));
+		keep_error(observers, obsv->tick.callback(obsv, time->tsc, time->lost_mtc, time->lost_cyc));
 	}
 }
 
@@ -97,7 +96,8 @@ void pt_observers_tick(struct pt_observers *observers, const struct pt_time *tim
 	drop_detached(observers);
 }
 
-void pt_observers_state(struct pt_observers *observers, enum pt_decode_state state, const struct pt_time *time)
+void pt_observers_state(struct pt_observers *observers, enum pt_decode_state state,
+                        const struct pt_time *time)
 {
 	if (state == observers->state)
 		return;

@@ -18,8 +18,8 @@ struct pt_observer_entry {
 struct pt_observers {
 	struct pt_observer_entry *entry; /* owned */
 	uint32_t count, capacity;
-	uint8_t calling; /* inside a callback */
-	int errcode;     /* the first negative result of a callback, or zero */
+	uint8_t calling;            /* inside a callback */
+	int errcode;                /* the first negative result of a callback, or zero */
 	enum pt_decode_state state; /* as last notified */
 };
 
@@ -34,7 +34,8 @@ void pt_observers_tick(struct pt_observers *observers, const struct pt_time *tim
 
 /* The decode state is @state now; calls nobody when it was that before. A limit that a callback moved
  * before the present time makes it tick. */
-void pt_observers_state(struct pt_observers *observers, enum pt_decode_state state, const struct pt_time *time);
+void pt_observers_state(struct pt_observers *observers, enum pt_decode_state state,
+                        const struct pt_time *time);
 
 /* The lowest limit, UINT64_MAX when nobody listens. */
 uint64_t pt_observers_limit(const struct pt_observers *observers);

@@ -24,10 +24,10 @@ struct pt_run_block {
 	/* The length in bytes of each of the ninsn instructions. Owned by the library; valid until the
 	 * next call that moves the decoder, and not longer than the image stays unchanged. */
 	const uint8_t *length;
-	uint16_t ninsn;  /* > 0 */
-	uint8_t mode;    /* enum pt_exec_mode */
-	uint8_t iclass;  /* enum pt_insn_class of the last instruction */
-	uint32_t flags;  /* enum pt_run_flag */
+	uint16_t ninsn; /* > 0 */
+	uint8_t mode;   /* enum pt_exec_mode */
+	uint8_t iclass; /* enum pt_insn_class of the last instruction */
+	uint32_t flags; /* enum pt_run_flag */
 };
 
 enum pt_run_flag {

@@ -61,8 +61,8 @@ static void map_memory(struct recording *recording)
 			continue;
 		snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
 		assert_int_equal(pt_image_add_file(recording->image, path, 0, UINT64_MAX >> 1, NULL,
-						   strtoull(entry->d_name, NULL, 16)),
-				 0);
+		                                   strtoull(entry->d_name, NULL, 16)),
+		                 0);
 	}
 	closedir(dir);
 }

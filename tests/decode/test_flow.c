@@ -15,8 +15,27 @@
 
 /* One packet of a case. */
 struct step {
-	enum { end, pge, pgd, pgd_ip, tip, fup, tnt, ovf, tsc, psb_at, psb_off, raw,
-	       tsx_begin, tsx_abort, tsx_commit, pip, ptw, mode64, stop } kind;
+	enum {
+		end,
+		pge,
+		pgd,
+		pgd_ip,
+		tip,
+		fup,
+		tnt,
+		ovf,
+		tsc,
+		psb_at,
+		psb_off,
+		raw,
+		tsx_begin,
+		tsx_abort,
+		tsx_commit,
+		pip,
+		ptw,
+		mode64,
+		stop
+	} kind;
 	uint64_t value;
 	const char *bits;
 };
@@ -33,295 +52,310 @@ struct flow_case {
 #define CODE(literal) literal, sizeof(literal) - 1
 
 static const struct flow_case cases[] = {
-	{
-		"straight code to a system call",
-		CODE("\x90\x90\x0f\x05"), /* nop; nop; syscall */
-		{{pge, 0x1000, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 1002 [disabled] eos",
-	},
-	{
-		"tracing resumes behind the system call",
-		CODE("\x0f\x05\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pgd, 0, 0}, {pge, 0x1002, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [disabled] [resumed] 1002 1003 [disabled] eos",
-	},
-	{
-		"conditional branches, taken and not",
-		CODE("\x90\x74\xfd\xff\xe0"), /* 1000: nop; je 1000; jmp *%rax */
-		{{pge, 0x1000, 0}, {tnt, 0, "ttn"}, {tip, 0x1001, 0}, {tnt, 0, "n"}, {pgd_ip, 0x5000, 0}},
-		"[enabled] 1000 1001 1000 1001 1000 1001 1003 1001 1003 [disabled] eos",
-	},
-	{
-		"a compressed return",
-		/* 1000: call 1008; syscall; 1007: hlt; 1008: ret */
-		CODE("\xe8\x03\x00\x00\x00\x0f\x05\xf4\xc3"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
-		"[enabled] 1000 1008 1005 [disabled] eos",
-	},
-	{
-		"an uncompressed return leaves the stack as it is",
-		/* 1000: call 100a; 1005: call 100b; 100a: ret; 100b: ret */
-		CODE("\xe8\x05\x00\x00\x00\xe8\x01\x00\x00\x00\xc3\xc3"),
-		{{pge, 0x1000, 0}, {tip, 0x1005, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
-		"[enabled] 1000 100a 1005 100b 100a [disabled] eos",
-	},
-	{
-		"a call to the next instruction is not pushed",
-		/* 1000: call 100b; 1005: syscall; hlts; 100b: call 1010; 1010: pop; ret */
-		CODE("\xe8\x06\x00\x00\x00\x0f\x05\xf4\xf4\xf4\xf4\xe8\x00\x00\x00\x00\x58\xc3"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
-		"[enabled] 1000 100b 1010 1011 1005 [disabled] eos",
-	},
-	{
-		"a return that is compressed without a call",
-		CODE("\xc3"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
-		"[enabled] 1000 retstack_empty",
-	},
-	{
-		"a return with a not-taken bit",
-		CODE("\xe8\x00\x00\x00\x00\xe8\x00\x00\x00\x00\xc3"),
-		{{pge, 0x1000, 0}, {tnt, 0, "n"}, {pgd, 0, 0}},
-		"[enabled] 1000 1005 100a bad_retcomp",
-	},
-	{
-		"an indirect call is pushed",
-		/* 1000: call *%rax; syscall; 1004: ret */
-		CODE("\xff\xd0\x0f\x05\xc3"),
-		{{pge, 0x1000, 0}, {tip, 0x1004, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
-		"[enabled] 1000 1004 1002 [disabled] eos",
-	},
-	{
-		"a TIP deferred behind TNT bits",
-		/* 1000: je 1002; jmp *%rax; 1004: je 1006; syscall */
-		CODE("\x74\x00\xff\xe0\x74\x00\x0f\x05"),
-		{{pge, 0x1000, 0}, {tnt, 0, "nt"}, {tip, 0x1004, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1002 1004 1006 [disabled] eos",
-	},
-	{
-		"time between deferred TIPs",
-		CODE("\x74\x00\xff\xe0\x74\x00\x0f\x05"),
-		{{pge, 0x1000, 0}, {tnt, 0, "nt"}, {tsc, 300, 0}, {tip, 0x1004, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1002 1004 1006 [disabled] eos",
-	},
-	{
-		"an interrupt in the middle of a block",
-		/* 1000: nop; nop; syscall; handler 1004: nop; iret */
-		CODE("\x90\x90\x0f\x05\x90\xcf"),
-		{{pge, 0x1000, 0}, {fup, 0x1001, 0}, {tip, 0x1004, 0}, {tip, 0x1001, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [async_branch] 1004 1005 1001 1002 [disabled] eos",
-	},
-	{
-		"an interrupt at the very place where the flow stands",
-		CODE("\x90\x74\xfd"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {fup, 0x1000, 0}, {pgd, 0, 0}, {pge, 0x1000, 0}, {fup, 0x1000, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 [async_disabled] [resumed] [async_disabled] eos",
-	},
-	{
-		"an interrupt behind a jump",
-		/* 1000: jmp 1003; hlt; 1003: nop; nop */
-		CODE("\xeb\x01\xf4\x90\x90\x90"),
-		{{pge, 0x1000, 0}, {fup, 0x1004, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1003 [async_disabled] eos",
-	},
-	{
-		"an interrupt that the flow cannot come to",
-		CODE("\x90\x74\xfd\x90"),
-		{{pge, 0x1000, 0}, {fup, 0x1003, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 bad_query",
-	},
-	{
-		"an interrupt inside of an instruction",
-		CODE("\x90\xeb\x00\x90\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {fup, 0x1002, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 1003 1004 1005 bad_query",
-	},
-	{
-		"a circle of jumps ends in an error, not in a hang",
-		CODE("\x90\xeb\xfd"),
-		{{pge, 0x1000, 0}, {fup, 0x1002, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 1000 1001 bad_query",
-	},
-	{
-		"an interrupt in a circle is found",
-		CODE("\x90\xeb\xfd"),
-		{{pge, 0x1000, 0}, {fup, 0x1001, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [async_disabled] eos",
-	},
-	{
-		"an overflow that resumes while tracing",
-		CODE("\x90\x74\xfd\x90\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {fup, 0x1004, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 [overflow] 1004 1005 [disabled] eos",
-	},
-	{
-		"an overflow that resumes with TIP.PGE",
-		CODE("\x90\x74\xfd\x90\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {tsc, 300, 0}, {pge, 0x1003, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 [overflow] [enabled] 1003 1004 1005 [disabled] eos",
-	},
-	{
-		"an overflow empties the return stack",
-		CODE("\xe8\x03\x00\x00\x00\x0f\x05\xf4\xc3"),
-		{{pge, 0x1000, 0}, {ovf, 0, 0}, {fup, 0x1008, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
-		"[enabled] [overflow] 1008 retstack_empty",
-	},
-	{
-		"an overflow is the last packet",
-		CODE("\x90\x74\xfd"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}},
-		"[enabled] 1000 1001 [overflow] eos",
-	},
-	{
-		"PSB in the middle: the flow goes to where PSB+ says",
-		CODE("\x90\x74\xfd\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {tnt, 0, "n"}, {psb_at, 0x1004, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 1003 1004 [disabled] eos",
-	},
-	{
-		"PSB empties the return stack, but not of the calls behind it",
-		/* 1000: call 100a; 1005: syscall; hlt...; 100a: call 1010; syscall? no: ret; 1010: ret */
-		CODE("\xe8\x05\x00\x00\x00\x0f\x05\xf4\xf4\xf4\xe8\x01\x00\x00\x00\xc3\xc3"),
-		{{pge, 0x1000, 0}, {psb_at, 0x100a, 0}, {tnt, 0, "t"}, {tip, 0x1005, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 100a 1010 100f 1005 [disabled] eos",
-	},
-	{
-		"PSB at a place that the flow cannot come to",
-		CODE("\x90\x74\xfd\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {psb_at, 0x1003, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 bad_status_update",
-	},
-	{
-		"PSB while tracing is off",
-		CODE("\x0f\x05\x0f\x05"),
-		{{pge, 0x1000, 0}, {pgd, 0, 0}, {psb_off, 0, 0}, {pge, 0x1002, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [disabled] [resumed] 1002 [disabled] eos",
-	},
-	{
-		"erratum BDM70: a FUP in PSB+ right before TIP.PGE does not count",
-		CODE("\x0f\x05\x0f\x05"),
-		{{pge, 0x1000, 0}, {pgd, 0, 0}, {psb_at, 0x1002, 0}, {pge, 0x1002, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [disabled] [resumed] 1002 [disabled] eos",
-	},
-	{
-		"code that is not mapped",
-		CODE("\xff\xe0"),
-		{{pge, 0x1000, 0}, {tip, 0x8000, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 nomap",
-	},
-	{
-		"bytes that are no instruction",
-		CODE("\x90\x06\x90"),
-		{{pge, 0x1000, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 bad_insn",
-	},
-	{
-		"TNT while tracing is off",
-		CODE("\x90"),
-		{{tnt, 0, "t"}},
-		"bad_query",
-	},
-	{
-		"tracing enabled twice",
-		CODE("\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pge, 0x1000, 0}},
-		"[enabled] bad_context",
-	},
-	{
-		"the trace ends: blocks go on until they need it",
-		CODE("\x90\xeb\x00\x90\x74\xfd"),
-		{{pge, 0x1000, 0}},
-		"[enabled] 1000 1001 1003 1004 eos",
-	},
-	{
-		"bytes that are no packet stop the flow at once",
-		CODE("\x90\xeb\x00\x90\x74\xfd"),
-		{{pge, 0x1000, 0}, {raw, 0x05, 0}},
-		"[enabled] bad_opc",
-	},
-	{
-		"a direct branch out of the filtered range",
-		/* 1000: jmp 1003 */
-		CODE("\xeb\x01\xf4\x90"),
-		{{pge, 0x1000, 0}, {pgd_ip, 0x1003, 0}},
-		"[enabled] 1000 [disabled] eos",
-	},
-	{
-		"a transaction begins: no branch comes with it",
-		/* 1000: nop; 1001: jmp *%rax */
-		CODE("\x90\xff\xe0"),
-		{{pge, 0x1000, 0}, {tsx_begin, 0, 0}, {fup, 0x1000, 0}, {tip, 0x1001, 0}, {pgd_ip, 0x5000, 0}},
-		"[enabled] [begin] 1000 1001 1001 [disabled] eos",
-	},
-	{
-		"a transaction is aborted: execution goes on elsewhere",
-		CODE("\x90\x90\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {tsx_abort, 0, 0}, {fup, 0x1001, 0}, {tip, 0x1003, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [abort] [async_branch] 1003 [disabled] eos",
-	},
-	{
-		"PTWRITE: no branch comes with it",
-		/* 1000: ptwrite %eax; 1004: jmp *%rax */
-		CODE("\xf3\x0f\xae\xe0\xff\xe0"),
-		{{pge, 0x1000, 0}, {ptw, 7, 0}, {fup, 0x1000, 0}, {tip, 0x1004, 0}, {pgd_ip, 0x5000, 0}},
-		"[enabled] [ptwrite] 1000 1004 1004 [disabled] eos",
-	},
-	{
-		"MODE.Exec with a FUP: only a flag changed there",
-		CODE("\x90\xff\xe0"),
-		{{pge, 0x1000, 0}, {mode64, 0, 0}, {fup, 0x1001, 0}, {tip, 0x1000, 0}, {fup, 0x1001, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [exec_mode] 1001 1000 [async_disabled] eos",
-	},
-	{
-		"MODE.Exec, then TNT: they do not belong together",
-		CODE("\x90\x74\xfd"),
-		{{pge, 0x1000, 0}, {mode64, 0, 0}, {tnt, 0, "t"}},
-		"[enabled] bad_context",
-	},
-	{
-		"TNT is no answer to an overflow",
-		CODE("\x90\x74\xfd"),
-		{{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {tnt, 0, "tt"}},
-		"[enabled] 1000 1001 bad_context",
-	},
-	{
-		"PIP behind an overflow: tracing did not go on",
-		/* 1000: nop; mov %rax,%cr3 */
-		CODE("\x90\x0f\x22\xd8\x0f\x05"),
-		{{pge, 0x1000, 0}, {ovf, 0, 0}, {pip, 0x1000, 0}, {pge, 0x1004, 0}, {pgd, 0, 0}},
-		"[enabled] [overflow] [paging] [enabled] 1004 [disabled] eos",
-	},
-	{
-		"PIP holds behind MOV CR3",
-		CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pip, 0x2000, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 [paging] 1004 1005 [disabled] eos",
-	},
-	{
-		"PIP and MODE.Exec of a far branch hold at its target",
-		/* 1000: iretq; 1002: nop; syscall */
-		CODE("\x48\xcf\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pip, 0x2000, 0}, {mode64, 0, 0}, {tip, 0x1002, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 [paging] [exec_mode] 1002 1003 [disabled] eos",
-	},
-	{
-		"an interrupt between a far branch and its target",
-		CODE("\x48\xcf\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pip, 0x2000, 0}, {fup, 0x1002, 0}, {tip, 0x1003, 0}, {tip, 0x1002, 0}},
-		"[enabled] 1000 [paging] bad_context",
-	},
-	{
-		"MOV CR3 to what is filtered out disables",
-		CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pgd, 0, 0}},
-		"[enabled] 1000 1001 [disabled] eos",
-	},
-	{
-		"a trace stop",
-		CODE("\x90\x0f\x05"),
-		{{pge, 0x1000, 0}, {pgd, 0, 0}, {stop, 0, 0}},
-		"[enabled] 1000 1001 [disabled] [stop] eos",
-	},
+        {
+                "straight code to a system call",
+                CODE("\x90\x90\x0f\x05"), /* nop; nop; syscall */
+                {{pge, 0x1000, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 1002 [disabled] eos",
+        },
+        {
+                "tracing resumes behind the system call",
+                CODE("\x0f\x05\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pgd, 0, 0}, {pge, 0x1002, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [disabled] [resumed] 1002 1003 [disabled] eos",
+        },
+        {
+                "conditional branches, taken and not",
+                CODE("\x90\x74\xfd\xff\xe0"), /* 1000: nop; je 1000; jmp *%rax */
+                {{pge, 0x1000, 0}, {tnt, 0, "ttn"}, {tip, 0x1001, 0}, {tnt, 0, "n"}, {pgd_ip, 0x5000, 0}},
+                "[enabled] 1000 1001 1000 1001 1000 1001 1003 1001 1003 [disabled] eos",
+        },
+        {
+                "a compressed return",
+                /* 1000: call 1008; syscall; 1007: hlt; 1008: ret */
+                CODE("\xe8\x03\x00\x00\x00\x0f\x05\xf4\xc3"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
+                "[enabled] 1000 1008 1005 [disabled] eos",
+        },
+        {
+                "an uncompressed return leaves the stack as it is",
+                /* 1000: call 100a; 1005: call 100b; 100a: ret; 100b: ret */
+                CODE("\xe8\x05\x00\x00\x00\xe8\x01\x00\x00\x00\xc3\xc3"),
+                {{pge, 0x1000, 0}, {tip, 0x1005, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
+                "[enabled] 1000 100a 1005 100b 100a [disabled] eos",
+        },
+        {
+                "a call to the next instruction is not pushed",
+                /* 1000: call 100b; 1005: syscall; hlts; 100b: call 1010; 1010: pop; ret */
+                CODE("\xe8\x06\x00\x00\x00\x0f\x05\xf4\xf4\xf4\xf4\xe8\x00\x00\x00\x00\x58\xc3"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
+                "[enabled] 1000 100b 1010 1011 1005 [disabled] eos",
+        },
+        {
+                "a return that is compressed without a call",
+                CODE("\xc3"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
+                "[enabled] 1000 retstack_empty",
+        },
+        {
+                "a return with a not-taken bit",
+                CODE("\xe8\x00\x00\x00\x00\xe8\x00\x00\x00\x00\xc3"),
+                {{pge, 0x1000, 0}, {tnt, 0, "n"}, {pgd, 0, 0}},
+                "[enabled] 1000 1005 100a bad_retcomp",
+        },
+        {
+                "an indirect call is pushed",
+                /* 1000: call *%rax; syscall; 1004: ret */
+                CODE("\xff\xd0\x0f\x05\xc3"),
+                {{pge, 0x1000, 0}, {tip, 0x1004, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
+                "[enabled] 1000 1004 1002 [disabled] eos",
+        },
+        {
+                "a TIP deferred behind TNT bits",
+                /* 1000: je 1002; jmp *%rax; 1004: je 1006; syscall */
+                CODE("\x74\x00\xff\xe0\x74\x00\x0f\x05"),
+                {{pge, 0x1000, 0}, {tnt, 0, "nt"}, {tip, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1002 1004 1006 [disabled] eos",
+        },
+        {
+                "time between deferred TIPs",
+                CODE("\x74\x00\xff\xe0\x74\x00\x0f\x05"),
+                {{pge, 0x1000, 0}, {tnt, 0, "nt"}, {tsc, 300, 0}, {tip, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1002 1004 1006 [disabled] eos",
+        },
+        {
+                "an interrupt in the middle of a block",
+                /* 1000: nop; nop; syscall; handler 1004: nop; iret */
+                CODE("\x90\x90\x0f\x05\x90\xcf"),
+                {{pge, 0x1000, 0}, {fup, 0x1001, 0}, {tip, 0x1004, 0}, {tip, 0x1001, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [async_branch] 1004 1005 1001 1002 [disabled] eos",
+        },
+        {
+                "an interrupt at the very place where the flow stands",
+                CODE("\x90\x74\xfd"),
+                {{pge, 0x1000, 0},
+                 {tnt, 0, "t"},
+                 {fup, 0x1000, 0},
+                 {pgd, 0, 0},
+                 {pge, 0x1000, 0},
+                 {fup, 0x1000, 0},
+                 {pgd, 0, 0}},
+                "[enabled] 1000 1001 [async_disabled] [resumed] [async_disabled] eos",
+        },
+        {
+                "an interrupt behind a jump",
+                /* 1000: jmp 1003; hlt; 1003: nop; nop */
+                CODE("\xeb\x01\xf4\x90\x90\x90"),
+                {{pge, 0x1000, 0}, {fup, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1003 [async_disabled] eos",
+        },
+        {
+                "an interrupt that the flow cannot come to",
+                CODE("\x90\x74\xfd\x90"),
+                {{pge, 0x1000, 0}, {fup, 0x1003, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 bad_query",
+        },
+        {
+                "an interrupt inside of an instruction",
+                CODE("\x90\xeb\x00\x90\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {fup, 0x1002, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 1003 1004 1005 bad_query",
+        },
+        {
+                "a circle of jumps ends in an error, not in a hang",
+                CODE("\x90\xeb\xfd"),
+                {{pge, 0x1000, 0}, {fup, 0x1002, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 1000 1001 bad_query",
+        },
+        {
+                "an interrupt in a circle is found",
+                CODE("\x90\xeb\xfd"),
+                {{pge, 0x1000, 0}, {fup, 0x1001, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [async_disabled] eos",
+        },
+        {
+                "an overflow that resumes while tracing",
+                CODE("\x90\x74\xfd\x90\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {fup, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 [overflow] 1004 1005 [disabled] eos",
+        },
+        {
+                "an overflow that resumes with TIP.PGE",
+                CODE("\x90\x74\xfd\x90\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {tsc, 300, 0}, {pge, 0x1003, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 [overflow] [enabled] 1003 1004 1005 [disabled] eos",
+        },
+        {
+                "an overflow empties the return stack",
+                CODE("\xe8\x03\x00\x00\x00\x0f\x05\xf4\xc3"),
+                {{pge, 0x1000, 0}, {ovf, 0, 0}, {fup, 0x1008, 0}, {tnt, 0, "t"}, {pgd, 0, 0}},
+                "[enabled] [overflow] 1008 retstack_empty",
+        },
+        {
+                "an overflow is the last packet",
+                CODE("\x90\x74\xfd"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}},
+                "[enabled] 1000 1001 [overflow] eos",
+        },
+        {
+                "PSB in the middle: the flow goes to where PSB+ says",
+                CODE("\x90\x74\xfd\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {tnt, 0, "n"}, {psb_at, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 1003 1004 [disabled] eos",
+        },
+        {
+                "PSB empties the return stack, but not of the calls behind it",
+                /* 1000: call 100a; 1005: syscall; hlt...; 100a: call 1010; syscall? no: ret; 1010: ret */
+                CODE("\xe8\x05\x00\x00\x00\x0f\x05\xf4\xf4\xf4\xe8\x01\x00\x00\x00\xc3\xc3"),
+                {{pge, 0x1000, 0}, {psb_at, 0x100a, 0}, {tnt, 0, "t"}, {tip, 0x1005, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 100a 1010 100f 1005 [disabled] eos",
+        },
+        {
+                "PSB at a place that the flow cannot come to",
+                CODE("\x90\x74\xfd\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {psb_at, 0x1003, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 bad_status_update",
+        },
+        {
+                "PSB while tracing is off",
+                CODE("\x0f\x05\x0f\x05"),
+                {{pge, 0x1000, 0}, {pgd, 0, 0}, {psb_off, 0, 0}, {pge, 0x1002, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [disabled] [resumed] 1002 [disabled] eos",
+        },
+        {
+                "erratum BDM70: a FUP in PSB+ right before TIP.PGE does not count",
+                CODE("\x0f\x05\x0f\x05"),
+                {{pge, 0x1000, 0}, {pgd, 0, 0}, {psb_at, 0x1002, 0}, {pge, 0x1002, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [disabled] [resumed] 1002 [disabled] eos",
+        },
+        {
+                "code that is not mapped",
+                CODE("\xff\xe0"),
+                {{pge, 0x1000, 0}, {tip, 0x8000, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 nomap",
+        },
+        {
+                "bytes that are no instruction",
+                CODE("\x90\x06\x90"),
+                {{pge, 0x1000, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 bad_insn",
+        },
+        {
+                "TNT while tracing is off",
+                CODE("\x90"),
+                {{tnt, 0, "t"}},
+                "bad_query",
+        },
+        {
+                "tracing enabled twice",
+                CODE("\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pge, 0x1000, 0}},
+                "[enabled] bad_context",
+        },
+        {
+                "the trace ends: blocks go on until they need it",
+                CODE("\x90\xeb\x00\x90\x74\xfd"),
+                {{pge, 0x1000, 0}},
+                "[enabled] 1000 1001 1003 1004 eos",
+        },
+        {
+                "bytes that are no packet stop the flow at once",
+                CODE("\x90\xeb\x00\x90\x74\xfd"),
+                {{pge, 0x1000, 0}, {raw, 0x05, 0}},
+                "[enabled] bad_opc",
+        },
+        {
+                "a direct branch out of the filtered range",
+                /* 1000: jmp 1003 */
+                CODE("\xeb\x01\xf4\x90"),
+                {{pge, 0x1000, 0}, {pgd_ip, 0x1003, 0}},
+                "[enabled] 1000 [disabled] eos",
+        },
+        {
+                "a transaction begins: no branch comes with it",
+                /* 1000: nop; 1001: jmp *%rax */
+                CODE("\x90\xff\xe0"),
+                {{pge, 0x1000, 0},
+                 {tsx_begin, 0, 0},
+                 {fup, 0x1000, 0},
+                 {tip, 0x1001, 0},
+                 {pgd_ip, 0x5000, 0}},
+                "[enabled] [begin] 1000 1001 1001 [disabled] eos",
+        },
+        {
+                "a transaction is aborted: execution goes on elsewhere",
+                CODE("\x90\x90\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {tsx_abort, 0, 0}, {fup, 0x1001, 0}, {tip, 0x1003, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [abort] [async_branch] 1003 [disabled] eos",
+        },
+        {
+                "PTWRITE: no branch comes with it",
+                /* 1000: ptwrite %eax; 1004: jmp *%rax */
+                CODE("\xf3\x0f\xae\xe0\xff\xe0"),
+                {{pge, 0x1000, 0}, {ptw, 7, 0}, {fup, 0x1000, 0}, {tip, 0x1004, 0}, {pgd_ip, 0x5000, 0}},
+                "[enabled] [ptwrite] 1000 1004 1004 [disabled] eos",
+        },
+        {
+                "MODE.Exec with a FUP: only a flag changed there",
+                CODE("\x90\xff\xe0"),
+                {{pge, 0x1000, 0},
+                 {mode64, 0, 0},
+                 {fup, 0x1001, 0},
+                 {tip, 0x1000, 0},
+                 {fup, 0x1001, 0},
+                 {pgd, 0, 0}},
+                "[enabled] 1000 [exec_mode] 1001 1000 [async_disabled] eos",
+        },
+        {
+                "MODE.Exec, then TNT: they do not belong together",
+                CODE("\x90\x74\xfd"),
+                {{pge, 0x1000, 0}, {mode64, 0, 0}, {tnt, 0, "t"}},
+                "[enabled] bad_context",
+        },
+        {
+                "TNT is no answer to an overflow",
+                CODE("\x90\x74\xfd"),
+                {{pge, 0x1000, 0}, {tnt, 0, "t"}, {ovf, 0, 0}, {tnt, 0, "tt"}},
+                "[enabled] 1000 1001 bad_context",
+        },
+        {
+                "PIP behind an overflow: tracing did not go on",
+                /* 1000: nop; mov %rax,%cr3 */
+                CODE("\x90\x0f\x22\xd8\x0f\x05"),
+                {{pge, 0x1000, 0}, {ovf, 0, 0}, {pip, 0x1000, 0}, {pge, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] [overflow] [paging] [enabled] 1004 [disabled] eos",
+        },
+        {
+                "PIP holds behind MOV CR3",
+                CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pip, 0x2000, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 [paging] 1004 1005 [disabled] eos",
+        },
+        {
+                "PIP and MODE.Exec of a far branch hold at its target",
+                /* 1000: iretq; 1002: nop; syscall */
+                CODE("\x48\xcf\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pip, 0x2000, 0}, {mode64, 0, 0}, {tip, 0x1002, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 [paging] [exec_mode] 1002 1003 [disabled] eos",
+        },
+        {
+                "an interrupt between a far branch and its target",
+                CODE("\x48\xcf\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pip, 0x2000, 0}, {fup, 0x1002, 0}, {tip, 0x1003, 0}, {tip, 0x1002, 0}},
+                "[enabled] 1000 [paging] bad_context",
+        },
+        {
+                "MOV CR3 to what is filtered out disables",
+                CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1001 [disabled] eos",
+        },
+        {
+                "a trace stop",
+                CODE("\x90\x0f\x05"),
+                {{pge, 0x1000, 0}, {pgd, 0, 0}, {stop, 0, 0}},
+                "[enabled] 1000 1001 [disabled] [stop] eos",
+        },
 };
 
 static void add_step(struct trace *trace, const struct step *step)
@@ -748,9 +782,9 @@ int main(void)
 
 	for (; n < ncases; ++n) {
 		tests[n] = (struct CMUnitTest){
-			.name = cases[n].name,
-			.test_func = run_case,
-			.initial_state = (void *)(uintptr_t)&cases[n],
+		        .name = cases[n].name,
+		        .test_func = run_case,
+		        .initial_state = (void *)(uintptr_t)&cases[n],
 		};
 	}
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(the_return_stack_holds_64);

@@ -498,7 +498,8 @@ static void an_image_swapped_in_a_state_change_counts_at_once(void **state)
 static void change_image_at_300(struct fixture *fixture, uint64_t tsc)
 {
 	if (tsc == 300)
-		assert_int_equal(pt_image_add_file(fixture->image, fixture->other.path, 0, 5, NULL, 0x1000), 0);
+		assert_int_equal(pt_image_add_file(fixture->image, fixture->other.path, 0, 5, NULL, 0x1000),
+		                 0);
 }
 
 static void an_image_changed_in_a_tick_counts_at_once(void **state)
@@ -543,30 +544,30 @@ static void the_instruction_decoder_has_observers_too(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		observer_test(null_arguments_are_invalid),
-		observer_test(attached_twice_is_invalid),
-		observer_test(freeing_the_decoder_detaches),
-		observer_test(ticks_at_every_change_of_time),
-		observer_test(ticks_only_from_the_limit_on),
-		observer_test(state_is_called_when_it_changes),
-		observer_test(synchronising_again_makes_the_state_unknown),
-		observer_test(an_overflow_makes_the_state_unknown),
-		observer_test(a_null_callback_is_not_subscribed),
-		observer_test(several_observers_are_all_called),
-		observer_test(a_negative_result_reaches_the_caller),
-		observer_test(a_negative_result_in_sync_reaches_the_caller),
-		observer_test(decoding_goes_on_behind_an_observers_error),
-		observer_test(a_limit_in_the_future_postpones),
-		observer_test(a_limit_in_the_past_does_not_tick_twice_for_one_moment),
-		observer_test(a_limit_that_has_passed_makes_it_due_again),
-		observer_test(all_callbacks_null_detaches),
-		observer_test(one_callback_may_be_given_up),
-		observer_test(functions_that_do_not_move_are_allowed_inside),
-		observer_test(functions_that_move_are_invalid_inside),
-		observer_test(an_image_swapped_in_a_tick_counts_at_once),
-		observer_test(an_image_swapped_in_a_state_change_counts_at_once),
-		observer_test(an_image_changed_in_a_tick_counts_at_once),
-		observer_test(the_instruction_decoder_has_observers_too),
+	        observer_test(null_arguments_are_invalid),
+	        observer_test(attached_twice_is_invalid),
+	        observer_test(freeing_the_decoder_detaches),
+	        observer_test(ticks_at_every_change_of_time),
+	        observer_test(ticks_only_from_the_limit_on),
+	        observer_test(state_is_called_when_it_changes),
+	        observer_test(synchronising_again_makes_the_state_unknown),
+	        observer_test(an_overflow_makes_the_state_unknown),
+	        observer_test(a_null_callback_is_not_subscribed),
+	        observer_test(several_observers_are_all_called),
+	        observer_test(a_negative_result_reaches_the_caller),
+	        observer_test(a_negative_result_in_sync_reaches_the_caller),
+	        observer_test(decoding_goes_on_behind_an_observers_error),
+	        observer_test(a_limit_in_the_future_postpones),
+	        observer_test(a_limit_in_the_past_does_not_tick_twice_for_one_moment),
+	        observer_test(a_limit_that_has_passed_makes_it_due_again),
+	        observer_test(all_callbacks_null_detaches),
+	        observer_test(one_callback_may_be_given_up),
+	        observer_test(functions_that_do_not_move_are_allowed_inside),
+	        observer_test(functions_that_move_are_invalid_inside),
+	        observer_test(an_image_swapped_in_a_tick_counts_at_once),
+	        observer_test(an_image_swapped_in_a_state_change_counts_at_once),
+	        observer_test(an_image_changed_in_a_tick_counts_at_once),
+	        observer_test(the_instruction_decoder_has_observers_too),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

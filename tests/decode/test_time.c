@@ -225,17 +225,17 @@ static void a_base_before_zero_does_not_wrap(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(there_is_no_time_before_the_first_tsc),
-		cmocka_unit_test(mtc_counts_from_tma),
-		cmocka_unit_test(mtc_wraps_at_eight_bits),
-		cmocka_unit_test(only_the_bits_that_tma_has_count_at_first),
-		cmocka_unit_test(mtc_without_tma_is_lost),
-		cmocka_unit_test(cycles_count_by_the_core_bus_ratio),
-		cmocka_unit_test(cycles_without_a_ratio_are_lost),
-		cmocka_unit_test(cycles_do_not_run_past_the_next_mtc),
-		cmocka_unit_test(two_mtcs_calibrate_the_cycle),
-		cmocka_unit_test(an_overflow_breaks_the_chain_of_mtcs),
-		cmocka_unit_test(a_base_before_zero_does_not_wrap),
+	        cmocka_unit_test(there_is_no_time_before_the_first_tsc),
+	        cmocka_unit_test(mtc_counts_from_tma),
+	        cmocka_unit_test(mtc_wraps_at_eight_bits),
+	        cmocka_unit_test(only_the_bits_that_tma_has_count_at_first),
+	        cmocka_unit_test(mtc_without_tma_is_lost),
+	        cmocka_unit_test(cycles_count_by_the_core_bus_ratio),
+	        cmocka_unit_test(cycles_without_a_ratio_are_lost),
+	        cmocka_unit_test(cycles_do_not_run_past_the_next_mtc),
+	        cmocka_unit_test(two_mtcs_calibrate_the_cycle),
+	        cmocka_unit_test(an_overflow_breaks_the_chain_of_mtcs),
+	        cmocka_unit_test(a_base_before_zero_does_not_wrap),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

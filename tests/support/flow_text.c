@@ -42,7 +42,9 @@ static const char *event_name(const struct pt_event *event)
 	case ptev_exec_mode:
 		return "exec_mode";
 	case ptev_tsx:
-		return event->variant.tsx.aborted ? "abort" : event->variant.tsx.speculative ? "begin" : "commit";
+		return event->variant.tsx.aborted       ? "abort"
+		       : event->variant.tsx.speculative ? "begin"
+		                                        : "commit";
 	case ptev_stop:
 		return "stop";
 	case ptev_ptwrite:

@@ -85,7 +85,8 @@ void trace_pip(struct trace *trace, uint64_t cr3)
 
 void trace_ptw(struct trace *trace, uint64_t payload)
 {
-	put(trace, &(struct pt_packet){.type = ppt_ptw, .payload.ptw = {.payload = payload, .plc = 0, .ip = 1}});
+	put(trace,
+	    &(struct pt_packet){.type = ppt_ptw, .payload.ptw = {.payload = payload, .plc = 0, .ip = 1}});
 }
 
 void trace_stop(struct trace *trace)

@@ -1,6 +1,7 @@
 /* sb/clock.h - between the time stamp counter and perf's clock (perf_event_open(2), "time_zero").
  *
- *   ns = time_zero + (tsc >> time_shift) * time_mult + (((tsc & (2^time_shift - 1)) * time_mult) >> time_shift)
+ *   ns = time_zero + (tsc >> time_shift) * time_mult + (((tsc & (2^time_shift - 1)) * time_mult) >>
+ * time_shift)
  *
  * time_zero counts as signed: the kernel gives a wrapped negative number where the counter started
  * before the clock. Both functions are monotonic over the whole range and saturate at its ends.

@@ -35,8 +35,8 @@ struct sb_error {
 enum { SB_NO_OFFSET = -1 };
 
 /* Fills @err (may be NULL) and returns @code, which is a negative enum sb_errcode. */
-sb_export int sb_error_set(struct sb_error *err, int code, const char *file, uint64_t offset, const char *format, ...)
-	__attribute__((format(printf, 5, 6)));
+sb_export int sb_error_set(struct sb_error *err, int code, const char *file, uint64_t offset,
+                           const char *format, ...) __attribute__((format(printf, 5, 6)));
 
 /* One line, "FILE: offset 0x..: TEXT", without newline. Returns @buffer. */
 sb_export const char *sb_error_string(const struct sb_error *err, char *buffer, uint64_t size);

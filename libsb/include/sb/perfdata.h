@@ -22,13 +22,15 @@ struct sb_perfdata_info {
 	int vendor_intel;
 	uint16_t family;
 	uint8_t model, stepping;
-	uint32_t ncpus; /* NRCPUS feature, or one more than the highest CPU with AUX data, whichever is more */
+	uint32_t
+	        ncpus; /* NRCPUS feature, or one more than the highest CPU with AUX data, whichever is more */
 	struct sb_clock clock;
-	int foreign_clock; /* perf record -k: times are of another clock, which no TSC converts to; clock is zero */
-	int has_pt; /* an AUXTRACE_INFO of type Intel PT was there */
+	int foreign_clock; /* perf record -k: times are of another clock, which no TSC converts to; clock is
+	                      zero */
+	int has_pt;        /* an AUXTRACE_INFO of type Intel PT was there */
 	uint32_t pt_pmu_type;
-	uint64_t pt_config;         /* attr.config of the intel_pt event */
-	uint8_t pt_mtc_freq;        /* MTC period exponent when MTC is on (it may be 0 then, too), else 0 */
+	uint64_t pt_config;  /* attr.config of the intel_pt event */
+	uint8_t pt_mtc_freq; /* MTC period exponent when MTC is on (it may be 0 then, too), else 0 */
 	int pt_tsc, pt_mtc, pt_cyc, pt_noretcomp;
 	uint32_t tsc_ctc_num, tsc_ctc_den; /* CPUID 15h: ebx, eax */
 	uint8_t max_nonturbo_ratio;        /* nominal frequency in units of the bus clock */
@@ -43,11 +45,11 @@ struct sb_aux_chunk {
 	const uint8_t *bytes; /* in the mapping */
 	uint64_t size;        /* as the record says, but never past the file's end */
 	uint64_t file_offset;
-	uint64_t aux_offset;  /* in the buffer's stream */
+	uint64_t aux_offset; /* in the buffer's stream */
 	uint64_t reference;
-	int32_t cpu, tid;     /* -1: not bound to one */
+	int32_t cpu, tid; /* -1: not bound to one */
 	uint32_t idx;
-	uint64_t missing;     /* bytes that the record promises but the file does not hold */
+	uint64_t missing; /* bytes that the record promises but the file does not hold */
 };
 
 /* All chunks of one buffer. Their sizes include what perf pads them with to multiples of 8. */
@@ -108,6 +110,7 @@ sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_p
 /* The next record in file order: 1, or 0 at the end, or a negative code (and again the same when
  * asked again). Records of raw .pevent files come with sample.cpu set from the trailer or the file's
  * name; sideband.pevent and synth.pevent come first, then the CPUs in order. */
-sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err);
+sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record,
+                               struct sb_error *err);
 
 #endif

@@ -28,10 +28,10 @@
 struct sb_perfdata_writer;
 
 struct sb_perfdata_write_config {
-	size_t size; /* sizeof(struct sb_perfdata_write_config) */
-	uint32_t ncpus;        /* 1..1000; CPU numbers are below it */
-	uint32_t pt_pmu_type;  /* 8 where there is no better */
-	uint64_t pt_config;    /* attr.config of the intel_pt event */
+	size_t size;          /* sizeof(struct sb_perfdata_write_config) */
+	uint32_t ncpus;       /* 1..1000; CPU numbers are below it */
+	uint32_t pt_pmu_type; /* 8 where there is no better */
+	uint64_t pt_config;   /* attr.config of the intel_pt event */
 	uint16_t family;
 	uint8_t model, stepping;
 	const char *cpudesc, *hostname, *osrelease, *cmdline; /* copied; NULL: unknown, this host's, none */
@@ -65,29 +65,29 @@ struct sb_write_mmap2 {
 };
 
 /* A name is cut to 15 bytes, as the kernel does. */
-sb_export int sb_write_comm(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t tid,
-                            const char *comm, int exec, struct sb_error *);
+sb_export int sb_write_comm(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
+                            int32_t tid, const char *comm, int exec, struct sb_error *);
 sb_export int sb_write_mmap2(struct sb_perfdata_writer *, const struct sb_write_sample *,
                              const struct sb_write_mmap2 *, struct sb_error *);
-sb_export int sb_write_fork(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t ppid,
-                            int32_t tid, int32_t ptid, struct sb_error *);
-sb_export int sb_write_exit(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid, int32_t ppid,
-                            int32_t tid, int32_t ptid, struct sb_error *);
+sb_export int sb_write_fork(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
+                            int32_t ppid, int32_t tid, int32_t ptid, struct sb_error *);
+sb_export int sb_write_exit(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
+                            int32_t ppid, int32_t tid, int32_t ptid, struct sb_error *);
 /* SWITCH_CPU_WIDE; the sample names who the record is about, next_prev the other side. */
-sb_export int sb_write_switch(struct sb_perfdata_writer *, const struct sb_write_sample *, int out, int preempt,
-                              int32_t next_prev_pid, int32_t next_prev_tid, struct sb_error *);
+sb_export int sb_write_switch(struct sb_perfdata_writer *, const struct sb_write_sample *, int out,
+                              int preempt, int32_t next_prev_pid, int32_t next_prev_tid, struct sb_error *);
 sb_export int sb_write_itrace_start(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
                                     int32_t tid, struct sb_error *);
 /* AUX: [offset, offset + size) of the CPU's stream became available; PERF_AUX_FLAG_*. */
-sb_export int sb_write_aux(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t offset, uint64_t size,
-                           uint64_t flags, struct sb_error *);
+sb_export int sb_write_aux(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t offset,
+                           uint64_t size, uint64_t flags, struct sb_error *);
 sb_export int sb_write_finished_init(struct sb_perfdata_writer *, struct sb_error *);
 sb_export int sb_write_finished_round(struct sb_perfdata_writer *, struct sb_error *);
 /* AUXTRACE with its payload; the offset in the CPU's stream is kept by the writer and counts the bytes
  * that were given, as AUX records do. The payload is padded to 8 bytes with PAD packets, so it must
  * end between two packets unless its size is a multiple of 8. */
-sb_export int sb_write_auxtrace(struct sb_perfdata_writer *, uint32_t cpu, uint64_t reference, const void *bytes,
-                                uint64_t size, struct sb_error *);
+sb_export int sb_write_auxtrace(struct sb_perfdata_writer *, uint32_t cpu, uint64_t reference,
+                                const void *bytes, uint64_t size, struct sb_error *);
 
 /* Completes the file and renames it to its path; frees the writer, also on error. */
 sb_export int sb_perfdata_writer_finish(struct sb_perfdata_writer *writer, struct sb_error *err);

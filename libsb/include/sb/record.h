@@ -1,6 +1,7 @@
 /* sb/record.h - one perf record: parse, validate, print.
  *
- * Layouts: perf_event_open(2), <linux/perf_event.h>, and perf's tools/perf/Documentation/perf.data-file-format.txt.
+ * Layouts: perf_event_open(2), <linux/perf_event.h>, and perf's
+ * tools/perf/Documentation/perf.data-file-format.txt.
  */
 #ifndef SB_RECORD_H
 #define SB_RECORD_H
@@ -65,8 +66,8 @@ struct sb_sample_id {
 struct sb_record {
 	uint32_t type; /* PERF_RECORD_* (kernel, < 64) or perf's own (>= 64) */
 	uint16_t misc;
-	uint32_t size;   /* with header, without the payload that follows AUXTRACE and TRACING_DATA */
-	uint64_t offset; /* of the header in the file */
+	uint32_t size;        /* with header, without the payload that follows AUXTRACE and TRACING_DATA */
+	uint64_t offset;      /* of the header in the file */
 	const uint8_t *bytes; /* the header's address */
 	struct sb_sample_id sample;
 	union {

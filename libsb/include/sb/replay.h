@@ -17,17 +17,17 @@
 /* Why a stretch of trace gave no instructions. */
 enum sb_gap_reason {
 	sb_gap_none,
-	sb_gap_overflow,       /* OVF: the CPU dropped packets */
-	sb_gap_no_binary,      /* code was mapped from a file that is not there */
+	sb_gap_overflow,        /* OVF: the CPU dropped packets */
+	sb_gap_no_binary,       /* code was mapped from a file that is not there */
 	sb_gap_binary_mismatch, /* the file is there, but not what was recorded */
-	sb_gap_anonymous,      /* code in memory that is in no file (JIT) */
-	sb_gap_not_mapped,     /* no record says what was mapped at that address */
+	sb_gap_anonymous,       /* code in memory that is in no file (JIT) */
+	sb_gap_not_mapped,      /* no record says what was mapped at that address */
 	sb_gap_unknown_process, /* no record says who ran */
-	sb_gap_decode_error,   /* trace and code do not fit */
-	sb_gap_bad_trace,      /* bytes that are no packets */
-	sb_gap_no_sync,        /* bytes before the first PSB */
-	sb_gap_truncated,      /* AUX data that the recording promises but does not hold, or flagged as cut */
-	sb_gap_filtered,       /* left out because the caller asked for it (cpu, pid, time) */
+	sb_gap_decode_error,    /* trace and code do not fit */
+	sb_gap_bad_trace,       /* bytes that are no packets */
+	sb_gap_no_sync,         /* bytes before the first PSB */
+	sb_gap_truncated, /* AUX data that the recording promises but does not hold, or flagged as cut */
+	sb_gap_filtered,  /* left out because the caller asked for it (cpu, pid, time) */
 	sb_gap_reasons
 };
 sb_export const char *sb_gap_reason_name(enum sb_gap_reason reason); /* "overflow", "no-binary", ... */
@@ -35,12 +35,12 @@ sb_export const char *sb_gap_reason_name(enum sb_gap_reason reason); /* "overflo
 /* One gap. */
 struct sb_gap {
 	enum sb_gap_reason reason;
-	int32_t cpu, pid, tid;        /* -1: not known */
-	uint64_t tsc_from, tsc_to;    /* 0: not known */
-	uint64_t offset;              /* in the CPU's stream of AUX bytes */
-	uint64_t bytes;               /* of trace skipped; 0 when only instructions are missing */
-	uint64_t ip;                  /* where it happened, 0 when not known */
-	char detail[200];             /* file name, decoder's error, ... */
+	int32_t cpu, pid, tid;     /* -1: not known */
+	uint64_t tsc_from, tsc_to; /* 0: not known */
+	uint64_t offset;           /* in the CPU's stream of AUX bytes */
+	uint64_t bytes;            /* of trace skipped; 0 when only instructions are missing */
+	uint64_t ip;               /* where it happened, 0 when not known */
+	char detail[200];          /* file name, decoder's error, ... */
 };
 
 /* A run of basic blocks by one thread; see <intel-pt-run.h>. Valid during the callback. */
@@ -62,13 +62,13 @@ struct sb_sink {
 };
 
 struct sb_replay_options {
-	size_t size; /* sizeof(struct sb_replay_options) */
+	size_t size;             /* sizeof(struct sb_replay_options) */
 	const char *const *root; /* where mapped files are looked up, in order; when none has it, "/" */
 	size_t nroots;
-	int no_host_root;        /* never fall back to "/" */
-	const int32_t *cpu;      /* only these, when ncpus > 0 */
+	int no_host_root;   /* never fall back to "/" */
+	const int32_t *cpu; /* only these, when ncpus > 0 */
 	size_t ncpus;
-	const int32_t *pid;      /* only these, when npids > 0 */
+	const int32_t *pid; /* only these, when npids > 0 */
 	size_t npids;
 	uint64_t tsc_from, tsc_to; /* only this span of time, inclusive; 0, 0: all */
 };

@@ -9,26 +9,26 @@
 #include <sb/error.h>
 
 struct sb_software_tracer_config {
-	size_t size;           /* sizeof(struct sb_software_tracer_config) */
-	uint32_t ncpus;        /* virtual CPUs, 1..256 */
-	uint64_t seed;         /* of quanta, migration and the rest that is chosen by chance */
-	uint32_t psb_period;   /* bytes of trace between PSBs; 0: 4096 */
-	int no_retcomp;        /* DisRETC: every return is a TIP */
-	int mtc, cyc, tnt64;   /* packets to write */
+	size_t size;             /* sizeof(struct sb_software_tracer_config) */
+	uint32_t ncpus;          /* virtual CPUs, 1..256 */
+	uint64_t seed;           /* of quanta, migration and the rest that is chosen by chance */
+	uint32_t psb_period;     /* bytes of trace between PSBs; 0: 4096 */
+	int no_retcomp;          /* DisRETC: every return is a TIP */
+	int mtc, cyc, tnt64;     /* packets to write */
 	uint32_t overflow_every; /* bytes of trace after which an overflow is made; 0: never */
-	const char *output;    /* perf.data */
-	const char *truth;     /* every retired instruction, "cpu pid tid tsc ip", or NULL */
-	const char *copy_root; /* directory for the mapped files and the vdso, or NULL */
-	int single_step;       /* step every instruction instead of running from branch to branch: slower */
+	const char *output;      /* perf.data */
+	const char *truth;       /* every retired instruction, "cpu pid tid tsc ip", or NULL */
+	const char *copy_root;   /* directory for the mapped files and the vdso, or NULL */
+	int single_step;         /* step every instruction instead of running from branch to branch: slower */
 };
 
 struct sb_software_tracer_result {
-	uint64_t ninsn;      /* retired in user space, traced */
-	uint64_t nlost;      /* retired while overflowed */
+	uint64_t ninsn; /* retired in user space, traced */
+	uint64_t nlost; /* retired while overflowed */
 	uint32_t nprocesses, nthreads;
 	uint64_t nswitches;
 	uint64_t trace_bytes;
-	int exit_status;     /* of the command: wait(2) status */
+	int exit_status; /* of the command: wait(2) status */
 };
 
 /* Runs @argv to its end and writes the recording, with the virtual CPUs 0 to ncpus - 1.
