@@ -298,7 +298,7 @@ static void the_example_is_a_job(void **state)
 	struct job job;
 
 	(void)state;
-	if (job_read(&job, TEST_DATA_DIR "/../../configs/example-replay.yaml", &err))
+	if (job_read(&job, SOURCE_DIR "/configs/example-replay.yaml", &err))
 		fail_msg("%s: %s", err.file, err.text);
 	assert_int_equal(job.nsinks, 2);
 	job_free(&job);
