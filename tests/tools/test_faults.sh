@@ -35,7 +35,7 @@ lines_are_right()
 		>"$dir/verdict" || fail "$1: $(cat "$dir/verdict")"
 }
 
-record rec -c 2 --mtc --psb-period 512 -- sh -c '/bin/true; /bin/true'
+record rec -c 2 --mtc --psb-period 512 -- /bin/true
 root="--root $dir/rec.root --no-host-root"
 size=$(wc -c <"$dir/rec.data")
 
