@@ -396,8 +396,12 @@ static int close_files(struct tracer *tracer, int status)
 
 static int flush_all(struct tracer *tracer)
 {
-	int status = 0;
+	int status = end_round(tracer, 1);
 
+	/* A round vouches for the records of the round before it. Two of them before the last trace data say
+	 * that no record is missing, so that a reader can use data that are cut off later. */
+	if (!status)
+		status = end_round(tracer, 1);
 	for (uint32_t i = 0; !status && i < tracer->config->ncpus; i++)
 		status = vcpu_flush(tracer, &tracer->cpu[i], 1);
 	return status < 0 ? status : end_round(tracer, 1);
