@@ -208,6 +208,18 @@ static const struct sb_sched *schedule_of(const struct sb_session *session,
 	return fixed;
 }
 
+/* By how much an estimate of time may be ahead of the next TSC packet: with MTC, about one period; where only
+ * cycles are counted, or nobody knows, as much as the core's frequency may change from one TSC to the next.
+ */
+static uint64_t tsc_slack(const struct sb_perfdata_info *info)
+{
+	enum { LEAST = 1 << 12, CYCLES_ALONE = 1 << 20 };
+
+	if (info->pt_mtc && info->tsc_ctc_den && info->pt_mtc_freq < 32)
+		return LEAST + ((uint64_t)info->tsc_ctc_num << info->pt_mtc_freq) / info->tsc_ctc_den;
+	return info->has_pt && !info->pt_cyc ? LEAST : CYCLES_ALONE;
+}
+
 static int replay_stream(struct sb_session *session, const struct sb_aux_stream *stream, struct sb_error *err)
 {
 	struct sideband_observer observer;
@@ -223,7 +235,8 @@ static int replay_stream(struct sb_session *session, const struct sb_aux_stream 
 	flag = sb_system_aux_flags(session->system, stream->cpu, &nflags);
 	sideband_observer_init(&observer, session->system, &sb_perfdata_info(session->perfdata)->clock,
 	                       &session->images, sched, nscheds);
-	stream_replay_init(&replay, &session->config, &session->ledger, &session->images, &observer, err);
+	stream_replay_init(&replay, &session->config, tsc_slack(sb_perfdata_info(session->perfdata)),
+	                   &session->ledger, &session->images, &observer, err);
 	status = segment_cutter_init(&cutter, stream, flag, nflags);
 	if (status < 0)
 		return sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");

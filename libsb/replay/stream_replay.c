@@ -13,15 +13,16 @@
 /* What following the flow came to. */
 enum course { course_end, course_lost };
 
-/* Estimates from cycles may run ahead of the next TSC packet by less than this; more is damage. */
-enum { TSC_SLACK = 1 << 16 };
-
-void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
-                        struct image_builder *images, struct sideband_observer *observer,
-                        struct sb_error *err)
+void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, uint64_t tsc_slack,
+                        struct ledger *ledger, struct image_builder *images,
+                        struct sideband_observer *observer, struct sb_error *err)
 {
-	*replay = (struct stream_replay){
-	        .config = config, .ledger = ledger, .images = images, .observer = observer, .err = err};
+	*replay = (struct stream_replay){.config = config,
+	                                 .tsc_slack = tsc_slack,
+	                                 .ledger = ledger,
+	                                 .images = images,
+	                                 .observer = observer,
+	                                 .err = err};
 }
 
 /* ---- Where the decoder is ---------------------------------------------------------------------- */
@@ -248,7 +249,7 @@ static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t ts
 {
 	if (!has_tsc)
 		return 0;
-	if (tsc + TSC_SLACK < replay->last_tsc)
+	if (tsc + replay->tsc_slack < replay->last_tsc)
 		return 1;
 	replay->last_tsc = tsc;
 	return 0;

@@ -12,6 +12,7 @@
 struct stream_replay {
 	/* Borrowed. */
 	const struct pt_config *config; /* without a buffer */
+	uint64_t tsc_slack; /* estimates may run ahead of the next TSC packet by so much; more is damage */
 	struct ledger *ledger;
 	struct image_builder *images;
 	struct sideband_observer *observer;
@@ -32,9 +33,9 @@ struct stream_replay {
 	int in_gap;
 };
 
-void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, struct ledger *ledger,
-                        struct image_builder *images, struct sideband_observer *observer,
-                        struct sb_error *err);
+void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, uint64_t tsc_slack,
+                        struct ledger *ledger, struct image_builder *images,
+                        struct sideband_observer *observer, struct sb_error *err);
 
 /* Zero or a negative code. */
 int stream_replay_segment(struct stream_replay *replay, const struct segment *segment,
