@@ -35,23 +35,44 @@ check()
 	rm -rf "$dir/$name".*
 }
 
-for cpus in 1 2 4; do
-	check "true-$cpus" -c $cpus -- /bin/true
-	check "pipeline-$cpus" -c $cpus --mtc -- sh -c 'ls -l / | sort | head -n 3 | wc -c'
-	check "threads-$cpus" -c $cpus --mtc -- "$workloads/mt"
-	check "forkdl-$cpus" -c $cpus --mtc -- "$workloads/forkdl"
-	check "exec-$cpus" -c $cpus --mtc -- "$workloads/execer"
+# each TAG OPTIONS...: records and checks every small workload with these options.
+each()
+{
+	tag=$1
+	shift
+	check "true$tag" "$@" -- /bin/true
+	check "threads$tag" "$@" -- "$workloads/mt"
+	check "forkdl$tag" "$@" -- "$workloads/forkdl"
+	check "exec$tag" "$@" -- "$workloads/execer"
 	command_status=143 # raises SIGTERM at its end
-	check "signal-$cpus" -c $cpus --mtc -- "$workloads/sig"
+	check "signal$tag" "$@" -- "$workloads/sig"
 	command_status=0
-done
-for retcomp in '' --no-retcomp; do
-	for timing in '' --mtc '--mtc --cyc' --tnt64 '--mtc --tnt64' '--mtc --cyc --tnt64'; do
-		# shellcheck disable=SC2086
-		check "options$(echo "$retcomp $timing" | tr -d ' ')" -c 2 $retcomp $timing -- "$workloads/mt"
+}
+
+pipeline='ls -l / | sort | head -n 3 | wc -c'
+script='my %h; $h{$_ % 7} += $_ for 1 .. 300; print join(",", map { "$_=$h{$_}" } sort keys %h), "\n"'
+
+# With EXACT_ALL set, every workload with every number of CPUs and every set of options: some ten minutes.
+for cpus in 1 2 4; do
+	each "-$cpus" -c $cpus --mtc
+	check "pipeline-$cpus" -c $cpus --mtc -- sh -c "$pipeline"
+	[ $cpus -eq 2 ] || [ -n "${EXACT_ALL:-}" ] || continue
+	for retcomp in '' --no-retcomp; do
+		for timing in '' --mtc '--mtc --cyc' --tnt64 '--mtc --tnt64' '--mtc --cyc --tnt64'; do
+			tag=-$cpus$(echo "$retcomp $timing" | tr -d ' ')
+			if [ -n "${EXACT_ALL:-}" ]; then
+				# shellcheck disable=SC2086
+				each "$tag" -c $cpus $retcomp $timing
+				# shellcheck disable=SC2086
+				check "pipeline$tag" -c $cpus $retcomp $timing -- sh -c "$pipeline"
+			else
+				# shellcheck disable=SC2086
+				check "threads$tag" -c $cpus $retcomp $timing -- "$workloads/mt"
+			fi
+		done
 	done
 done
 check overflow -c 2 --mtc --overflow-every 2000 -- "$workloads/mt"
 check psb -c 2 --mtc --psb-period 256 -- "$workloads/mt"
-check perl -c 2 --mtc -- perl -e 'my %h; $h{$_ % 7} += $_ for 1 .. 300; print join(",", map { "$_=$h{$_}" } sort keys %h), "\n"'
+check perl -c 2 --mtc -- perl -e "$script"
 [ $failures -eq 0 ]
