@@ -31,7 +31,7 @@ enum cfe_type {
 	cfe_syscall = 0xf
 };
 
-void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config, int keep_tcal)
+void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int keep_tcal)
 {
 	memset(evd, 0, sizeof(*evd));
 	evd->config = *config;
@@ -41,7 +41,7 @@ void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config, i
 	pt_time_init(&evd->time);
 }
 
-static void stamp(const struct pt_event_decoder *evd, struct pt_event *ev)
+static void stamp(const struct pt_evd *evd, struct pt_event *ev)
 {
 	ev->has_tsc = evd->time.have_tsc != 0;
 	ev->tsc = evd->time.tsc;
@@ -49,7 +49,7 @@ static void stamp(const struct pt_event_decoder *evd, struct pt_event *ev)
 	ev->lost_cyc = evd->time.lost_cyc;
 }
 
-struct pt_event *pt_evd_push(struct pt_event_decoder *evd, enum pt_event_type type)
+struct pt_event *pt_evd_push(struct pt_evd *evd, enum pt_event_type type)
 {
 	struct pt_event *ev = &evd->queue[(evd->queue_head + evd->queue_count) % pt_evd_queue_size];
 
@@ -60,8 +60,7 @@ struct pt_event *pt_evd_push(struct pt_event_decoder *evd, enum pt_event_type ty
 	return ev;
 }
 
-struct pt_event *pt_evd_bind(struct pt_event_decoder *evd, struct pt_bound_events *bound,
-                             enum pt_event_type type)
+struct pt_event *pt_evd_bind(struct pt_evd *evd, struct pt_bound_events *bound, enum pt_event_type type)
 {
 	struct pt_event *ev;
 
@@ -88,14 +87,14 @@ int pt_evd_is_timing(const struct pt_packet *packet)
 	}
 }
 
-static int time_changed(struct pt_event_decoder *evd)
+static int time_changed(struct pt_evd *evd)
 {
 	if (evd->time.tsc < evd->tick_limit || !evd->time.have_tsc)
 		return 0;
 	return evd->tick(evd->tick_context);
 }
 
-int pt_evd_update_time(struct pt_event_decoder *evd, const struct pt_packet *packet)
+int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const uint64_t before = evd->time.tsc;
 	const int had_tsc = evd->time.have_tsc;
@@ -125,7 +124,7 @@ int pt_evd_update_time(struct pt_event_decoder *evd, const struct pt_packet *pac
 }
 
 /* Moves bound events to the queue. */
-static void release(struct pt_event_decoder *evd, struct pt_bound_events *bound, uint64_t ip, int suppressed)
+static void release(struct pt_evd *evd, struct pt_bound_events *bound, uint64_t ip, int suppressed)
 {
 	for (uint32_t i = 0; i < bound->count; ++i) {
 		struct pt_event *ev = pt_evd_push(evd, bound->event[i].type);
@@ -141,7 +140,7 @@ static void release(struct pt_event_decoder *evd, struct pt_bound_events *bound,
 }
 
 /* An event that concerns a FUP when @has_ip says so, else stands alone. */
-static struct pt_event *bind_or_push(struct pt_event_decoder *evd, enum pt_event_type type, int has_ip)
+static struct pt_event *bind_or_push(struct pt_evd *evd, enum pt_event_type type, int has_ip)
 {
 	struct pt_event *ev;
 
@@ -152,7 +151,7 @@ static struct pt_event *bind_or_push(struct pt_event_decoder *evd, enum pt_event
 	return ev;
 }
 
-static int on_ignored(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_ignored(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	(void)evd;
 	(void)packet;
@@ -160,14 +159,14 @@ static int on_ignored(struct pt_event_decoder *evd, const struct pt_packet *pack
 }
 
 /* PSBEND outside of PSB+. */
-static int on_psbend(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_psbend(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	(void)evd;
 	(void)packet;
 	return -pte_bad_context;
 }
 
-static int on_psb(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_psb(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const uint8_t *psb = evd->pos;
 	int status;
@@ -185,13 +184,13 @@ static int on_psb(struct pt_event_decoder *evd, const struct pt_packet *packet)
 }
 
 /* A branch outcome is no answer to an overflow, nor to what waits for a FUP or TIP. */
-static int may_take_tnt(struct pt_event_decoder *evd)
+static int may_take_tnt(struct pt_evd *evd)
 {
 	evd->async = 0;
 	return !evd->overflowed && !evd->fup_bound.count && !evd->tip_bound.count;
 }
 
-static int on_tnt(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_tnt(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	if (!may_take_tnt(evd))
 		return -pte_bad_context;
@@ -200,7 +199,7 @@ static int on_tnt(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_fup(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_fup(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
 	int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
@@ -232,7 +231,7 @@ static int on_fup(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_tip(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_tip(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
 	int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
@@ -255,7 +254,7 @@ static int on_tip(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static void push_suppressed_overflow(struct pt_event_decoder *evd)
+static void push_suppressed_overflow(struct pt_evd *evd)
 {
 	if (!evd->overflowed)
 		return;
@@ -263,7 +262,7 @@ static void push_suppressed_overflow(struct pt_event_decoder *evd)
 	pt_evd_push(evd, ptev_overflow)->ip_suppressed = 1;
 }
 
-static int on_tip_pge(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_tip_pge(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
 	struct pt_event *ev;
@@ -281,7 +280,7 @@ static int on_tip_pge(struct pt_event_decoder *evd, const struct pt_packet *pack
 	return 0;
 }
 
-static int on_tip_pgd(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_tip_pgd(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
 	int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
@@ -308,7 +307,7 @@ static int on_tip_pgd(struct pt_event_decoder *evd, const struct pt_packet *pack
 	return 0;
 }
 
-static int on_mode(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_mode(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const struct pt_packet_mode *mode = &packet->payload.mode;
 	struct pt_event *ev;
@@ -332,7 +331,7 @@ static int on_mode(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return -pte_bad_packet;
 }
 
-static int on_pip(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_pip(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev;
 
@@ -351,7 +350,7 @@ static int on_pip(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_vmcs(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_vmcs(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev;
 
@@ -368,7 +367,7 @@ static int on_vmcs(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_ovf(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_ovf(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	(void)packet;
 	evd->overflowed = 1;
@@ -381,19 +380,19 @@ static int on_ovf(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_stop(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_stop(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	(void)packet;
 	pt_evd_push(evd, ptev_stop)->ip_suppressed = 1;
 	return 0;
 }
 
-static int on_timing(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_timing(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	return pt_evd_update_time(evd, packet);
 }
 
-static int on_cbr(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_cbr(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev = pt_evd_push(evd, ptev_cbr);
 
@@ -402,7 +401,7 @@ static int on_cbr(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return pt_evd_update_time(evd, packet);
 }
 
-static int on_mnt(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_mnt(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev = pt_evd_push(evd, ptev_mnt);
 
@@ -411,12 +410,12 @@ static int on_mnt(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_exstop(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_exstop(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	return bind_or_push(evd, ptev_exstop, packet->payload.exstop.ip) ? 0 : -pte_bad_context;
 }
 
-static int on_mwait(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_mwait(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev = pt_evd_bind(evd, &evd->fup_bound, ptev_mwait);
 
@@ -427,7 +426,7 @@ static int on_mwait(struct pt_event_decoder *evd, const struct pt_packet *packet
 	return 0;
 }
 
-static int on_pwre(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_pwre(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev = pt_evd_push(evd, ptev_pwre);
 
@@ -438,7 +437,7 @@ static int on_pwre(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_pwrx(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_pwrx(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev = pt_evd_push(evd, ptev_pwrx);
 
@@ -451,7 +450,7 @@ static int on_pwrx(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_ptw(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_ptw(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const int size = pt_ptw_size(packet->payload.ptw.plc);
 	struct pt_event *ev;
@@ -466,7 +465,7 @@ static int on_ptw(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_evd(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_evd(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	switch (packet->payload.evd.type) {
 	case pt_evd_cr2:
@@ -486,7 +485,7 @@ static int on_evd(struct pt_event_decoder *evd, const struct pt_packet *packet)
 }
 
 /* Fills the event of a CFE from it and from the EVDs before it. */
-static void fill_cfe(struct pt_event_decoder *evd, struct pt_event *ev, const struct pt_packet_cfe *cfe)
+static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_packet_cfe *cfe)
 {
 	switch (ev->type) {
 	case ptev_interrupt:
@@ -519,7 +518,7 @@ static void fill_cfe(struct pt_event_decoder *evd, struct pt_event *ev, const st
 	evd->have_vmxr = 0;
 }
 
-static int on_cfe(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_cfe(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	static const struct {
 		uint8_t known;
@@ -555,7 +554,7 @@ static int on_cfe(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_trig(struct pt_event_decoder *evd, const struct pt_packet *packet)
+static int on_trig(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev = bind_or_push(evd, ptev_trig, packet->payload.trig.ip);
 
@@ -567,7 +566,7 @@ static int on_trig(struct pt_event_decoder *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-typedef int (*packet_handler)(struct pt_event_decoder *evd, const struct pt_packet *packet);
+typedef int (*packet_handler)(struct pt_evd *evd, const struct pt_packet *packet);
 
 static const packet_handler handlers[] = {
         [ppt_invalid] = on_ignored, [ppt_unknown] = on_ignored, [ppt_pad] = on_ignored,
@@ -610,7 +609,7 @@ static int leaves_overflow_open(enum pt_packet_type type)
 	}
 }
 
-static int read_packet(struct pt_event_decoder *evd)
+static int read_packet(struct pt_evd *evd)
 {
 	struct pt_packet packet;
 	int status, size;
@@ -631,7 +630,7 @@ static int read_packet(struct pt_event_decoder *evd)
 
 /* A short TNT is one byte: an even value other than PAD (0) and the extension opcode (2); below the
  * highest bit stand the outcomes, the oldest first, above bit 0. */
-static int read_short_tnt(struct pt_event_decoder *evd, uint8_t byte)
+static int read_short_tnt(struct pt_evd *evd, uint8_t byte)
 {
 	const uint32_t value = byte >> 1;
 	const uint32_t count = 31 - (uint32_t)__builtin_clz(value);
@@ -644,7 +643,7 @@ static int read_short_tnt(struct pt_event_decoder *evd, uint8_t byte)
 	return pt_unit_tnt;
 }
 
-static int pop_tip(struct pt_event_decoder *evd)
+static int pop_tip(struct pt_evd *evd)
 {
 	const struct pt_event *ev = pt_evd_event(evd);
 
@@ -654,7 +653,7 @@ static int pop_tip(struct pt_event_decoder *evd)
 	return pt_unit_tip;
 }
 
-int pt_evd_fetch(struct pt_event_decoder *evd)
+int pt_evd_fetch(struct pt_evd *evd)
 {
 	const uint8_t *end = evd->config.end;
 
@@ -679,7 +678,7 @@ int pt_evd_fetch(struct pt_event_decoder *evd)
 	}
 }
 
-int pt_evd_fetch_deferred_tip(struct pt_event_decoder *evd)
+int pt_evd_fetch_deferred_tip(struct pt_evd *evd)
 {
 	for (;;) {
 		struct pt_packet packet;
@@ -702,7 +701,7 @@ int pt_evd_fetch_deferred_tip(struct pt_event_decoder *evd)
 	}
 }
 
-int pt_evd_sync(struct pt_event_decoder *evd, const uint8_t *psb)
+int pt_evd_sync(struct pt_evd *evd, const uint8_t *psb)
 {
 	const struct pt_config config = evd->config;
 	int (*const tick)(void *context) = evd->tick;

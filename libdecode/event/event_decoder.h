@@ -28,7 +28,7 @@ struct pt_bound_events {
 	uint8_t branch; /* one of them brings an asynchronous branch: a TIP follows the FUP */
 };
 
-struct pt_event_decoder {
+struct pt_evd {
 	const uint8_t *pos;  /* the next packet */
 	const uint8_t *sync; /* the last PSB; NULL when not synchronised */
 
@@ -65,26 +65,26 @@ struct pt_event_decoder {
 };
 
 /* @config was checked by pt_config_from_user(). */
-void pt_evd_init(struct pt_event_decoder *evd, const struct pt_config *config, int keep_tcal);
+void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int keep_tcal);
 
 /* Starts at the PSB at @psb: forgets all state and reads PSB+, whose status updates are queued.
  * Zero; -pte_nosync when there is no PSB; -pte_eos when PSB+ is cut off. */
-int pt_evd_sync(struct pt_event_decoder *evd, const uint8_t *psb);
+int pt_evd_sync(struct pt_evd *evd, const uint8_t *psb);
 
 /* The next unit: enum pt_unit, or a negative pt_error_code. Must be called only when the last one
  * was used up: no TNT bits left, the event queue popped. */
-int pt_evd_fetch(struct pt_event_decoder *evd);
+int pt_evd_fetch(struct pt_evd *evd);
 
 /* A TIP that was deferred behind TNT bits that are still to be used (Intel SDM vol. 3, "Deferred
  * TIPs"): reads up to it, leaves the bits, and gives pt_unit_tip; -pte_bad_query when none follows. */
-int pt_evd_fetch_deferred_tip(struct pt_event_decoder *evd);
+int pt_evd_fetch_deferred_tip(struct pt_evd *evd);
 
-static inline struct pt_event *pt_evd_event(struct pt_event_decoder *evd)
+static inline struct pt_event *pt_evd_event(struct pt_evd *evd)
 {
 	return evd->queue_count ? &evd->queue[evd->queue_head] : 0;
 }
 
-static inline void pt_evd_pop(struct pt_event_decoder *evd)
+static inline void pt_evd_pop(struct pt_evd *evd)
 {
 	evd->queue_head = (evd->queue_head + 1) % pt_evd_queue_size;
 	evd->queue_count -= 1;

@@ -36,8 +36,7 @@ static int take_mode(struct psb_header *header, const struct pt_packet_mode *mod
 }
 
 /* One packet of PSB+. Positive when it ended the header. */
-static int take_packet(struct pt_event_decoder *evd, struct psb_header *header,
-                       const struct pt_packet *packet)
+static int take_packet(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
 {
 	int status;
 
@@ -85,7 +84,7 @@ static int take_packet(struct pt_event_decoder *evd, struct psb_header *header,
 
 /* Errata (BDM70 and others): PSB+ has a FUP although tracing is just being enabled; the TIP.PGE that
  * follows at once gives the truth. On a CPU without the erratum that order cannot happen. */
-static int enabled_by_next_packet(const struct pt_event_decoder *evd)
+static int enabled_by_next_packet(const struct pt_evd *evd)
 {
 	const uint8_t *pos = evd->pos;
 	struct pt_packet packet;
@@ -103,7 +102,7 @@ static int enabled_by_next_packet(const struct pt_event_decoder *evd)
 	}
 }
 
-static struct pt_event *push_status(struct pt_event_decoder *evd, const struct psb_header *header,
+static struct pt_event *push_status(struct pt_evd *evd, const struct psb_header *header,
                                     enum pt_event_type type)
 {
 	struct pt_event *ev = pt_evd_push(evd, type);
@@ -113,7 +112,7 @@ static struct pt_event *push_status(struct pt_event_decoder *evd, const struct p
 	return ev;
 }
 
-static void queue_status_updates(struct pt_event_decoder *evd, const struct psb_header *header)
+static void queue_status_updates(struct pt_evd *evd, const struct psb_header *header)
 {
 	const uint32_t before = evd->queue_count;
 	struct pt_event *ev;
@@ -152,7 +151,7 @@ static void queue_status_updates(struct pt_event_decoder *evd, const struct psb_
 	evd->psb_status = evd->queue_count != before;
 }
 
-int pt_evd_read_psb_header(struct pt_event_decoder *evd)
+int pt_evd_read_psb_header(struct pt_evd *evd)
 {
 	struct psb_header header;
 	struct pt_packet packet;

@@ -43,7 +43,7 @@ struct pt_flow_place {
 };
 
 struct pt_flow {
-	struct pt_event_decoder evd;
+	struct pt_evd evd;
 	struct pt_observers observers;
 
 	struct pt_image *image;     /* in use: the user's or own_image */

@@ -28,6 +28,8 @@ extern "C" {
 
 struct pt_encoder;
 struct pt_packet_decoder;
+struct pt_event_decoder;
+struct pt_query_decoder;
 struct pt_insn_decoder;
 struct pt_block_decoder;
 
@@ -743,6 +745,63 @@ struct pt_event {
 	} variant;
 };
 
+/* Event decoder: packets joined to events, TNT and TIP included (ptev_tnt, ptev_tip). It knows no code, so
+ * an event whose place in the code is not told by the trace has no IP.
+ *
+ * Synchronising works as for the packet decoder, but a PSB+ must be there in whole: it becomes events with
+ * status_update set. */
+extern pt_export struct pt_event_decoder *pt_evt_alloc_decoder(const struct pt_config *config);
+extern pt_export void pt_evt_free_decoder(struct pt_event_decoder *decoder); /* NULL is fine */
+
+/* Zero, or a negative code: -pte_eos (no further PSB), -pte_nosync (set: no PSB at @offset), -pte_bad_opc,
+ * -pte_bad_packet. */
+extern pt_export int pt_evt_sync_forward(struct pt_event_decoder *decoder);
+extern pt_export int pt_evt_sync_backward(struct pt_event_decoder *decoder);
+extern pt_export int pt_evt_sync_set(struct pt_event_decoder *decoder, uint64_t offset);
+
+/* As for the packet decoder. Events are made of several packets: the position is behind the last of them. */
+extern pt_export int pt_evt_get_offset(const struct pt_event_decoder *decoder, uint64_t *offset);
+extern pt_export int pt_evt_get_sync_offset(const struct pt_event_decoder *decoder, uint64_t *offset);
+extern pt_export const struct pt_config *pt_evt_get_config(const struct pt_event_decoder *decoder);
+
+/* Gives the next event; @size is sizeof(struct pt_event). Zero or pt_status_flag bits; -pte_nosync, -pte_eos,
+ * -pte_bad_opc, -pte_bad_packet, -pte_bad_context. */
+extern pt_export int pt_evt_next(struct pt_event_decoder *decoder, struct pt_event *event, size_t size);
+
+/* ---- Query decoder ---------------------------------------------------------------------------- */
+
+/* For those who follow the code themselves: they walk instructions from a known address and ask at each
+ * branch. What a function returns on success are pt_status_flag bits about what comes next: with
+ * pts_event_pending, an event must be fetched before the next question; with pts_ip_suppressed, *ip was
+ * not given; with pts_eos, the trace holds no more answers. */
+extern pt_export struct pt_query_decoder *pt_qry_alloc_decoder(const struct pt_config *config);
+extern pt_export void pt_qry_free_decoder(struct pt_query_decoder *decoder); /* NULL is fine */
+
+/* Synchronise as pt_evt_sync_*() do. *ip (may be NULL) becomes the address where execution stands;
+ * pts_ip_suppressed: tracing is disabled there. */
+extern pt_export int pt_qry_sync_forward(struct pt_query_decoder *decoder, uint64_t *ip);
+extern pt_export int pt_qry_sync_backward(struct pt_query_decoder *decoder, uint64_t *ip);
+extern pt_export int pt_qry_sync_set(struct pt_query_decoder *decoder, uint64_t *ip, uint64_t offset);
+
+extern pt_export int pt_qry_get_offset(const struct pt_query_decoder *decoder, uint64_t *offset);
+extern pt_export int pt_qry_get_sync_offset(const struct pt_query_decoder *decoder, uint64_t *offset);
+extern pt_export const struct pt_config *pt_qry_get_config(const struct pt_query_decoder *decoder);
+
+/* At a conditional branch (or a compressed return): whether it was taken. -pte_bad_query: the trace has
+ * something else here, an event for one. */
+extern pt_export int pt_qry_cond_branch(struct pt_query_decoder *decoder, int *taken);
+
+/* At an indirect or far branch, or an uncompressed return: where it went. -pte_bad_query as above. */
+extern pt_export int pt_qry_indirect_branch(struct pt_query_decoder *decoder, uint64_t *ip);
+
+/* The event that is pending. -pte_bad_query: none is. */
+extern pt_export int pt_qry_event(struct pt_query_decoder *decoder, struct pt_event *event, size_t size);
+
+/* As pt_insn_time() and pt_insn_core_bus_ratio(). */
+extern pt_export int pt_qry_time(struct pt_query_decoder *decoder, uint64_t *time, uint32_t *lost_mtc,
+                                 uint32_t *lost_cyc);
+extern pt_export int pt_qry_core_bus_ratio(struct pt_query_decoder *decoder, uint32_t *cbr);
+
 /* ---- Traced code ------------------------------------------------------------------------------ */
 
 /* An address space. A field with its "no" value is not known, and then fits any. */
@@ -771,6 +830,11 @@ struct pt_image_section_cache;
 extern pt_export struct pt_image_section_cache *pt_iscache_alloc(const char *name);
 extern pt_export void pt_iscache_free(struct pt_image_section_cache *iscache); /* NULL is fine */
 extern pt_export const char *pt_iscache_name(const struct pt_image_section_cache *iscache);
+
+/* Limits the bytes of mapped sections, with what was learned of their code, that the cache keeps although
+ * nobody uses them just now; the least recently used go first. Zero: none are kept. A new cache has no limit.
+ */
+extern pt_export int pt_iscache_set_limit(struct pt_image_section_cache *iscache, uint64_t limit);
 
 /* Takes [offset, offset + size) of @filename, cut at the file's end, meant for address @vaddr. Returns
  * its isid, the same one for the same piece. -pte_invalid: @offset is past the end; -pte_bad_file. */
@@ -909,6 +973,11 @@ extern pt_export int pt_insn_sync_forward(struct pt_insn_decoder *decoder);
 extern pt_export int pt_insn_sync_backward(struct pt_insn_decoder *decoder);
 extern pt_export int pt_insn_sync_set(struct pt_insn_decoder *decoder, uint64_t offset);
 
+/* After an error: goes on at the next place in the trace that says where execution stands (the next PSB, an
+ * overflow or TIP.PGE before it), and keeps what is known of time. Status bits, or as pt_insn_sync_forward().
+ */
+extern pt_export int pt_insn_resync(struct pt_insn_decoder *decoder);
+
 extern pt_export int pt_insn_get_offset(const struct pt_insn_decoder *decoder, uint64_t *offset);
 extern pt_export int pt_insn_get_sync_offset(const struct pt_insn_decoder *decoder, uint64_t *offset);
 
@@ -976,6 +1045,7 @@ extern pt_export void pt_blk_free_decoder(struct pt_block_decoder *decoder);
 extern pt_export int pt_blk_sync_forward(struct pt_block_decoder *decoder);
 extern pt_export int pt_blk_sync_backward(struct pt_block_decoder *decoder);
 extern pt_export int pt_blk_sync_set(struct pt_block_decoder *decoder, uint64_t offset);
+extern pt_export int pt_blk_resync(struct pt_block_decoder *decoder);
 
 extern pt_export int pt_blk_get_offset(const struct pt_block_decoder *decoder, uint64_t *offset);
 extern pt_export int pt_blk_get_sync_offset(const struct pt_block_decoder *decoder, uint64_t *offset);
