@@ -13,42 +13,43 @@ struct pt_version pt_library_version(void)
 	};
 }
 
+/* The wording is libipt's: programs print it, and some compare it. */
 static const char *const texts[] = {
-        [pte_ok] = "no error",
-        [pte_internal] = "defect in the decoder",
-        [pte_invalid] = "bad argument",
-        [pte_nosync] = "not synchronised",
-        [pte_bad_opc] = "unknown packet",
-        [pte_bad_packet] = "packet with impossible content",
-        [pte_bad_context] = "packet out of place",
-        [pte_eos] = "end of trace",
-        [pte_bad_query] = "trace and code do not fit",
+        [pte_ok] = "OK",
+        [pte_internal] = "internal error",
+        [pte_invalid] = "invalid argument",
+        [pte_nosync] = "decoder out of sync",
+        [pte_bad_opc] = "unknown opcode",
+        [pte_bad_packet] = "unknown packet",
+        [pte_bad_context] = "unexpected packet context",
+        [pte_eos] = "reached end of trace stream",
+        [pte_bad_query] = "trace stream does not match query",
         [pte_nomem] = "out of memory",
         [pte_bad_config] = "bad configuration",
-        [pte_noip] = "no address yet",
-        [pte_ip_suppressed] = "address left out of the trace",
-        [pte_nomap] = "no code known at this address",
-        [pte_bad_insn] = "not an instruction",
-        [pte_no_time] = "no time stamp yet",
-        [pte_no_cbr] = "no core to bus clock ratio yet",
-        [pte_bad_image] = "bad image or changed file",
-        [pte_bad_lock] = "lock failed",
+        [pte_noip] = "no ip",
+        [pte_ip_suppressed] = "ip has been suppressed",
+        [pte_nomap] = "no memory mapped at this address",
+        [pte_bad_insn] = "unknown instruction",
+        [pte_no_time] = "no timing information",
+        [pte_no_cbr] = "no core:bus ratio",
+        [pte_bad_image] = "bad image",
+        [pte_bad_lock] = "locking error",
         [pte_not_supported] = "not supported",
-        [pte_retstack_empty] = "compressed return without a call",
-        [pte_bad_retcomp] = "compressed return is not marked taken",
-        [pte_bad_status_update] = "state in PSB+ does not fit",
-        [pte_no_enable] = "tracing was not enabled where it should have been",
-        [pte_event_ignored] = "event left unhandled",
-        [pte_overflow] = "too large",
-        [pte_bad_file] = "cannot read file",
-        [pte_bad_cpu] = "unknown processor",
+        [pte_retstack_empty] = "compressed return without call",
+        [pte_bad_retcomp] = "bad compressed return",
+        [pte_bad_status_update] = "bad status update",
+        [pte_no_enable] = "expected tracing enabled event",
+        [pte_event_ignored] = "event ignored",
+        [pte_overflow] = "overflow",
+        [pte_bad_file] = "bad file",
+        [pte_bad_cpu] = "unknown cpu",
 };
 
 const char *pt_errstr(enum pt_error_code errcode)
 {
 	unsigned index = (unsigned)errcode;
 
-	return index < sizeof(texts) / sizeof(*texts) ? texts[index] : "unknown error";
+	return index < sizeof(texts) / sizeof(*texts) ? texts[index] : "internal error.";
 }
 
 #define LAYOUT(type, field, offset) _Static_assert(offsetof(type, field) == (offset), #type "." #field)
