@@ -1,0 +1,259 @@
+/* compare.c - see compare.h. */
+#include "compare.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ring_size = 64, text_size = 512 };
+
+/* The last records that were equal. */
+struct ring {
+	struct record record[ring_size];
+	uint64_t count;
+};
+
+/* The instructions of one side as far as they are the true ones. */
+struct check {
+	uint64_t right;
+	int wrong;
+};
+
+struct run {
+	struct comparer *comparer;
+	const struct diff_case *c;
+	enum layer layer;
+	struct producer *producer[sides];
+	struct record record[sides];
+	int more[sides];
+	struct check check[sides];
+	struct ring ring;
+};
+
+static void advance(struct run *run, int side)
+{
+	run->comparer->progress->side = side;
+	run->more[side] = run->comparer->side[side].ops->next(run->producer[side], &run->record[side]);
+	run->comparer->progress->side = sides;
+	if (!run->more[side])
+		memset(&run->record[side], 0, sizeof(run->record[side]));
+	record_forget(&run->record[side], run->comparer->forget);
+}
+
+static void check_truth(struct run *run, int side)
+{
+	const struct record *record = &run->record[side];
+	struct check *check = &run->check[side];
+
+	if (record->kind != rec_insn || check->right >= run->c->ntruth)
+		return;
+	if (record->field[0] == run->c->truth[check->right])
+		++check->right;
+	else
+		check->wrong = 1, check->right = run->c->ntruth;
+}
+
+static void print_record(const char *mark, const struct record *record)
+{
+	char text[text_size];
+
+	record_print(text, sizeof(text), record);
+	printf("%-8s %s\n", mark, text);
+}
+
+static void print_before(const struct run *run)
+{
+	uint64_t count = run->ring.count, from = count, context = run->comparer->context;
+
+	if (context > ring_size)
+		context = ring_size;
+	from = count > context ? count - context : 0;
+	for (; from < count; ++from)
+		print_record("", &run->ring.record[from % ring_size]);
+}
+
+/* The packets around @offset, as our packet layer reads them. */
+static void print_packets(struct run *run, uint64_t offset)
+{
+	const struct producer_ops *ops = run->comparer->side[side_ours].ops;
+	struct producer *p = ops->open(run->comparer->side[side_ours].lib, run->c, layer_packet);
+	uint64_t near = 12ull * (run->comparer->context + 1);
+	struct record record;
+
+	if (!p)
+		return;
+	while (ops->next(p, &record))
+		if (record.kind != rec_sync && record.type != 2 && record.offset + near > offset &&
+		    record.offset < offset + near)
+			print_record(record.offset < offset ? "  pt" : "  pt >", &record);
+	ops->close(p);
+}
+
+static void print_difference(struct run *run)
+{
+	uint64_t offset = run->comparer->side[side_ours].ops->tell(run->producer[side_ours]);
+
+	printf("DIFFERENT: %s, layer %s, after %" PRIu64 " records, near offset 0x%" PRIx64 "\n",
+	       run->c->name, layer_names[run->layer], run->ring.count, offset);
+	print_before(run);
+	for (int side = 0; side < sides; ++side) {
+		for (unsigned i = 0; i <= run->comparer->context && run->more[side]; ++i) {
+			print_record(run->comparer->side[side].name, &run->record[side]);
+			check_truth(run, side);
+			advance(run, side);
+		}
+		if (!run->more[side])
+			print_record(run->comparer->side[side].name, &run->record[side]);
+	}
+	print_packets(run, offset);
+}
+
+static int reached_sync(struct run *run, int side, uint64_t offset)
+{
+	while (run->more[side] &&
+	       !(run->record[side].kind == rec_sync && run->record[side].field[0] >= offset))
+		advance(run, side);
+	return run->more[side];
+}
+
+/* Goes on where both are at the same PSB, if there is such a place. */
+static void resync(struct run *run)
+{
+	uint64_t offset = 0;
+
+	advance(run, side_ours);
+	advance(run, side_debian);
+	for (;;) {
+		int ours = reached_sync(run, side_ours, offset),
+		    debian = reached_sync(run, side_debian, offset);
+		uint64_t a = run->record[side_ours].field[0], b = run->record[side_debian].field[0];
+
+		if (!ours || !debian) {
+			run->more[side_ours] = run->more[side_debian] = 0;
+			return;
+		}
+		if (a == b)
+			return;
+		offset = a > b ? a : b;
+	}
+}
+
+/* Whether the difference is a known one, and has been stepped over. */
+static int step_over(struct run *run)
+{
+	struct known_query query = {run->c, run->layer, &run->record[side_ours], &run->record[side_debian],
+	                            NULL};
+	enum known_effect effect;
+	int row;
+
+	if (run->ring.count)
+		query.before = &run->ring.record[(run->ring.count - 1) % ring_size];
+	row = known_find(&query, &effect);
+	if (row < 0)
+		return 0;
+	++run->comparer->known[row];
+	if (effect == known_resync) {
+		resync(run);
+		return 1;
+	}
+	if (effect == known_stop) {
+		run->more[side_ours] = run->more[side_debian] = 0;
+		return 1;
+	}
+	if (effect != known_skip_debian)
+		advance(run, side_ours);
+	if (effect != known_skip_ours)
+		advance(run, side_debian);
+	return 1;
+}
+
+static void step(struct run *run, struct verdict *verdict)
+{
+	if (record_equal(&run->record[side_ours], &run->record[side_debian]) &&
+	    run->more[side_ours] == run->more[side_debian]) {
+		check_truth(run, side_ours);
+		check_truth(run, side_debian);
+		run->ring.record[run->ring.count++ % ring_size] = run->record[side_ours];
+		advance(run, side_ours);
+		advance(run, side_debian);
+		return;
+	}
+	if (step_over(run))
+		return;
+	verdict->differs = 1;
+	if (!run->comparer->quiet)
+		print_difference(run);
+}
+
+/* What the truth says, once the comparison has ended, perhaps early: both go on to their ends. */
+static void judge(struct run *run, struct verdict *verdict)
+{
+	for (int side = 0; side < sides; ++side) {
+		uint64_t left = run->comparer->max_records;
+
+		while (verdict->differs && run->more[side] && left--) {
+			check_truth(run, side);
+			advance(run, side);
+		}
+		verdict->right[side] = !run->check[side].wrong && run->check[side].right == run->c->ntruth;
+	}
+}
+
+static int open_both(struct run *run)
+{
+	for (int side = 0; side < sides; ++side) {
+		const struct side *s = &run->comparer->side[side];
+
+		run->producer[side] = s->ops->open(s->lib, run->c, run->layer);
+		if (!run->producer[side])
+			return 0;
+	}
+	return 1;
+}
+
+static void close_both(struct run *run)
+{
+	for (int side = 0; side < sides; ++side)
+		if (run->producer[side])
+			run->comparer->side[side].ops->close(run->producer[side]);
+}
+
+void compare(struct comparer *comparer, const struct diff_case *c, enum layer layer, struct verdict *verdict)
+{
+	struct run run = {.comparer = comparer, .c = c, .layer = layer};
+
+	*verdict = (struct verdict){.right = {-1, -1}};
+	if (!open_both(&run)) {
+		verdict->skipped = 1;
+		close_both(&run);
+		return;
+	}
+	advance(&run, side_ours);
+	advance(&run, side_debian);
+	while ((run.more[side_ours] || run.more[side_debian]) && !verdict->differs &&
+	       verdict->records < comparer->max_records) {
+		++verdict->records;
+		step(&run, verdict);
+	}
+	if (c->truth && (layer == layer_insn || layer == layer_block))
+		judge(&run, verdict);
+	close_both(&run);
+}
+
+void compare_show(struct comparer *comparer, int side, const struct diff_case *c, enum layer layer)
+{
+	const struct side *s = &comparer->side[side];
+	struct producer *p = s->ops->open(s->lib, c, layer);
+	uint64_t left = comparer->max_records;
+	struct record record;
+
+	if (!p) {
+		printf("%s has no layer %s\n", s->name, layer_names[layer]);
+		return;
+	}
+	while (left-- && s->ops->next(p, &record)) {
+		record_forget(&record, comparer->forget);
+		print_record("", &record);
+	}
+	s->ops->close(p);
+}
