@@ -1,0 +1,95 @@
+#!/bin/sh
+# A client that knows nothing of us: Debian's gdb, made for libipt.so.2, shows a recorded trace. Its instruction
+# history is the truth, address by address; all it says is what it says with Debian's own library.
+set -u
+
+[ -z "${SANITIZE:-}" ] || { echo "skipped: gdb cannot load a library with sanitizers"; exit 77; }
+command -v gdb >/dev/null || { echo "skipped: no gdb here"; exit 77; }
+LC_ALL=C gdb --configuration | grep -q -- '--with-intel-pt' || { echo "skipped: gdb has no Intel PT"; exit 77; }
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+program=$BUILD_DIR/tests/workloads/solo
+export HOME="$dir" DEBUGINFOD_URLS=
+
+# run_gdb LIBRARY-DIRECTORY OUT: what gdb prints with the libipt.so.2 from there, in OUT.txt and OUT.err.
+run_gdb()
+{
+	LD_LIBRARY_PATH=$1 gdb -nx -nh -q -batch -x "$dir/script" >"$dir/$2.txt" 2>"$dir/$2.err" </dev/null ||
+		fail "$name: gdb, with $2: exit status $?"
+	grep -q "^$(realpath "$1")/libipt\.so" "$dir/$2.txt" || fail "$name: gdb did not load $1/libipt.so.2"
+	sed -i '/\/libipt\.so/d' "$dir/$2.txt"
+	# how far a library reads ahead is its own business
+	sed -i 's/(offset = 0x[0-9a-f]*/(offset = .../' "$dir/$2.err"
+}
+
+# check NAME OPTIONS...
+check()
+{
+	record "$@" -- "$program" || return
+	name=$1
+	cpu=$("$BUILD_DIR/tests/pt_bytes" "$dir/$name.data" 0 "$dir/$name.pt" | cut -d ' ' -f 1)
+	cut -f 5 "$dir/$name.truth" >"$dir/truth"
+	cat >"$dir/script" <<-END
+		set pagination off
+		set confirm off
+		set width 0
+		set record instruction-history-size unlimited
+		set record function-call-history-size unlimited
+		file $program
+		target remote | $BUILD_DIR/tests/gdb_stub $program $dir/$name.pt $cpu $(tail -n 1 "$dir/truth")
+		shell grep -o '/.*/libipt[.]so.*' /proc/\$PPID/maps | sort -u
+		record btrace pt
+		info record
+		record function-call-history /ilc
+		reverse-stepi
+		reverse-stepi
+		reverse-stepi
+		stepi
+		info record
+		x/i \$pc
+		record goto begin
+		stepi
+		x/i \$pc
+		echo history:\n
+		record instruction-history 1,99999999
+	END
+	run_gdb "$BUILD_DIR/libdecode" ours
+	# The instruction that the program stands at is marked with an arrow.
+	sed -nE '1,/^history:/d; s/^[0-9]+\t(=>|  ) 0x0*([0-9a-f]+)[ :].*/\2/p' "$dir/ours.txt" >"$dir/history"
+	cmp -s "$dir/history" "$dir/truth" || {
+		fail "$name: not the truth: $(wc -l <"$dir/truth") lines, $(wc -l <"$dir/history") in the history"
+		diff "$dir/truth" "$dir/history" | head -n 6
+		head -n 20 "$dir/ours.err"
+	}
+	moves
+	theirs=/usr/lib/x86_64-linux-gnu
+	if [ -e $theirs/libipt.so.2 ]; then
+		run_gdb $theirs theirs
+		for kind in txt err; do
+			cmp -s "$dir/ours.$kind" "$dir/theirs.$kind" || {
+				fail "$name: with Debian's library gdb says something else"
+				diff "$dir/theirs.$kind" "$dir/ours.$kind" | head -n 6
+			}
+		done
+	fi
+	echo "$name: $(wc -l <"$dir/history") instructions in gdb's history," \
+		"$(grep -c '^[0-9]*	\[' "$dir/ours.txt") gaps"
+}
+
+# The first step back enters the replay, at the last instruction; two more and one forward end at the one before
+# it. A step from the beginning ends at the second.
+moves()
+{
+	{ tail -n 2 "$dir/truth" | head -n 1; sed -n 2p "$dir/truth"; } >"$dir/expected"
+	sed -nE 's/^=> 0x0*([0-9a-f]+)[ :].*/\1/p' "$dir/ours.txt" >"$dir/moves"
+	cmp -s "$dir/expected" "$dir/moves" || fail "$name: steps end at $(tr '\n' ' ' <"$dir/moves")," \
+		"not at $(tr '\n' ' ' <"$dir/expected")"
+	grep -q 'main.inst ' "$dir/ours.txt" || fail "$name: main is not in the function call history"
+}
+
+check plain --mtc
+check cycles --mtc --cyc
+check uncompressed --no-retcomp
+check psb --psb-period 256
+check long --tnt64
+check overflow --overflow-every 1000
+[ $failures -eq 0 ]
