@@ -86,8 +86,12 @@ int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_
 	sink.stop_kinds = stop_kinds(&decoder->flow);
 	sink.one_section = 1;
 	status = pt_flow_run(&decoder->flow, &sink);
-	if (sink.count)
+	if (sink.count) {
 		fill_block(decoder, &sink, &block);
+	} else {
+		block.ip = decoder->flow.enabled ? decoder->flow.ip : 0;
+		block.mode = decoder->flow.mode;
+	}
 	pt_copy_to_user(ublock, size, &block, sizeof(block));
 	return status;
 }

@@ -34,13 +34,14 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		struct pt_config config;                                                                     \
 		struct type *decoder;                                                                        \
-		int keep_tcal;                                                                               \
+		int keep_tcal, ticks;                                                                        \
                                                                                                              \
 		if (pt_face_config(&config, user) < 0)                                                       \
 			return NULL;                                                                         \
 		keep_tcal = config.flags.variant.conf.keep_tcal_on_ovf;                                      \
+		ticks = config.flags.variant.conf.enable_tick_events;                                        \
 		decoder = calloc(1, sizeof(*decoder));                                                       \
-		if (decoder && pt_flow_init(&decoder->flow, &config, keep_tcal) < 0) {                       \
+		if (decoder && pt_flow_init(&decoder->flow, &config, keep_tcal, ticks) < 0) {                \
 			free(decoder);                                                                       \
 			return NULL;                                                                         \
 		}                                                                                            \

@@ -15,9 +15,10 @@ static int on_tick(void *context)
 	return 0;
 }
 
-int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal)
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal, int ticks)
 {
 	memset(flow, 0, sizeof(*flow));
+	flow->ticks = ticks != 0;
 	pt_evd_init(&flow->evd, config, keep_tcal);
 	flow->evd.tick = on_tick;
 	flow->evd.tick_context = flow;
@@ -85,24 +86,64 @@ static void finish_branch(struct pt_flow *flow)
 	flow->unit = pt_evd_fetch(&flow->evd);
 }
 
-void pt_flow_advance(struct pt_flow *flow)
+static void fetch(struct pt_flow *flow)
 {
 	flow->unit = pt_evd_fetch(&flow->evd);
 	flow->due = 0;
+	if (flow->ticks && !flow->tick_is_due)
+		flow->unit_time = flow->evd.time;
 	if (flow->in_branch && flow->unit == pt_unit_tip)
 		finish_branch(flow);
 	if (!flow->evd.psb_status)
 		flow->reached = flow->evd.sync;
-	if (flow->unit == pt_unit_event)
-		flow->due = event_is_due(flow) & 1;
-	else if (!flow->enabled && flow->unit >= 0)
-		flow->unit = -pte_bad_query; /* TNT and TIP need an address to start from */
 	pt_flow_look_at_image(flow);
+	if (flow->unit == pt_unit_event) {
+		pt_flow_mend_event(flow);
+		flow->due = event_is_due(flow) & 1;
+	} else if (!flow->enabled && flow->unit >= 0) {
+		flow->unit = -pte_bad_query; /* TNT and TIP need an address to start from */
+	}
+}
+
+/* That tracing is enabled, PSB+ says between the lines: no event for the user, and no change, either. */
+static int is_silent(const struct pt_event *ev)
+{
+	return ev->type == ptev_enabled && ev->status_update;
+}
+
+void pt_flow_arrive(struct pt_flow *flow)
+{
+	struct pt_event *ev;
+
+	flow->due = 1;
+	while (flow->due && (ev = pt_evd_event(&flow->evd), is_silent(ev))) {
+		struct pt_event silent = *ev;
+
+		pt_evd_pop(&flow->evd);
+		flow->reached = flow->evd.sync;
+		pt_flow_apply(flow, &silent);
+		fetch(flow);
+	}
+}
+
+void pt_flow_advance(struct pt_flow *flow)
+{
+	fetch(flow);
+	if (flow->due)
+		pt_flow_arrive(flow);
 }
 
 int pt_flow_status(const struct pt_flow *flow)
 {
-	return flow->due ? pts_event_pending : 0;
+	int status = 0;
+
+	if (flow->due || flow->tick_is_due)
+		status |= pts_event_pending;
+	if (!flow->enabled)
+		status |= pts_ip_suppressed;
+	if (flow->unit == -pte_eos)
+		status |= pts_eos;
+	return status;
 }
 
 int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
@@ -113,7 +154,9 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->enabled = 0;
 	flow->speculative = 0;
 	flow->due = 0;
+	flow->tick_is_due = 0;
 	flow->in_branch = 0;
+	flow->at_mov_cr3 = 0;
 	flow->have_resume_ip = 0;
 	flow->entry_flags = 0;
 	flow->mode = ptem_unknown;
@@ -135,6 +178,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 		return status;
 	}
 	flow->status = 0;
+	flow->told = flow->evd.time.tsc;
 	flow->synced = 1;
 	flow->reached = psb;
 	if (!flow->evd.enabled)
@@ -280,14 +324,34 @@ int pt_flow_locate(struct pt_flow *flow)
 	return 0;
 }
 
+static int give_tick(struct pt_flow *flow, struct pt_event *event, size_t size)
+{
+	struct pt_event tick = {
+	        .type = ptev_tick,
+	        .has_tsc = 1,
+	        .tsc = flow->unit_time.tsc,
+	        .lost_mtc = flow->unit_time.lost_mtc,
+	        .lost_cyc = flow->unit_time.lost_cyc,
+	        .variant.tick.ip = flow->tick_ip,
+	};
+
+	flow->tick_is_due = 0;
+	flow->unit_time = flow->evd.time;
+	pt_copy_to_user(event, size, &tick, sizeof(tick));
+	return flow->status < 0 ? flow->status : pt_flow_status(flow);
+}
+
 int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 {
 	struct pt_event applied;
 	int status;
 
+	if (flow->tick_is_due)
+		return give_tick(flow, event, size);
 	if (!flow->due)
 		return flow->status < 0 ? flow->status : -pte_bad_query;
 	applied = *pt_evd_event(&flow->evd);
+	flow->told = applied.tsc;
 	pt_evd_pop(&flow->evd);
 	if (applied.status_update)
 		flow->reached = flow->evd.sync;

@@ -64,9 +64,10 @@ struct pt_flow {
 	uint8_t synced;
 	uint8_t enabled;
 	uint8_t speculative;
-	uint8_t due;       /* the event at the queue's head holds at ip */
-	uint8_t truncated; /* node is an instruction that crosses sections */
-	uint8_t in_branch; /* a far branch was executed; the target is yet to come */
+	uint8_t due;        /* the event at the queue's head holds at ip */
+	uint8_t truncated;  /* node is an instruction that crosses sections */
+	uint8_t in_branch;  /* a far branch was executed; the target is yet to come */
+	uint8_t at_mov_cr3; /* its paging event was the last: it may have disabled tracing as well */
 	uint8_t have_resume_ip;
 	uint8_t entry_flags; /* enum pt_flow_flag: for the first block after an event */
 	uint64_t resume_ip;  /* where execution would go on after tracing was disabled */
@@ -80,6 +81,14 @@ struct pt_flow {
 	 * becomes of the image. */
 	struct pt_section *held[pt_flow_max_held];
 	uint32_t nheld;
+
+	/* Tick events, for those who asked for them: behind a branch whose packet came at another time
+	 * than the flow was told last. */
+	uint8_t ticks;       /* asked for */
+	uint8_t tick_is_due; /* before the event that is due */
+	uint64_t told;       /* the time that was told last */
+	uint64_t tick_ip;
+	struct pt_time unit_time; /* of the unit; of the tick that is due. Only if asked for */
 
 	struct pt_asid asid;
 	struct pt_return_stack returns;
@@ -102,7 +111,8 @@ struct pt_flow_sink {
 	struct pt_time time; /* before the first block */
 };
 
-int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal);
+/* @ticks: tick events are wanted. */
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal, int ticks);
 void pt_flow_fini(struct pt_flow *flow);
 
 /* Starts at the PSB at @psb. Returns status bits or a negative code. */
@@ -133,6 +143,10 @@ uint32_t pt_flow_exit_flags(const struct pt_flow *flow);
 /* Fetches the next unit; observers may be called. The flow's ip must be right and node may be lost. */
 void pt_flow_advance(struct pt_flow *flow);
 
+/* The flow stands where the event at the queue's head holds, which is now due, unless it is one that
+ * concerns nobody but the flow: then the flow advances behind it. */
+void pt_flow_arrive(struct pt_flow *flow);
+
 /* The image may have been changed or exchanged, by the user or by an observer: forgets what was known
  * of it. The flow's ip must be right. */
 void pt_flow_look_at_image(struct pt_flow *flow);
@@ -156,12 +170,22 @@ enum pt_binding {
 	pt_bind_disable, /* at the next branch that can disable tracing */
 	pt_bind_paging,  /* behind the next MOV CR3, or in the next far branch */
 	pt_bind_vmcs,    /* behind the next VMPTRLD, or in the next far branch */
-	pt_bind_ptwrite, /* behind the next PTWRITE */
+	pt_bind_ptwrite, /* behind the next PTWRITE, or the one at its address */
 	pt_bind_error    /* such an event cannot come here */
 };
 
 /* The binding of @ev; for pt_bind_ip, *ip is the address. */
 enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_event *ev, uint64_t *ip);
+
+/* The kinds of address ranges in struct pt_conf_addr_filter. */
+enum { pt_addr_filter = 1, pt_addr_stop = 2 };
+
+/* flow_errata.c. Sets right the event at the queue's head, or the place where the flow stands, if an
+ * erratum or the event's ambiguity calls for it. */
+void pt_flow_mend_event(struct pt_flow *flow);
+
+/* Erratum SKL014: a direct branch to @ip ends tracing, and its TIP.PGD does not say where it went. */
+int pt_flow_leaves_filter(const struct pt_flow *flow, uint64_t ip);
 
 /* Changes the flow's state by @ev, which is due. */
 int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev);

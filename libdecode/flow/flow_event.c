@@ -58,17 +58,17 @@ enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_even
 		return pt_bind_error;
 	if (flow->in_branch)
 		return binding_in_branch(ev);
+	if (ev->type == ptev_ptwrite)
+		return pt_bind_ptwrite;
 	if (address_is_known(ev) && event_address(ev, ip))
 		return pt_bind_ip;
 	switch (ev->type) {
 	case ptev_disabled:
-		return pt_bind_disable;
+		return flow->at_mov_cr3 ? pt_bind_now : pt_bind_disable;
 	case ptev_paging:
 		return pt_bind_paging;
 	case ptev_vmcs:
 		return pt_bind_vmcs;
-	case ptev_ptwrite:
-		return pt_bind_ptwrite;
 	default:
 		return pt_bind_now;
 	}
@@ -91,6 +91,7 @@ static void disable(struct pt_flow *flow, int have_resume_ip, uint64_t resume_ip
 {
 	flow->enabled = 0;
 	flow->in_branch = 0;
+	flow->at_mov_cr3 = 0;
 	flow->have_resume_ip = have_resume_ip & 1;
 	flow->resume_ip = resume_ip;
 	flow->node = NULL;

@@ -181,6 +181,17 @@ static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
 		hold(flow);
 }
 
+/* The flow stands where the event holds. */
+static int arrive(struct pt_flow *flow, const struct pt_flow_sink *sink)
+{
+	const uint64_t before = flow->evd.time.tsc;
+
+	pt_flow_arrive(flow);
+	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
+	               ? step_stop
+	               : step_on;
+}
+
 /* Appends the instructions of the present node that come before @ip, when @ip is one of its
  * instructions. Returns whether it is; the flow then stands there. */
 static int emit_up_to(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t ip)
@@ -208,7 +219,6 @@ static int emit_up_to(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t 
 		block->iclass = ptic_other;
 	}
 	go_to(flow, ip);
-	flow->due = 1;
 	return 1;
 }
 
@@ -230,6 +240,18 @@ static int stop_behind(const struct pt_flow_sink *sink, uint32_t kind)
 	return (sink->stop_kinds >> kind) & 1;
 }
 
+/* The branch at @ip was decided by a TNT bit or TIP that came at the unit's time: is that news? */
+static void tick_at_branch(struct pt_flow *flow, uint64_t ip)
+{
+	const struct pt_time *time = &flow->unit_time;
+
+	if (!flow->ticks || !time->have_tsc || time->tsc == flow->told)
+		return;
+	flow->told = time->tsc;
+	flow->tick_ip = ip;
+	flow->tick_is_due = 1;
+}
+
 /* The unit is used up: fetch the next one. */
 static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
@@ -242,7 +264,7 @@ static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 	               : step_on;
 }
 
-static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
+static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *sink, uint64_t ip)
 {
 	const uint64_t before = flow->evd.time.tsc;
 	int status = pt_evd_fetch_deferred_tip(&flow->evd);
@@ -251,6 +273,8 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 		return status == -pte_eos ? -pte_bad_query : status;
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
+	flow->unit_time = flow->evd.time;
+	tick_at_branch(flow, ip);
 	go_to(flow, flow->evd.tip_ip);
 	leave_circle(flow);
 	pt_flow_look_at_image(flow);
@@ -294,7 +318,8 @@ static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 	const uint32_t flags = block_flags(flow), before = sink->count;
 	uint32_t left = flow->evd.tnt_count, n = before;
 
-	if (!n || sink->stop_kinds || !flow->section || sink->section != flow->section || sink->base != base)
+	if (!n || sink->stop_kinds || flow->ticks || !flow->section || sink->section != flow->section ||
+	    sink->base != base)
 		return;
 	while (left > 1 && n < sink->capacity) {
 		next = linked(node, (tnt >> (left - 1)) & 1);
@@ -319,15 +344,18 @@ static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	uint32_t kind;
+	uint64_t ip;
 	int status = step_on;
 
 	walk_links(flow, sink);
 	if (sink->count == sink->capacity)
 		return step_stop;
 	kind = flow->node->kind;
+	ip = node_ip(flow) + flow->node->last;
 	emit_node(flow, sink);
 	switch (kind) {
 	case pt_kind_cond:
+		tick_at_branch(flow, ip);
 		flow->evd.tnt_count -= 1;
 		if ((flow->evd.tnt >> flow->evd.tnt_count) & 1)
 			go_taken(flow);
@@ -335,14 +363,15 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 			go_next(flow);
 		break;
 	case pt_kind_ret:
+		tick_at_branch(flow, ip);
 		status = take_compressed_return(flow);
 		break;
 	case pt_kind_ind_call:
 		push_return(flow);
-		status = take_deferred_tip(flow, sink);
+		status = take_deferred_tip(flow, sink, ip);
 		break;
 	case pt_kind_ind_jump:
-		status = take_deferred_tip(flow, sink);
+		status = take_deferred_tip(flow, sink, ip);
 		break;
 	case pt_kind_far:
 		return -pte_bad_query;
@@ -353,13 +382,14 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 	leave_circle(flow);
 	if (status == step_on && !flow->evd.tnt_count)
 		status = fetch(flow, sink);
-	return status == step_on && stop_behind(sink, kind) ? step_stop : status;
+	return status == step_on && (flow->tick_is_due || stop_behind(sink, kind)) ? step_stop : status;
 }
 
 static int take_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
+	tick_at_branch(flow, node_ip(flow) + flow->node->last);
 	go_to(flow, flow->evd.tip_ip);
 	return fetch(flow, sink);
 }
@@ -387,7 +417,7 @@ static int step_tip(struct pt_flow *flow, struct pt_flow_sink *sink)
 		status = go_free(flow);
 		break;
 	}
-	return status == step_on && stop_behind(sink, kind) ? step_stop : status;
+	return status == step_on && (flow->tick_is_due || stop_behind(sink, kind)) ? step_stop : status;
 }
 
 /* One block on, towards the address that an event binds to. */
@@ -396,26 +426,57 @@ static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, const str
 	int status;
 
 	if (emit_up_to(flow, sink, ip))
-		return step_stop;
+		return arrive(flow, sink);
 	emit_node(flow, sink);
 	status = needs_trace(flow->node) ? -pte_bad_query : go_free(flow);
 	if (status < 0 && ev->status_update)
 		return -pte_bad_status_update;
+	if (status < 0)
+		return status;
 	/* The next block may begin at the address: the event is due before anything is read there. */
-	if (status == 0 && flow->ip == ip)
-		flow->due = 1;
-	return status < 0 ? status : flow->due ? step_stop : step_on;
+	return flow->ip == ip ? arrive(flow, sink) : step_on;
+}
+
+/* Where execution would go on if whatever disabled tracing at the present node had not: what is called
+ * returns behind the call. */
+static void set_resume_ip(struct pt_flow *flow)
+{
+	flow->have_resume_ip = 1;
+	flow->resume_ip = next_ip(flow);
+	switch (flow->node->kind) {
+	case pt_kind_call:
+	case pt_kind_ind_call:
+	case pt_kind_mov_cr3:
+		break;
+	case pt_kind_jump:
+		flow->resume_ip = taken_ip(flow);
+		break;
+	case pt_kind_far:
+		flow->have_resume_ip = flow->node->iclass == ptic_far_call;
+		break;
+	default:
+		flow->have_resume_ip = 0;
+		break;
+	}
 }
 
 /* Execution stands in a branch whose outcome is "tracing was disabled". */
 static int disabled_here(struct pt_flow *flow)
 {
-	flow->have_resume_ip = flow->node->kind == pt_kind_far || flow->node->kind == pt_kind_call ||
-	                       flow->node->kind == pt_kind_ind_call;
-	flow->resume_ip = next_ip(flow);
-	go_to(flow, flow->resume_ip);
+	set_resume_ip(flow);
+	go_to(flow, next_ip(flow));
 	flow->due = 1;
 	return step_stop;
+}
+
+/* Whether the direct branch that ends the present node disabled tracing. */
+static int direct_branch_disables(const struct pt_flow *flow, const struct pt_event *ev)
+{
+	if (flow->node->kind != pt_kind_jump && flow->node->kind != pt_kind_call)
+		return 0;
+	if (ev->ip_suppressed)
+		return pt_flow_leaves_filter(flow, taken_ip(flow));
+	return taken_ip(flow) == ev->variant.disabled.ip;
 }
 
 /* One block on, towards the branch that disabled tracing. */
@@ -425,27 +486,24 @@ static int step_to_disable(struct pt_flow *flow, struct pt_flow_sink *sink, cons
 
 	emit_node(flow, sink);
 	/* MOV CR3 disables when it loads what is filtered out; else its PIP would have come first. */
-	if (needs_trace(flow->node) || flow->node->kind == pt_kind_mov_cr3)
-		return disabled_here(flow);
-	if ((flow->node->kind == pt_kind_jump || flow->node->kind == pt_kind_call) && !ev->ip_suppressed &&
-	    taken_ip(flow) == ev->variant.disabled.ip)
+	if (needs_trace(flow->node) || flow->node->kind == pt_kind_mov_cr3 ||
+	    direct_branch_disables(flow, ev))
 		return disabled_here(flow);
 	status = go_free(flow);
 	return status < 0 ? status : step_on;
 }
 
-/* One block on, towards an instruction of @kind, or when @far counts, a far branch. */
-static int step_to_insn(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t kind, int far_counts)
+/* One block on, towards an instruction of @kind, or a far branch. */
+static int step_to_insn(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_t kind)
 {
 	const uint32_t found = flow->node->kind;
 	int status;
 
 	emit_node(flow, sink);
-	if (far_counts && found == pt_kind_far) {
+	if (found == pt_kind_far) {
 		/* The event holds for the branch's target, which comes with the TIP behind it. */
 		flow->in_branch = 1;
-		flow->have_resume_ip = 1;
-		flow->resume_ip = next_ip(flow);
+		set_resume_ip(flow);
 		go_next(flow);
 		flow->due = 1;
 		return step_stop;
@@ -457,13 +515,38 @@ static int step_to_insn(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_
 		return status;
 	if (found != kind)
 		return step_on;
-	flow->due = 1;
-	return step_stop;
+	if (found == pt_kind_mov_cr3) {
+		flow->at_mov_cr3 = 1;
+		flow->have_resume_ip = 1;
+		flow->resume_ip = flow->ip;
+	}
+	return arrive(flow, sink);
+}
+
+/* One block on, towards the PTWRITE that the event tells of. */
+static int step_to_ptwrite(struct pt_flow *flow, struct pt_flow_sink *sink, struct pt_event *ev)
+{
+	uint64_t *ip = &ev->variant.ptwrite.ip, at;
+	int status, found;
+
+	emit_node(flow, sink);
+	if (needs_trace(flow->node))
+		return -pte_bad_query;
+	at = node_ip(flow) + flow->node->last;
+	found = flow->node->kind == pt_kind_ptwrite && (ev->ip_suppressed || at == *ip);
+	status = go_free(flow);
+	if (status < 0)
+		return status;
+	if (!found)
+		return step_on;
+	*ip = at;
+	ev->ip_suppressed = 0;
+	return arrive(flow, sink);
 }
 
 static int step_to_event(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
-	const struct pt_event *ev = pt_evd_event(&flow->evd);
+	struct pt_event *ev = pt_evd_event(&flow->evd);
 	uint64_t ip = 0;
 
 	switch (pt_flow_binding(flow, ev, &ip)) {
@@ -472,11 +555,11 @@ static int step_to_event(struct pt_flow *flow, struct pt_flow_sink *sink)
 	case pt_bind_disable:
 		return step_to_disable(flow, sink, ev);
 	case pt_bind_paging:
-		return step_to_insn(flow, sink, pt_kind_mov_cr3, 1);
+		return step_to_insn(flow, sink, pt_kind_mov_cr3);
 	case pt_bind_vmcs:
-		return step_to_insn(flow, sink, pt_kind_vmcs, 1);
+		return step_to_insn(flow, sink, pt_kind_vmcs);
 	case pt_bind_ptwrite:
-		return step_to_insn(flow, sink, pt_kind_ptwrite, 0);
+		return step_to_ptwrite(flow, sink, ev);
 	case pt_bind_now:
 	case pt_bind_error:
 		break;
@@ -534,8 +617,9 @@ static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 			return step_stop;
 		if (!flow->node) {
 			status = pt_flow_locate(flow);
+			/* What came before the missing code is handed out first. */
 			if (status < 0)
-				return status;
+				return sink->count ? step_stop : status;
 		}
 		if (stop_before(flow, sink))
 			return step_stop;
@@ -556,19 +640,16 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 	release_held(flow);
 	if (flow->status < 0)
 		return flow->status;
-	if (flow->due)
+	if (flow->due || flow->tick_is_due)
 		return -pte_bad_query;
+	flow->at_mov_cr3 = 0;
 	/* The user may have changed the image since. */
 	pt_flow_look_at_image(flow);
 	status = walk(flow, sink);
-	if (status < 0)
+	errcode = pt_observers_take_error(&flow->observers);
+	if (status < 0) {
 		flow->status = status;
-	if (status < 0 && (status != -pte_eos || !sink->count)) {
-		pt_observers_take_error(&flow->observers);
 		return status;
 	}
-	errcode = pt_observers_take_error(&flow->observers);
-	if (errcode < 0)
-		return errcode;
-	return status == -pte_eos ? pts_eos : pt_flow_status(flow);
+	return errcode < 0 ? errcode : pt_flow_status(flow);
 }

@@ -13,6 +13,7 @@ struct pt_insn_decoder {
 	uint32_t index;            /* of the next instruction; block.ninsn: none is left */
 	uint64_t ip;
 	int status; /* what came with the block */
+	int before; /* the status bits before it */
 	int isid;
 	uint8_t truncated;
 	struct pt_section *section; /* NULL: bytes are read through the image */
@@ -33,6 +34,7 @@ static int next_block(struct pt_insn_decoder *decoder)
 	struct pt_flow_sink sink = {.block = &decoder->block, .capacity = 1};
 
 	forget_block(decoder);
+	decoder->before = pt_flow_status(&decoder->flow);
 	decoder->status = pt_flow_run(&decoder->flow, &sink);
 	if (!sink.count) {
 		const int status = decoder->status;
@@ -93,18 +95,19 @@ static void set_flags(struct pt_insn *insn, uint32_t flags)
 	insn->committed = (flags & pt_flow_committed) != 0;
 }
 
-/* What is said together with an instruction. A decode error waits for the block's end: it comes with the
- * next call; status bits come with the last instruction; an observer's error comes at once. */
+/* What came with the block is said with its last instruction; an observer's error at once. */
 static int status_of_insn(struct pt_insn_decoder *decoder)
 {
 	const int status = decoder->status;
 
+	if (decoder->index == decoder->block.ninsn)
+		return status;
 	if (status < 0 && status != decoder->flow.status) {
 		decoder->status =
 		        decoder->flow.status < 0 ? decoder->flow.status : pt_flow_status(&decoder->flow);
 		return status;
 	}
-	return decoder->index == decoder->block.ninsn && status > 0 ? status : 0;
+	return decoder->before;
 }
 
 int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
@@ -118,6 +121,10 @@ int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t 
 	if (decoder->index == decoder->block.ninsn) {
 		status = next_block(decoder);
 		if (decoder->index == decoder->block.ninsn) {
+			if (decoder->flow.enabled) {
+				insn.ip = decoder->flow.ip;
+				insn.mode = decoder->flow.mode;
+			}
 			pt_copy_to_user(uinsn, size, &insn, sizeof(insn));
 			return status;
 		}

@@ -293,7 +293,7 @@ static const struct flow_case cases[] = {
                 /* 1000: ptwrite %eax; 1004: jmp *%rax */
                 CODE("\xf3\x0f\xae\xe0\xff\xe0"),
                 {{pge, 0x1000, 0}, {ptw, 7, 0}, {fup, 0x1000, 0}, {tip, 0x1004, 0}, {pgd_ip, 0x5000, 0}},
-                "[enabled] [ptwrite] 1000 1004 1004 [disabled] eos",
+                "[enabled] 1000 [ptwrite] 1004 1004 [disabled] eos",
         },
         {
                 "MODE.Exec with a FUP: only a flag changed there",
@@ -330,6 +330,18 @@ static const struct flow_case cases[] = {
                 CODE("\x90\x0f\x22\xd8\x90\x0f\x05"),
                 {{pge, 0x1000, 0}, {pip, 0x2000, 0}, {pgd, 0, 0}},
                 "[enabled] 1000 1001 [paging] 1004 1005 [disabled] eos",
+        },
+        {
+                "a MOV CR3 whose PIP came may disable, too, when no far branch follows",
+                /* 1000: mov %rax,%cr3; nop; je 1006; 1006: syscall */
+                CODE("\x0f\x22\xd8\x90\x74\x00\x0f\x05"),
+                {{pge, 0x1000, 0},
+                 {pip, 0x2000, 0},
+                 {pgd, 0, 0},
+                 {pge, 0x1003, 0},
+                 {tnt, 0, "n"},
+                 {pgd, 0, 0}},
+                "[enabled] 1000 [paging] [disabled] [resumed] 1003 1004 1006 [disabled] eos",
         },
         {
                 "PIP and MODE.Exec of a far branch hold at its target",
@@ -700,7 +712,7 @@ static void a_broken_psb_header_is_passed_over(void **state)
 	config = trace_config(&trace);
 	decoder = pt_blk_alloc_decoder(&config);
 	assert_int_equal(pt_blk_sync_forward(decoder), -pte_bad_opc);
-	assert_int_equal(pt_blk_sync_forward(decoder), 0);
+	assert_int_equal(pt_blk_sync_forward(decoder), pts_ip_suppressed | pts_eos);
 	assert_int_equal(pt_blk_get_sync_offset(decoder, &sync), 0);
 	assert_int_equal(sync, 17);
 	assert_int_equal(pt_blk_sync_forward(decoder), -pte_eos);
@@ -723,7 +735,7 @@ static void a_broken_psb_header_is_passed_over_backward(void **state)
 	config = trace_config(&trace);
 	decoder = pt_blk_alloc_decoder(&config);
 	assert_int_equal(pt_blk_sync_backward(decoder), -pte_bad_opc);
-	assert_int_equal(pt_blk_sync_backward(decoder), 0);
+	assert_int_equal(pt_blk_sync_backward(decoder), pts_ip_suppressed);
 	assert_int_equal(pt_blk_get_sync_offset(decoder, &sync), 0);
 	assert_int_equal(sync, 0);
 	assert_int_equal(pt_blk_sync_backward(decoder), -pte_eos);

@@ -307,7 +307,7 @@ static void decoding_goes_on_behind_an_observers_error(void **state)
 
 	fixture->obsv.tick.limit = 200;
 	attach(fixture);
-	assert_int_equal(pt_blk_sync_forward(fixture->decoder), pts_event_pending);
+	assert_int_equal(pt_blk_sync_forward(fixture->decoder), pts_event_pending | pts_ip_suppressed);
 	while (pt_blk_event(fixture->decoder, &event, sizeof(event)) & pts_event_pending)
 		;
 	assert_int_equal(event.type, ptev_enabled);
@@ -390,7 +390,7 @@ static void all_callbacks_null_detaches(void **state)
 	fixture->obsv.tick.callback = on_tick;
 	fixture->in_tick = NULL;
 	attach(fixture);
-	assert_int_equal(pt_blk_sync_set(fixture->decoder, 0) & ~pts_event_pending, 0);
+	assert_true(pt_blk_sync_set(fixture->decoder, 0) >= 0);
 	ticks_are(fixture, 4, (const uint64_t[]){100, 200, 300, 100});
 }
 
