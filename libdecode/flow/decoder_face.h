@@ -80,6 +80,14 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 		return pt_flow_sync_set(&decoder->flow, offset);                                             \
 	}                                                                                                    \
                                                                                                              \
+	int prefix##_resync(struct type *decoder)                                                            \
+	{                                                                                                    \
+		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
+			return -pte_invalid;                                                                 \
+		reset(decoder);                                                                              \
+		return pt_flow_resync(&decoder->flow);                                                       \
+	}                                                                                                    \
+                                                                                                             \
 	int prefix##_get_offset(const struct type *decoder, uint64_t *offset)                                \
 	{                                                                                                    \
 		if (!decoder || !offset)                                                                     \

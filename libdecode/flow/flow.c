@@ -146,11 +146,8 @@ int pt_flow_status(const struct pt_flow *flow)
 	return status;
 }
 
-int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
+void pt_flow_lose_way(struct pt_flow *flow)
 {
-	int status;
-
-	flow->synced = 0;
 	flow->enabled = 0;
 	flow->speculative = 0;
 	flow->due = 0;
@@ -159,11 +156,19 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->at_mov_cr3 = 0;
 	flow->have_resume_ip = 0;
 	flow->entry_flags = 0;
+	pt_return_stack_clear(&flow->returns);
+	pt_flow_set_ip(flow, 0);
+}
+
+int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
+{
+	int status;
+
+	pt_flow_lose_way(flow);
+	flow->synced = 0;
 	flow->mode = ptem_unknown;
 	pt_asid_init(&flow->asid);
 	memset(flow->cache, 0, sizeof(flow->cache));
-	pt_return_stack_clear(&flow->returns);
-	pt_flow_set_ip(flow, 0);
 	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
 	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
 

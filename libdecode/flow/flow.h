@@ -121,6 +121,9 @@ int pt_flow_sync_forward(struct pt_flow *flow);
 int pt_flow_sync_backward(struct pt_flow *flow);
 int pt_flow_sync_set(struct pt_flow *flow, uint64_t offset);
 
+/* After an error: goes on at the next address that the trace tells. As pt_flow_sync_forward(). */
+int pt_flow_resync(struct pt_flow *flow);
+
 /* Appends blocks to @sink until it is full, or something else comes: see struct pt_flow_sink, a change
  * of time, an event that is due. Returns status bits or a negative code; blocks already in the sink
  * stand in either case. */
@@ -176,6 +179,12 @@ enum pt_binding {
 
 /* The binding of @ev; for pt_bind_ip, *ip is the address. */
 enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_event *ev, uint64_t *ip);
+
+/* Forgets what is known of the way that execution took. */
+void pt_flow_lose_way(struct pt_flow *flow);
+
+/* Tracing is on, and execution stands at @ip. */
+void pt_flow_enable(struct pt_flow *flow, uint64_t ip);
 
 /* The kinds of address ranges in struct pt_conf_addr_filter. */
 enum { pt_addr_filter = 1, pt_addr_stop = 2 };

@@ -79,7 +79,7 @@ static void notify_state(struct pt_flow *flow)
 	pt_observers_state(&flow->observers, flow->enabled ? ptds_enabled : ptds_disabled, &flow->evd.time);
 }
 
-static void enable(struct pt_flow *flow, uint64_t ip)
+void pt_flow_enable(struct pt_flow *flow, uint64_t ip)
 {
 	flow->enabled = 1;
 	flow->in_branch = 0;
@@ -106,14 +106,14 @@ static void apply_enabled(struct pt_flow *flow, struct pt_event *ev)
 		/* PSB empties the return stack. */
 		pt_return_stack_clear(&flow->returns);
 		if (!flow->enabled)
-			enable(flow, ip);
+			pt_flow_enable(flow, ip);
 		return;
 	}
 	ev->variant.enabled.resumed = flow->have_resume_ip && flow->resume_ip == ip;
 	flow->entry_flags |= pt_flow_enabled;
 	if (ev->variant.enabled.resumed)
 		flow->entry_flags |= pt_flow_resumed;
-	enable(flow, ip);
+	pt_flow_enable(flow, ip);
 }
 
 static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
@@ -127,7 +127,7 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 	if (ev->ip_suppressed)
 		disable(flow, 0, 0);
 	else
-		enable(flow, ev->variant.overflow.ip);
+		pt_flow_enable(flow, ev->variant.overflow.ip);
 }
 
 /* Addresses mean something else from now on. */

@@ -973,9 +973,11 @@ extern pt_export int pt_insn_sync_forward(struct pt_insn_decoder *decoder);
 extern pt_export int pt_insn_sync_backward(struct pt_insn_decoder *decoder);
 extern pt_export int pt_insn_sync_set(struct pt_insn_decoder *decoder, uint64_t offset);
 
-/* After an error: goes on at the next place in the trace that says where execution stands (the next PSB, an
- * overflow or TIP.PGE before it), and keeps what is known of time. Status bits, or as pt_insn_sync_forward().
- */
+/* After an error: goes on at the next address that the trace tells (a TIP, an event with its address,
+ * TIP.PGE, an overflow, PSB+), without going to a PSB first; time, address space and mode stay known, the
+ * return stack is emptied. For code that is missing or does not fit: it trusts the packets. Where a packet
+ * cannot be read, or before the first synchronisation, it is pt_insn_sync_forward(). The first
+ * instruction has `resynced` set. Status bits; -pte_eos: no address comes any more. */
 extern pt_export int pt_insn_resync(struct pt_insn_decoder *decoder);
 
 extern pt_export int pt_insn_get_offset(const struct pt_insn_decoder *decoder, uint64_t *offset);

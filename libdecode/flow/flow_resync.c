@@ -1,0 +1,91 @@
+/* flow_resync.c - going on after an error, in the middle of a PSB segment.
+ *
+ * Where trace and code do not fit, code is missing, or the like, the trace itself is still good: the
+ * next packet that tells an address (a TIP, an event bound to a FUP, TIP.PGE, PSB+) is where the flow
+ * can go on. Behind a packet that cannot be read, only the next PSB is.
+ */
+#include "flow/flow.h"
+
+#include "event/event_place.h"
+
+/* Whether the flow can stand where the event at the queue's head holds; else it is applied as far as it goes
+ * without an address, and dropped. */
+static int stands_at_event(struct pt_flow *flow)
+{
+	struct pt_event event = *pt_evd_event(&flow->evd);
+	const uint64_t *place = pt_event_place(&event);
+
+	if (event.type == ptev_overflow || (event.type == ptev_enabled && !event.status_update)) {
+		flow->due = 1;
+		return 1;
+	}
+	if (place && (!event.ip_suppressed || event.type == ptev_async_branch)) {
+		pt_flow_enable(flow, *place);
+		pt_flow_arrive(flow);
+		return 1;
+	}
+	pt_evd_pop(&flow->evd);
+	if (event.type != ptev_disabled && event.type != ptev_async_disabled)
+		pt_flow_apply(flow, &event);
+	return 0;
+}
+
+/* Uses up the present unit. Returns whether it told where execution stands. */
+static int stands_at_unit(struct pt_flow *flow)
+{
+	switch (flow->unit) {
+	case pt_unit_tnt:
+		flow->evd.tnt_count = 0;
+		return 0;
+	case pt_unit_tip:
+		if (flow->evd.tip_suppressed)
+			return 0;
+		pt_flow_enable(flow, flow->evd.tip_ip);
+		pt_flow_advance(flow);
+		return 1;
+	default:
+		return stands_at_event(flow);
+	}
+}
+
+static int go_on(struct pt_flow *flow)
+{
+	/* The unit at which the error was found, as far as it is left. */
+	if (flow->unit >= 0 && stands_at_unit(flow))
+		return 0;
+	flow->evd.tnt_count = 0;
+	for (;;) {
+		flow->unit = pt_evd_fetch(&flow->evd);
+		if (flow->unit < 0)
+			return flow->unit;
+		if (stands_at_unit(flow))
+			return 0;
+	}
+}
+
+/* The reader of packets stopped, and does not know where the next one begins. */
+static int is_lost(int status)
+{
+	return status == -pte_bad_opc || status == -pte_bad_packet || status == -pte_bad_context;
+}
+
+int pt_flow_resync(struct pt_flow *flow)
+{
+	const int unit = flow->unit;
+	int status;
+
+	if (!flow->synced || is_lost(unit))
+		return pt_flow_sync_forward(flow);
+	pt_flow_lose_way(flow);
+	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
+	flow->entry_flags = pt_flow_resynced;
+	flow->status = 0;
+	pt_flow_look_at_image(flow);
+	status = go_on(flow);
+	if (is_lost(status))
+		return pt_flow_sync_forward(flow);
+	flow->status = status < 0 ? status : 0;
+	if (status == 0)
+		status = pt_observers_take_error(&flow->observers);
+	return status < 0 ? status : pt_flow_status(flow);
+}
