@@ -36,6 +36,7 @@ struct chunk {
 struct pt_block_graph {
 	pthread_mutex_t lock; /* for making nodes, pages and regions */
 	struct chunk *chunk;
+	uint64_t memory; /* bytes allocated */
 	uint64_t nregions;
 	_Atomic(struct region *) region[];
 };
@@ -48,6 +49,7 @@ static struct pt_block_graph *make_graph(uint64_t section_size)
 	if (!graph)
 		return NULL;
 	graph->nregions = nregions;
+	graph->memory = sizeof(*graph) + nregions * sizeof(graph->region[0]);
 	if (pthread_mutex_init(&graph->lock, NULL)) {
 		free(graph);
 		return NULL;
@@ -78,6 +80,11 @@ void pt_block_graph_free(struct pt_block_graph *graph)
 	free(graph);
 }
 
+uint64_t pt_block_graph_size(const struct pt_block_graph *graph)
+{
+	return graph->memory;
+}
+
 /* The section's graph; made by whoever comes first. */
 static struct pt_block_graph *graph_of(struct pt_section *section)
 {
@@ -105,6 +112,7 @@ static void *allocate(struct pt_block_graph *graph, size_t size)
 		chunk = malloc(sizeof(*chunk) + chunk_size);
 		if (!chunk)
 			return NULL;
+		graph->memory += sizeof(*chunk) + chunk_size;
 		chunk->previous = graph->chunk;
 		chunk->used = 0;
 		graph->chunk = chunk;
@@ -142,6 +150,7 @@ static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, uint64
 		region = calloc(1, sizeof(*region));
 		if (!region)
 			return NULL;
+		graph->memory += sizeof(*region);
 		atomic_store_explicit(region_slot, region, memory_order_release);
 	}
 	page_slot = &region->page[(offset >> page_shift) % pages_per_region];
@@ -150,6 +159,7 @@ static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, uint64
 		page = calloc(1, sizeof(*page));
 		if (!page)
 			return NULL;
+		graph->memory += sizeof(*page);
 		atomic_store_explicit(page_slot, page, memory_order_release);
 	}
 	return &page->line[(offset >> line_shift) % lines_per_page];

@@ -53,6 +53,8 @@ enum { pt_node_storage = sizeof(struct pt_node) + pt_node_max_insn };
 int pt_node_decode(struct pt_node *storage, const uint8_t *bytes, uint64_t size, uint64_t offset,
                    enum pt_exec_mode mode);
 
-void pt_block_graph_free(struct pt_block_graph *graph); /* NULL is fine */
+/* Both for a graph that nobody uses. */
+uint64_t pt_block_graph_size(const struct pt_block_graph *graph); /* the bytes that it takes */
+void pt_block_graph_free(struct pt_block_graph *graph);           /* NULL is fine */
 
 #endif

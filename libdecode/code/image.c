@@ -1,9 +1,10 @@
 /* image.c - which section lies where, in which address space.
  *
- * An image is a sorted array of address spaces, each a sorted array of mappings. The invariant that
+ * An image is an ordered tree of address spaces, each an ordered tree of mappings. The invariant that
  * all look-ups rest on: where two spaces match (an unknown cr3 or vmcs matches any), their mappings
  * do not overlap, because adding a mapping first carves its range out of every matching space. So
  * for a fully known asid at most one mapping can hold an address, whichever space is asked first.
+ * A third kind of tree finds the mappings that came from a file.
  */
 #include "code/image.h"
 
@@ -14,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "code/array.h"
 #include "code/section_cache.h"
 
 /* An asid of the present size. */
@@ -23,15 +23,22 @@ struct space_key {
 };
 
 struct space {
+	struct pt_tree_node node; /* in the image; unknown comes last; each key once */
 	struct space_key key;
-	struct pt_mapping *map; /* sorted, disjoint; holds a reference to each section */
-	size_t count, capacity;
+	struct pt_tree_node *mappings; /* never empty; each holds a reference to its section */
+};
+
+/* The mappings from files of one name. */
+struct named_file {
+	struct pt_tree_node node; /* in the image */
+	struct pt_file *file;     /* a reference to one of them, which may be used again */
+	struct pt_mapping *first; /* never NULL */
 };
 
 struct pt_image {
 	char *name;
-	struct space *space; /* sorted by key, so that unknown comes last; each key once */
-	size_t nspaces, capacity;
+	struct pt_tree_node *spaces;
+	struct pt_tree_node *files;
 	read_memory_callback_t *callback;
 	void *context;
 	uint64_t generation;
@@ -66,168 +73,295 @@ static bool key_less(const struct space_key *a, const struct space_key *b)
 	return a->cr3 != b->cr3 ? a->cr3 < b->cr3 : a->vmcs < b->vmcs;
 }
 
+static struct space *space_of(const struct pt_tree_node *node)
+{
+	return PT_TREE_ENTRY(node, struct space, node);
+}
+
+static bool space_less(const struct pt_tree_node *a, const struct pt_tree_node *b)
+{
+	return key_less(&space_of(a)->key, &space_of(b)->key);
+}
+
+/* The first space that is not less than @key; NULL: there is none. */
+static struct space *space_bound(const struct pt_image *image, const struct space_key *key)
+{
+	const struct pt_tree_node *node = image->spaces;
+	struct space *bound = NULL;
+
+	while (node) {
+		struct space *space = space_of(node);
+
+		if (key_less(&space->key, key)) {
+			node = node->right;
+		} else {
+			bound = space;
+			node = node->left;
+		}
+	}
+	return bound;
+}
+
+/* The next value of a field that matches @wanted, when @have does not: itself, or unknown. */
+static uint64_t next_field(uint64_t have, uint64_t wanted, uint64_t unknown)
+{
+	return have < wanted ? wanted : unknown;
+}
+
 static bool field_matches(uint64_t a, uint64_t b, uint64_t unknown)
 {
 	return a == b || a == unknown || b == unknown;
 }
 
-/* The first space that is not less than @key. */
-static size_t space_bound(const struct pt_image *image, const struct space_key *key)
+/* The first space from @from on that matches @key. What cannot match is skipped, not searched. */
+static struct space *next_match(const struct pt_image *image, const struct space_key *key,
+                                struct space_key from)
 {
-	size_t low = 0, high = image->nspaces;
+	for (;;) {
+		struct space *space = space_bound(image, &from);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (key_less(&image->space[mid].key, key))
-			low = mid + 1;
-		else
-			high = mid;
+		if (!space)
+			return NULL;
+		from = space->key;
+		if (!field_matches(from.cr3, key->cr3, pt_asid_no_cr3)) {
+			from.cr3 = next_field(from.cr3, key->cr3, pt_asid_no_cr3);
+			from.vmcs = 0;
+		} else if (!field_matches(from.vmcs, key->vmcs, pt_asid_no_vmcs)) {
+			from.vmcs = next_field(from.vmcs, key->vmcs, pt_asid_no_vmcs);
+		} else {
+			return space;
+		}
 	}
-	return low;
 }
 
-/* The first space from @i on that matches @key; image->nspaces if there is none. With a known cr3 the
- * candidates are two stretches: that cr3, and the unknown one at the end. */
-static size_t next_match(const struct pt_image *image, const struct space_key *key, size_t i)
+static struct space *first_match(const struct pt_image *image, const struct space_key *key)
 {
-	while (i < image->nspaces) {
-		const struct space_key *have = &image->space[i].key;
+	return next_match(image, key, (struct space_key){0, 0});
+}
 
-		if (!field_matches(have->cr3, key->cr3, pt_asid_no_cr3)) {
-			struct space_key skip = {.cr3 = have->cr3 < key->cr3 ? key->cr3 : pt_asid_no_cr3};
-
-			i = space_bound(image, &skip);
-			continue;
-		}
-		if (field_matches(have->vmcs, key->vmcs, pt_asid_no_vmcs))
-			return i;
-		i++;
-	}
-	return i;
+/* The first one behind @last that matches @key. */
+static struct space *match_behind(const struct pt_image *image, const struct space_key *key,
+                                  struct space_key last)
+{
+	last.vmcs += 1;
+	if (!last.vmcs && !++last.cr3)
+		return NULL;
+	return next_match(image, key, last);
 }
 
 /* The space of exactly @key, made if need be; NULL when memory is short. */
 static struct space *space_take(struct pt_image *image, const struct space_key *key)
 {
-	size_t i = space_bound(image, key);
-	struct space *space;
+	struct space *space = space_bound(image, key);
 
-	if (i < image->nspaces && !key_less(key, &image->space[i].key))
-		return &image->space[i];
-	space = pt_array_reserve(image->space, &image->capacity, image->nspaces + 1, sizeof(*space));
+	if (space && !key_less(key, &space->key))
+		return space;
+	space = calloc(1, sizeof(*space));
 	if (!space)
 		return NULL;
-	image->space = space;
-	memmove(&space[i + 1], &space[i], (image->nspaces - i) * sizeof(*space));
-	image->nspaces++;
-	space[i] = (struct space){.key = *key};
-	return &space[i];
+	space->key = *key;
+	pt_tree_insert(&image->spaces, &space->node, space_less);
+	return space;
 }
 
-static void drop_empty_spaces(struct pt_image *image)
-{
-	size_t kept = 0;
+/* ---- mappings by file ------------------------------------------------------------------------- */
 
-	for (size_t i = 0; i < image->nspaces; i++) {
-		if (image->space[i].count)
-			image->space[kept++] = image->space[i];
-		else
-			free(image->space[i].map);
+static struct named_file *named_of(const struct pt_tree_node *node)
+{
+	return PT_TREE_ENTRY(node, struct named_file, node);
+}
+
+static bool named_less(const struct pt_tree_node *a, const struct pt_tree_node *b)
+{
+	return strcmp(named_of(a)->file->name, named_of(b)->file->name) < 0;
+}
+
+static struct named_file *named_find(const struct pt_image *image, const char *name)
+{
+	const struct pt_tree_node *node = image->files;
+
+	while (node) {
+		int order = strcmp(name, named_of(node)->file->name);
+
+		if (!order)
+			return named_of(node);
+		node = order < 0 ? node->left : node->right;
 	}
-	image->nspaces = kept;
+	return NULL;
+}
+
+/* The list for @file's name, made if need be; NULL when memory is short. */
+static struct named_file *named_take(struct pt_image *image, struct pt_file *file)
+{
+	struct named_file *named = named_find(image, file->name);
+
+	if (named)
+		return named;
+	named = calloc(1, sizeof(*named));
+	if (!named)
+		return NULL;
+	named->file = pt_file_get(file);
+	pt_tree_insert(&image->files, &named->node, named_less);
+	return named;
+}
+
+static void named_drop(struct pt_image *image, struct named_file *named)
+{
+	if (named->first)
+		return;
+	pt_tree_remove(&image->files, &named->node, named_less);
+	pt_file_put(named->file);
+	free(named);
 }
 
 /* ---- mappings of one space -------------------------------------------------------------------- */
+
+static struct pt_mapping *mapping_of(const struct pt_tree_node *node)
+{
+	return PT_TREE_ENTRY(node, struct pt_mapping, node);
+}
+
+static bool mapping_less(const struct pt_tree_node *a, const struct pt_tree_node *b)
+{
+	return mapping_of(a)->begin < mapping_of(b)->begin;
+}
 
 static uint64_t last_of(const struct pt_mapping *mapping)
 {
 	return mapping->end - 1; /* end is zero at 2^64 */
 }
 
-/* The first mapping that ends behind @vaddr: the one that holds it, or the next one. */
-static size_t mapping_bound(const struct space *space, uint64_t vaddr)
+/* The first mapping that ends behind @vaddr: the one that holds it, or the next one; NULL: none. */
+static struct pt_mapping *mapping_bound(const struct space *space, uint64_t vaddr)
 {
-	size_t low = 0, high = space->count;
+	const struct pt_tree_node *node = space->mappings;
+	struct pt_mapping *bound = NULL;
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
+	while (node) {
+		struct pt_mapping *mapping = mapping_of(node);
 
-		if (last_of(&space->map[mid]) < vaddr)
-			low = mid + 1;
-		else
-			high = mid;
+		if (last_of(mapping) < vaddr) {
+			node = node->right;
+		} else {
+			bound = mapping;
+			node = node->left;
+		}
 	}
-	return low;
+	return bound;
 }
 
-static const struct pt_mapping *mapping_at(const struct space *space, uint64_t vaddr)
+static struct pt_mapping *mapping_at(const struct space *space, uint64_t vaddr)
 {
-	size_t i = mapping_bound(space, vaddr);
+	struct pt_mapping *mapping = mapping_bound(space, vaddr);
 
-	return i < space->count && space->map[i].begin <= vaddr ? &space->map[i] : NULL;
+	return mapping && mapping->begin <= vaddr ? mapping : NULL;
 }
 
-static int space_reserve(struct space *space, size_t more)
+/* A mapping of @section, not yet in the image. Takes over the caller's reference, whatever comes. */
+static struct pt_mapping *mapping_make(struct pt_image *image, struct pt_section *section, uint64_t begin,
+                                       int isid)
 {
-	struct pt_mapping *map =
-	        pt_array_reserve(space->map, &space->capacity, space->count + more, sizeof(*map));
+	struct pt_mapping *mapping = calloc(1, sizeof(*mapping));
+	struct named_file *named = mapping ? named_take(image, section->file) : NULL;
 
-	if (!map)
-		return -pte_nomem;
-	space->map = map;
-	return 0;
+	if (!named) {
+		free(mapping);
+		pt_section_put(section);
+		return NULL;
+	}
+	mapping->begin = begin;
+	mapping->end = begin + section->size;
+	mapping->section = section;
+	mapping->isid = isid;
+	mapping->file = named;
+	mapping->next = named->first;
+	mapping->link = &named->first;
+	if (named->first)
+		named->first->link = &mapping->next;
+	named->first = mapping;
+	return mapping;
 }
 
-/* Replaces the @count mappings from @i on by the @nnew ones at @new; there is room. */
-static void space_splice(struct space *space, size_t i, size_t count, const struct pt_mapping *new,
-                         size_t nnew)
+/* @mapping is not in a space. */
+static void mapping_free(struct pt_image *image, struct pt_mapping *mapping)
 {
-	struct pt_mapping *map = space->map;
+	if (!mapping)
+		return;
+	*mapping->link = mapping->next;
+	if (mapping->next)
+		mapping->next->link = mapping->link;
+	named_drop(image, mapping->file);
+	pt_section_put(mapping->section);
+	free(mapping);
+}
 
-	for (size_t k = i; k < i + count; k++)
-		pt_section_put(map[k].section);
-	memmove(&map[i + nnew], &map[i + count], (space->count - i - count) * sizeof(*map));
-	memcpy(&map[i], new, nnew * sizeof(*map));
-	space->count = space->count - count + nnew;
+static void space_add(struct space *space, struct pt_mapping *mapping)
+{
+	mapping->space = space;
+	pt_tree_insert(&space->mappings, &mapping->node, mapping_less);
+}
+
+static void mapping_remove(struct pt_image *image, struct pt_mapping *mapping)
+{
+	pt_tree_remove(&mapping->space->mappings, &mapping->node, mapping_less);
+	mapping_free(image, mapping);
+}
+
+/* An empty space goes. */
+static void space_drop(struct pt_image *image, struct space *space)
+{
+	if (space->mappings)
+		return;
+	pt_tree_remove(&image->spaces, &space->node, space_less);
+	free(space);
 }
 
 /* The part [begin, last] of @mapping as a mapping of its own. */
-static int mapping_part(struct pt_mapping *part, const struct pt_mapping *mapping, uint64_t begin,
-                        uint64_t last)
+static int mapping_part(struct pt_image *image, struct pt_mapping **part, const struct pt_mapping *mapping,
+                        uint64_t begin, uint64_t last)
 {
-	*part = (struct pt_mapping){.begin = begin, .end = last + 1, .isid = mapping->isid};
-	return pt_section_slice(&part->section, mapping->section, begin - mapping->begin, last - begin + 1);
-}
-
-/* Unmaps [begin, last]; what stands out of it on either side stays. On an error, nothing changed. */
-static int space_carve(struct space *space, uint64_t begin, uint64_t last)
-{
-	size_t first = mapping_bound(space, begin), behind = first, nrest = 0;
-	const struct pt_mapping *map = space->map;
-	struct pt_mapping rest[2];
+	struct pt_section *slice;
 	int status;
 
-	while (behind < space->count && map[behind].begin <= last)
-		behind++;
-	if (first == behind)
+	status = pt_section_slice(&slice, mapping->section, begin - mapping->begin, last - begin + 1);
+	if (status < 0)
+		return status;
+	*part = mapping_make(image, slice, begin, mapping->isid);
+	return *part ? 0 : -pte_nomem;
+}
+
+static struct pt_mapping *overlapping(const struct space *space, uint64_t begin, uint64_t last)
+{
+	struct pt_mapping *mapping = mapping_bound(space, begin);
+
+	return mapping && mapping->begin <= last ? mapping : NULL;
+}
+
+/* Unmaps [begin, last]; what stands out of it on either side stays. On an error, nothing changed. The
+ * space may be gone afterwards. */
+static int space_carve(struct pt_image *image, struct space *space, uint64_t begin, uint64_t last)
+{
+	struct pt_mapping *left = NULL, *right = NULL, *first = overlapping(space, begin, last), *old;
+	int status = 0;
+
+	if (!first)
 		return 0;
-	status = space_reserve(space, 1);
-	map = space->map;
-	if (status == 0 && map[first].begin < begin) {
-		status = mapping_part(&rest[0], &map[first], map[first].begin, begin - 1);
-		nrest += status == 0;
-	}
-	if (status == 0 && last_of(&map[behind - 1]) > last) {
-		status = mapping_part(&rest[nrest], &map[behind - 1], last + 1, last_of(&map[behind - 1]));
-		nrest += status == 0;
-	}
+	if (first->begin < begin)
+		status = mapping_part(image, &left, first, first->begin, begin - 1);
+	old = mapping_at(space, last);
+	if (status == 0 && old && last_of(old) > last)
+		status = mapping_part(image, &right, old, last + 1, last_of(old));
 	if (status < 0) {
-		while (nrest)
-			pt_section_put(rest[--nrest].section);
+		mapping_free(image, left);
 		return status;
 	}
-	space_splice(space, first, behind - first, rest, nrest);
+	while ((old = overlapping(space, begin, last)))
+		mapping_remove(image, old);
+	if (left)
+		space_add(space, left);
+	if (right)
+		space_add(space, right);
+	space_drop(image, space);
 	return 0;
 }
 
@@ -238,49 +372,63 @@ static int space_carve(struct space *space, uint64_t begin, uint64_t last)
 static int image_add(struct pt_image *image, const struct space_key *key, struct pt_section *section,
                      uint64_t vaddr, int isid)
 {
-	struct pt_mapping mapping = {
-	        .begin = vaddr, .end = vaddr + section->size, .section = section, .isid = isid};
-	struct space *space = space_take(image, key);
-	/* One for the mapping itself, one for splitting another. */
-	int status = space ? space_reserve(space, 2) : -pte_nomem;
+	struct pt_mapping *mapping = mapping_make(image, section, vaddr, isid);
+	struct space_key at = {0, 0};
+	struct space *space;
+	int status = mapping ? 0 : -pte_nomem;
 
 	image->generation = next_generation();
-	for (size_t i = next_match(image, key, 0); status == 0 && i < image->nspaces;
-	     i = next_match(image, key, i + 1))
-		status = space_carve(&image->space[i], vaddr, last_of(&mapping));
-	if (status < 0) {
-		pt_section_put(section);
-		return status;
+	for (space = first_match(image, key); status == 0 && space; space = match_behind(image, key, at)) {
+		at = space->key;
+		status = space_carve(image, space, vaddr, last_of(mapping));
 	}
-	space_splice(space, mapping_bound(space, vaddr), 0, &mapping, 1);
+	space = status == 0 ? space_take(image, key) : NULL;
+	if (!space) {
+		mapping_free(image, mapping);
+		return -pte_nomem;
+	}
+	space_add(space, mapping);
 	return 0;
 }
 
-/* Unmaps what came from @filename (NULL: from anywhere) in all spaces that match. */
-static int image_remove(struct pt_image *image, const struct space_key *key, const char *filename)
+/* Unmaps all that matches. */
+static int remove_everything(struct pt_image *image, const struct space_key *key)
 {
-	size_t removed = 0;
+	struct space_key at;
+	struct space *space;
+	int removed = 0;
 
-	for (size_t i = next_match(image, key, 0); i < image->nspaces; i = next_match(image, key, i + 1)) {
-		struct space *space = &image->space[i];
-		size_t kept = 0;
+	for (space = first_match(image, key); space; space = match_behind(image, key, at)) {
+		struct pt_tree_node *node;
 
-		for (size_t k = 0; k < space->count; k++) {
-			struct pt_section *section = space->map[k].section;
-
-			if (filename && strcmp(section->filename, filename) != 0)
-				space->map[kept++] = space->map[k];
-			else
-				pt_section_put(section);
+		at = space->key;
+		while ((node = pt_tree_pop(&space->mappings))) {
+			mapping_free(image, mapping_of(node));
+			removed++;
 		}
-		removed += space->count - kept;
-		space->count = kept;
+		space_drop(image, space);
 	}
-	if (removed) {
-		drop_empty_spaces(image);
-		image->generation = next_generation();
+	return removed;
+}
+
+/* Unmaps all that matches and came from @named, which may be gone afterwards. */
+static int remove_named(struct pt_image *image, const struct space_key *key, struct named_file *named)
+{
+	struct pt_mapping *mapping, *next;
+	int removed = 0;
+
+	for (mapping = named->first; mapping; mapping = next) {
+		struct space *space = mapping->space;
+
+		next = mapping->next;
+		if (!field_matches(space->key.cr3, key->cr3, pt_asid_no_cr3) ||
+		    !field_matches(space->key.vmcs, key->vmcs, pt_asid_no_vmcs))
+			continue;
+		mapping_remove(image, mapping);
+		space_drop(image, space);
+		removed++;
 	}
-	return removed < INT_MAX ? (int)removed : INT_MAX;
+	return removed;
 }
 
 struct pt_image *pt_image_alloc(const char *name)
@@ -302,14 +450,11 @@ struct pt_image *pt_image_alloc(const char *name)
 
 void pt_image_free(struct pt_image *image)
 {
+	const struct space_key any = {pt_asid_no_cr3, pt_asid_no_vmcs};
+
 	if (!image)
 		return;
-	for (size_t i = 0; i < image->nspaces; i++) {
-		for (size_t k = 0; k < image->space[i].count; k++)
-			pt_section_put(image->space[i].map[k].section);
-		free(image->space[i].map);
-	}
-	free(image->space);
+	remove_everything(image, &any);
 	free(image->name);
 	free(image);
 }
@@ -319,19 +464,47 @@ const char *pt_image_name(const struct pt_image *image)
 	return image ? image->name : NULL;
 }
 
+/* Looks at a file. One that is mapped already is not made anew: its sections then share the file's bytes. */
+static int known_file(struct pt_image *image, struct pt_file **file, const char *filename)
+{
+	struct named_file *named;
+	int status = pt_file_make(file, filename);
+
+	named = status < 0 ? NULL : named_find(image, filename);
+	if (!named)
+		return status;
+	if (pt_file_same(named->file, *file)) {
+		pt_file_put(*file);
+		*file = pt_file_get(named->file);
+	} else {
+		pt_file_put(named->file);
+		named->file = pt_file_get(*file);
+	}
+	return 0;
+}
+
 int pt_image_add_file(struct pt_image *image, const char *filename, uint64_t offset, uint64_t size,
                       const struct pt_asid *asid, uint64_t vaddr)
 {
 	struct space_key key = space_key(asid);
 	struct pt_section *section;
+	struct pt_file *file;
 	int status;
 
 	if (!image || !filename)
 		return -pte_invalid;
-	if (!size) /* an empty segment of a program: valid, and maps nothing */
-		return 0;
-	status = pt_section_make(&section, filename, offset, pt_clip_to_address_space(vaddr, size));
+	status = known_file(image, &file, filename);
 	if (status < 0)
+		return status;
+	if (offset >= file->size) {
+		pt_file_put(file);
+		return -pte_invalid;
+	}
+	size = pt_clip_to_address_space(vaddr, size < file->size - offset ? size : file->size - offset);
+	/* An empty segment of a program is valid and maps nothing. */
+	status = size ? pt_section_of_file(&section, file, offset, size) : 0;
+	pt_file_put(file);
+	if (status < 0 || !size)
 		return status;
 	return image_add(image, &key, section, vaddr, 0);
 }
@@ -349,44 +522,68 @@ int pt_image_add_cached(struct pt_image *image, struct pt_image_section_cache *i
 	status = pt_iscache_lookup(iscache, isid, &section, &vaddr);
 	if (status < 0)
 		return status;
+	if (!section->size) {
+		pt_section_put(section);
+		return 0;
+	}
 	return image_add(image, &key, section, vaddr, isid);
+}
+
+/* The mappings of @space in the order of their addresses, each a search: @image is another one. */
+static int copy_space(struct pt_image *image, const struct space *space)
+{
+	const struct pt_mapping *mapping = mapping_bound(space, 0);
+	int ignored = 0;
+
+	while (mapping) {
+		ignored += image_add(image, &space->key, pt_section_get(mapping->section), mapping->begin,
+		                     mapping->isid) < 0;
+		mapping = mapping->end ? mapping_bound(space, mapping->end) : NULL;
+	}
+	return ignored;
 }
 
 int pt_image_copy(struct pt_image *image, const struct pt_image *src)
 {
+	const struct space_key any = {pt_asid_no_cr3, pt_asid_no_vmcs};
+	const struct space *space;
 	int ignored = 0;
 
 	if (!image || !src)
 		return -pte_invalid;
 	if (image == src)
 		return 0;
-	for (size_t i = 0; i < src->nspaces; i++) {
-		const struct space *space = &src->space[i];
-
-		for (size_t k = 0; k < space->count; k++) {
-			const struct pt_mapping *mapping = &space->map[k];
-
-			if (image_add(image, &space->key, pt_section_get(mapping->section), mapping->begin,
-			              mapping->isid) < 0 &&
-			    ignored < INT_MAX)
-				ignored++;
-		}
-	}
+	for (space = first_match(src, &any); space; space = match_behind(src, &any, space->key))
+		ignored += copy_space(image, space);
 	return ignored;
 }
 
 int pt_image_remove_by_filename(struct pt_image *image, const char *filename, const struct pt_asid *asid)
 {
 	struct space_key key = space_key(asid);
+	struct named_file *named;
+	int removed;
 
-	return image && filename ? image_remove(image, &key, filename) : -pte_invalid;
+	if (!image || !filename)
+		return -pte_invalid;
+	named = named_find(image, filename);
+	removed = named ? remove_named(image, &key, named) : 0;
+	if (removed)
+		image->generation = next_generation();
+	return removed;
 }
 
 int pt_image_remove_by_asid(struct pt_image *image, const struct pt_asid *asid)
 {
 	struct space_key key = space_key(asid);
+	int removed;
 
-	return image ? image_remove(image, &key, NULL) : -pte_invalid;
+	if (!image)
+		return -pte_invalid;
+	removed = remove_everything(image, &key);
+	if (removed)
+		image->generation = next_generation();
+	return removed;
 }
 
 int pt_image_set_callback(struct pt_image *image, read_memory_callback_t *callback, void *context)
@@ -409,14 +606,14 @@ uint64_t pt_image_generation(const struct pt_image *image)
 static const struct pt_mapping *lookup(const struct pt_image *image, const struct space_key *key,
                                        uint64_t vaddr)
 {
+	const struct space *space = space_bound(image, key);
 	const struct pt_mapping *mapping = NULL;
-	size_t exact = space_bound(image, key);
 
-	if (exact < image->nspaces && !key_less(key, &image->space[exact].key))
-		mapping = mapping_at(&image->space[exact], vaddr);
-	for (size_t i = next_match(image, key, 0); !mapping && i < image->nspaces;
-	     i = next_match(image, key, i + 1))
-		mapping = mapping_at(&image->space[i], vaddr);
+	if (space && !key_less(key, &space->key))
+		mapping = mapping_at(space, vaddr);
+	for (space = mapping ? NULL : first_match(image, key); !mapping && space;
+	     space = match_behind(image, key, space->key))
+		mapping = mapping_at(space, vaddr);
 	return mapping;
 }
 
@@ -432,12 +629,13 @@ const struct pt_mapping *pt_image_lookup(const struct pt_image *image, const str
 static uint64_t gap_at(const struct pt_image *image, const struct space_key *key, uint64_t vaddr,
                        uint64_t size)
 {
-	for (size_t i = next_match(image, key, 0); i < image->nspaces; i = next_match(image, key, i + 1)) {
-		const struct space *space = &image->space[i];
-		size_t next = mapping_bound(space, vaddr);
+	const struct space *space;
 
-		if (next < space->count && space->map[next].begin - vaddr < size)
-			size = space->map[next].begin - vaddr;
+	for (space = first_match(image, key); space; space = match_behind(image, key, space->key)) {
+		const struct pt_mapping *next = mapping_bound(space, vaddr);
+
+		if (next && next->begin - vaddr < size)
+			size = next->begin - vaddr;
 	}
 	return size;
 }

@@ -1,10 +1,10 @@
 /* section_cache.c - every piece of a file once, however often and wherever it is loaded.
  *
- * Two levels. Pieces are sections, distinct by file (name, size, time stamp) and range; the sections
- * that callers name are slices of one whole-file section, so that a file is mapped once. Entries are
- * (piece, load address) pairs; their number, counted from one, is the isid that callers see. So a
- * library that is loaded at many addresses is one piece with one block graph. Both levels are found by
- * hash; nothing is removed before the cache itself is freed.
+ * Three levels. Files, distinct by name, size and time stamp, so that each is mapped once. Pieces are
+ * sections, distinct by file and range. Entries are (piece, load address) pairs; their number, counted from
+ * one, is the isid that callers see. So a library that is loaded at many addresses is one piece with one
+ * block graph. All levels are found by hash; nothing is removed before the cache itself is freed, but the
+ * bytes and graphs of pieces that nobody uses come and go (section_keeper.h).
  */
 #include "code/section_cache.h"
 
@@ -15,18 +15,8 @@
 #include <string.h>
 
 #include "code/array.h"
-
-struct index_slot {
-	uint32_t hash;
-	uint32_t index; /* plus one; zero: empty */
-};
-
-/* An open-addressing table of indices into an array; at most half full, its size a power of two. */
-struct index_table {
-	struct index_slot *slot;
-	size_t size;
-	size_t count;
-};
+#include "code/index_table.h"
+#include "code/section_keeper.h"
 
 struct cache_entry {
 	uint64_t vaddr;
@@ -35,205 +25,164 @@ struct cache_entry {
 
 struct pt_image_section_cache {
 	char *name;
+	struct pt_keeper *keeper;
 	pthread_mutex_t lock; /* guards everything below */
+	struct pt_file **file;
+	size_t nfiles, file_capacity;
 	struct pt_section **piece;
 	size_t npieces, piece_capacity;
 	struct cache_entry *entry;
 	size_t nentries, entry_capacity;
-	struct index_table piece_table;
-	struct index_table entry_table;
+	struct pt_index_table file_table;
+	struct pt_index_table piece_table;
+	struct pt_index_table entry_table;
 };
 
-/* ---- hashing ---------------------------------------------------------------------------------- */
+/* ---- what is equal; the cache's address salts the hash: names come out of recordings ------------- */
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint32_t file_hash(const struct pt_image_section_cache *iscache, const struct pt_file *file)
 {
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
-	return hash ^ hash >> 29;
+	uint64_t hash = pt_hash_string((uintptr_t)iscache, file->name);
+
+	hash = pt_hash_mix(hash, file->size);
+	return (uint32_t)(pt_hash_mix(hash, (uint64_t)file->mtime_nsec) >> 32);
 }
 
-static uint64_t mix_string(uint64_t hash, const char *string)
+static bool same_file(const void *owner, uint32_t index, const void *key)
 {
-	size_t left = strlen(string);
+	const struct pt_image_section_cache *iscache = owner;
 
-	while (left) {
-		size_t step = left < sizeof(uint64_t) ? left : sizeof(uint64_t);
-		uint64_t value = 0;
-
-		memcpy(&value, string, step);
-		hash = mix(hash, value);
-		string += step;
-		left -= step;
-	}
-	return hash;
+	return pt_file_same(iscache->file[index], key);
 }
 
-/* The cache's address salts the hash: names come out of recordings, whose makers do not know it. */
-static uint32_t piece_hash(const struct pt_image_section_cache *iscache, const struct pt_section *section)
-{
-	uint64_t hash = mix_string((uintptr_t)iscache, section->filename);
+/* A piece of one of the cache's files. */
+struct piece_key {
+	struct pt_file *file;
+	uint64_t offset, size;
+};
 
-	hash = mix(hash, section->offset);
-	hash = mix(hash, section->size);
-	hash = mix(hash, (uint64_t)section->mtime_nsec);
-	return (uint32_t)(mix(hash, section->file_size) >> 32);
+static uint32_t piece_hash(const struct pt_image_section_cache *iscache, const struct piece_key *key)
+{
+	uint64_t hash = pt_hash_mix((uintptr_t)iscache, (uintptr_t)key->file);
+
+	hash = pt_hash_mix(hash, key->offset);
+	return (uint32_t)(pt_hash_mix(hash, key->size) >> 32);
+}
+
+static bool same_piece(const void *owner, uint32_t index, const void *key)
+{
+	const struct pt_image_section_cache *iscache = owner;
+	const struct pt_section *a = iscache->piece[index];
+	const struct piece_key *b = key;
+
+	return a->file == b->file && a->offset == b->offset && a->size == b->size;
 }
 
 static uint32_t entry_hash(const struct pt_image_section_cache *iscache, const struct cache_entry *entry)
 {
-	return (uint32_t)(mix(mix((uintptr_t)iscache, entry->piece), entry->vaddr) >> 32);
+	return (uint32_t)(pt_hash_mix(pt_hash_mix((uintptr_t)iscache, entry->piece), entry->vaddr) >> 32);
 }
 
-typedef bool same_fn(const struct pt_image_section_cache *iscache, uint32_t index, const void *key);
-
-static bool same_piece(const struct pt_image_section_cache *iscache, uint32_t index, const void *key)
+static bool same_entry(const void *owner, uint32_t index, const void *key)
 {
-	const struct pt_section *a = iscache->piece[index], *b = key;
-
-	return a->offset == b->offset && a->size == b->size && a->file_size == b->file_size &&
-	       a->mtime_sec == b->mtime_sec && a->mtime_nsec == b->mtime_nsec &&
-	       strcmp(a->filename, b->filename) == 0;
-}
-
-static bool same_entry(const struct pt_image_section_cache *iscache, uint32_t index, const void *key)
-{
+	const struct pt_image_section_cache *iscache = owner;
 	const struct cache_entry *a = &iscache->entry[index], *b = key;
 
 	return a->piece == b->piece && a->vaddr == b->vaddr;
 }
 
-static bool table_find(const struct index_table *table, uint32_t hash, uint32_t *index, same_fn *same,
-                       const struct pt_image_section_cache *iscache, const void *key)
-{
-	if (!table->size)
-		return false;
-	for (size_t i = hash;; i++) {
-		const struct index_slot *slot = &table->slot[i & (table->size - 1)];
+/* ---- the three levels; under the lock ---------------------------------------------------------- */
 
-		if (!slot->index)
-			return false;
-		if (slot->hash == hash && same(iscache, slot->index - 1, key)) {
-			*index = slot->index - 1;
-			return true;
-		}
-	}
+/* Room for one more in an array of at most INT_MAX elements and in its table. */
+static void *reserve(void *array, size_t *capacity, size_t count, size_t element,
+                     struct pt_index_table *table)
+{
+	if (count >= INT_MAX - 1 || pt_index_reserve(table) < 0)
+		return NULL;
+	return pt_array_reserve(array, capacity, count + 1, element);
 }
 
-/* There is room: see table_reserve(). */
-static void table_insert(struct index_table *table, struct index_slot slot)
+/* The file that is the same as @file, which may become it. Takes over the caller's reference. */
+static int take_file(struct pt_image_section_cache *iscache, uint32_t *index, struct pt_file *file)
 {
-	size_t i = slot.hash & (table->size - 1);
+	const uint32_t hash = file_hash(iscache, file);
+	struct pt_file **files;
 
-	while (table->slot[i].index)
-		i = (i + 1) & (table->size - 1);
-	table->slot[i] = slot;
-	table->count++;
-}
-
-/* Makes room for one more. */
-static int table_reserve(struct index_table *table)
-{
-	struct index_table larger = {.size = table->size ? table->size * 2 : 64};
-
-	if (table->count < table->size / 2)
+	if (pt_index_find(&iscache->file_table, hash, index, same_file, iscache, file)) {
+		pt_file_put(file);
 		return 0;
-	larger.slot = calloc(larger.size, sizeof(*larger.slot));
-	if (!larger.slot)
+	}
+	files = reserve(iscache->file, &iscache->file_capacity, iscache->nfiles, sizeof(struct pt_file *),
+	                &iscache->file_table);
+	if (!files) {
+		pt_file_put(file);
 		return -pte_nomem;
-	for (size_t i = 0; i < table->size; i++)
-		if (table->slot[i].index)
-			table_insert(&larger, table->slot[i]);
-	free(table->slot);
-	*table = larger;
+	}
+	iscache->file = files;
+	*index = (uint32_t)iscache->nfiles++;
+	files[*index] = file;
+	pt_index_insert(&iscache->file_table, hash, *index);
 	return 0;
 }
 
-/* ---- the two levels; under the lock ------------------------------------------------------------ */
-
-static int append_piece(struct pt_image_section_cache *iscache, struct pt_section *section)
+static int take_piece(struct pt_image_section_cache *iscache, uint32_t *index, const struct piece_key *key)
 {
-	struct pt_section **piece = pt_array_reserve(iscache->piece, &iscache->piece_capacity,
-	                                             iscache->npieces + 1, sizeof(*piece));
+	const uint32_t hash = piece_hash(iscache, key);
+	struct pt_section **piece, *made;
 
-	if (!piece || iscache->npieces >= INT_MAX)
+	if (pt_index_find(&iscache->piece_table, hash, index, same_piece, iscache, key))
+		return 0;
+	piece = reserve(iscache->piece, &iscache->piece_capacity, iscache->npieces,
+	                sizeof(struct pt_section *), &iscache->piece_table);
+	if (!piece)
 		return -pte_nomem;
 	iscache->piece = piece;
-	piece[iscache->npieces] = section;
-	return (int)iscache->npieces++;
-}
-
-static int append_entry(struct pt_image_section_cache *iscache, struct cache_entry added)
-{
-	struct cache_entry *entry = pt_array_reserve(iscache->entry, &iscache->entry_capacity,
-	                                             iscache->nentries + 1, sizeof(*entry));
-
-	if (!entry || iscache->nentries >= INT_MAX - 1)
+	if (pt_section_of_file(&made, key->file, key->offset, key->size) < 0)
 		return -pte_nomem;
-	iscache->entry = entry;
-	entry[iscache->nentries] = added;
-	return (int)iscache->nentries++;
-}
-
-/* The piece that is the same as @section, which may become it. Takes over the caller's reference. */
-static int take_piece(struct pt_image_section_cache *iscache, uint32_t *index, struct pt_section *section)
-{
-	uint32_t hash = piece_hash(iscache, section);
-	int status;
-
-	if (table_find(&iscache->piece_table, hash, index, same_piece, iscache, section)) {
-		pt_section_put(section);
-		return 0;
-	}
-	status = table_reserve(&iscache->piece_table);
-	if (status == 0)
-		status = append_piece(iscache, section);
-	if (status < 0) {
-		pt_section_put(section);
-		return status;
-	}
-	*index = (uint32_t)status;
-	table_insert(&iscache->piece_table, (struct index_slot){hash, *index + 1});
+	pt_keeper_adopt(iscache->keeper, made);
+	*index = (uint32_t)iscache->npieces++;
+	piece[*index] = made;
+	pt_index_insert(&iscache->piece_table, hash, *index);
 	return 0;
 }
 
-static int take_entry(struct pt_image_section_cache *iscache, struct cache_entry entry)
+static int take_entry(struct pt_image_section_cache *iscache, struct cache_entry key)
 {
-	uint32_t hash = entry_hash(iscache, &entry), index;
-	int status;
+	const uint32_t hash = entry_hash(iscache, &key);
+	struct cache_entry *entry;
+	uint32_t index;
 
-	if (table_find(&iscache->entry_table, hash, &index, same_entry, iscache, &entry))
+	if (pt_index_find(&iscache->entry_table, hash, &index, same_entry, iscache, &key))
 		return (int)index + 1;
-	status = table_reserve(&iscache->entry_table);
-	if (status == 0)
-		status = append_entry(iscache, entry);
-	if (status < 0)
-		return status;
-	table_insert(&iscache->entry_table, (struct index_slot){hash, (uint32_t)status + 1});
-	return status + 1;
+	entry = reserve(iscache->entry, &iscache->entry_capacity, iscache->nentries, sizeof(*entry),
+	                &iscache->entry_table);
+	if (!entry)
+		return -pte_nomem;
+	iscache->entry = entry;
+	index = (uint32_t)iscache->nentries++;
+	entry[index] = key;
+	pt_index_insert(&iscache->entry_table, hash, index);
+	return (int)index + 1;
 }
 
-/* The isid of [offset, offset + size) of @whole at @vaddr. Takes over the reference to @whole. */
-static int add_slice(struct pt_image_section_cache *iscache, struct pt_section *whole, uint64_t offset,
+/* The isid of [offset, offset + size) of @file at @vaddr. Takes over the reference to @file. */
+static int add_piece(struct pt_image_section_cache *iscache, struct pt_file *file, uint64_t offset,
                      uint64_t size, uint64_t vaddr)
 {
+	struct piece_key key = {.offset = offset, .size = size};
 	struct cache_entry entry = {.vaddr = vaddr};
-	struct pt_section *slice;
 	uint32_t index;
 	int status;
 
-	status = take_piece(iscache, &index, whole);
+	status = take_file(iscache, &index, file);
 	if (status < 0)
 		return status;
-	status = pt_section_slice(&slice, iscache->piece[index], offset, size);
-	if (status < 0)
-		return status;
-	status = take_piece(iscache, &entry.piece, slice);
-	if (status < 0)
-		return status;
-	return take_entry(iscache, entry);
+	key.file = iscache->file[index];
+	status = take_piece(iscache, &entry.piece, &key);
+	return status < 0 ? status : take_entry(iscache, entry);
 }
 
-/* ---- public ----------------------------------------------------------------------------------- */
+/* ---- public ------------------------------------------------------------------------------------ */
 
 struct pt_image_section_cache *pt_iscache_alloc(const char *name)
 {
@@ -241,14 +190,11 @@ struct pt_image_section_cache *pt_iscache_alloc(const char *name)
 
 	if (!iscache)
 		return NULL;
-	if (name) {
-		iscache->name = strdup(name);
-		if (!iscache->name) {
-			free(iscache);
-			return NULL;
-		}
-	}
-	if (pthread_mutex_init(&iscache->lock, NULL) != 0) {
+	iscache->keeper = pt_keeper_make();
+	iscache->name = name ? strdup(name) : NULL;
+	if (!iscache->keeper || (name && !iscache->name) || pthread_mutex_init(&iscache->lock, NULL) != 0) {
+		if (iscache->keeper)
+			pt_keeper_close(iscache->keeper);
 		free(iscache->name);
 		free(iscache);
 		return NULL;
@@ -260,15 +206,28 @@ void pt_iscache_free(struct pt_image_section_cache *iscache)
 {
 	if (!iscache)
 		return;
+	pt_keeper_close(iscache->keeper);
 	for (size_t i = 0; i < iscache->npieces; i++)
 		pt_section_put(iscache->piece[i]);
+	for (size_t i = 0; i < iscache->nfiles; i++)
+		pt_file_put(iscache->file[i]);
 	pthread_mutex_destroy(&iscache->lock);
-	free(iscache->piece_table.slot);
-	free(iscache->entry_table.slot);
+	pt_index_free(&iscache->file_table);
+	pt_index_free(&iscache->piece_table);
+	pt_index_free(&iscache->entry_table);
+	free(iscache->file);
 	free(iscache->piece);
 	free(iscache->entry);
 	free(iscache->name);
 	free(iscache);
+}
+
+int pt_iscache_set_limit(struct pt_image_section_cache *iscache, uint64_t limit)
+{
+	if (!iscache)
+		return -pte_invalid;
+	pt_keeper_set_limit(iscache->keeper, limit);
+	return 0;
 }
 
 const char *pt_iscache_name(const struct pt_image_section_cache *iscache)
@@ -279,25 +238,25 @@ const char *pt_iscache_name(const struct pt_image_section_cache *iscache)
 int pt_iscache_add_file(struct pt_image_section_cache *iscache, const char *filename, uint64_t offset,
                         uint64_t size, uint64_t vaddr)
 {
-	struct pt_section *whole;
+	struct pt_file *file;
 	uint64_t left;
 	int status;
 
-	if (!iscache || !filename || !size)
+	if (!iscache)
 		return -pte_invalid;
 	/* The file is looked at each time: one that changed is another one. */
-	status = pt_section_make(&whole, filename, 0, UINT64_MAX);
+	status = pt_file_make(&file, filename);
 	if (status < 0)
 		return status;
-	if (offset >= whole->size) {
-		pt_section_put(whole);
+	if (offset >= file->size) {
+		pt_file_put(file);
 		return -pte_invalid;
 	}
-	left = whole->size - offset;
+	left = file->size - offset;
 	size = pt_clip_to_address_space(vaddr, size < left ? size : left);
 
 	pthread_mutex_lock(&iscache->lock);
-	status = add_slice(iscache, whole, offset, size, vaddr);
+	status = add_piece(iscache, file, offset, size, vaddr);
 	pthread_mutex_unlock(&iscache->lock);
 	return status;
 }
@@ -311,7 +270,7 @@ int pt_iscache_lookup(struct pt_image_section_cache *iscache, int isid, struct p
 	if (isid > 0 && (size_t)isid <= iscache->nentries) {
 		const struct cache_entry *entry = &iscache->entry[isid - 1];
 
-		*section = pt_section_get(iscache->piece[entry->piece]);
+		*section = pt_keeper_get(iscache->keeper, iscache->piece[entry->piece]);
 		*vaddr = entry->vaddr;
 		status = 0;
 	}

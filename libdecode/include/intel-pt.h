@@ -823,7 +823,10 @@ static inline void pt_asid_init(struct pt_asid *asid)
 }
 
 /* A section cache holds pieces of files, each once, under an identifier (isid, positive). Images
- * take them from there; the pieces live as long as the cache or an image needs them. */
+ * take them from there; the pieces live as long as the cache or an image needs them.
+ *
+ * Threads: any number may call any of its functions at the same time, and decode with images that took
+ * sections from it; only pt_iscache_free() must be the last call. Images may outlive the cache. */
 struct pt_image_section_cache;
 
 /* @name is copied and may be NULL. NULL when memory is short. */
@@ -831,23 +834,34 @@ extern pt_export struct pt_image_section_cache *pt_iscache_alloc(const char *nam
 extern pt_export void pt_iscache_free(struct pt_image_section_cache *iscache); /* NULL is fine */
 extern pt_export const char *pt_iscache_name(const struct pt_image_section_cache *iscache);
 
-/* Limits the bytes of mapped sections, with what was learned of their code, that the cache keeps although
- * nobody uses them just now; the least recently used go first. Zero: none are kept. A new cache has no limit.
- */
+/* Limits what the cache keeps of sections that nobody uses just now, in bytes: of each section that was read
+ * or decoded from, its size and the memory for what was learned of its code. A section is in use while an
+ * image maps it, a decoder stands in it, or pt_iscache_read() reads it; that does not count, and is never
+ * taken away. When nobody uses it any more, the section is kept as the most recently used one; beyond the
+ * limit the least recently used ones lose their mapping and what was learned, at once, also when the limit
+ * is lowered. Their isids stay valid: they are mapped again when they are needed, unless the file changed
+ * (-pte_bad_image). Zero: nothing is kept. A new cache has no limit. Zero; -pte_invalid: no cache. */
 extern pt_export int pt_iscache_set_limit(struct pt_image_section_cache *iscache, uint64_t limit);
 
-/* Takes [offset, offset + size) of @filename, cut at the file's end, meant for address @vaddr. Returns
- * its isid, the same one for the same piece. -pte_invalid: @offset is past the end; -pte_bad_file. */
+/* Takes [offset, offset + size) of @filename, cut at the file's end and where addresses end, meant for
+ * address @vaddr. Returns its isid, the same one for the same piece; a file that changed since is another
+ * one. -pte_invalid: @offset is not in the file, or it is no regular file that can be read. */
 extern pt_export int pt_iscache_add_file(struct pt_image_section_cache *iscache, const char *filename,
                                          uint64_t offset, uint64_t size, uint64_t vaddr);
 
 /* Reads at @vaddr from section @isid. Returns the number of bytes, which is less than @size at the
  * section's end. -pte_invalid: @size is zero; -pte_nomap: not in the section; -pte_bad_image: no such
- * section. */
+ * section, or its file is not any more what it was. */
 extern pt_export int pt_iscache_read(struct pt_image_section_cache *iscache, uint8_t *buffer, uint64_t size,
                                      int isid, uint64_t vaddr);
 
-/* An image: what code lies where, in any number of address spaces. */
+/* An image: what code lies where, in any number of address spaces.
+ *
+ * Threads: decoders in any number of threads may use an image as long as nobody changes it. It is changed
+ * by pt_image_add_*(), _copy() (the target), _remove_*(), _set_callback() and _free(): not while another
+ * thread uses it in whatever way. The thread that alone uses it may change it between two calls of its
+ * decoder and in an observer's callback; that counts from the next instruction on. Its callback is called
+ * in the threads of all its decoders. */
 struct pt_image;
 
 extern pt_export struct pt_image *pt_image_alloc(const char *name);
@@ -855,7 +869,7 @@ extern pt_export void pt_image_free(struct pt_image *image); /* NULL is fine */
 extern pt_export const char *pt_image_name(const struct pt_image *image);
 
 /* Maps [offset, offset + size) of @filename, cut at the file's end, at @vaddr in @asid (NULL: in
- * all). What was mapped there before is cut or split. Zero; -pte_invalid: @offset is past the end. */
+ * all). What was mapped there before is cut or split. Zero; -pte_invalid as pt_iscache_add_file(). */
 extern pt_export int pt_image_add_file(struct pt_image *image, const char *filename, uint64_t offset,
                                        uint64_t size, const struct pt_asid *asid, uint64_t vaddr);
 

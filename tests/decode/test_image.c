@@ -21,8 +21,8 @@ static void impossible_mappings_are_refused(void **state)
 	assert_int_equal(pt_image_add_file(NULL, f->code.file, 0, 1, NULL, 0), -pte_invalid);
 	assert_int_equal(pt_image_add_file(f->image, NULL, 0, 1, NULL, 0), -pte_invalid);
 	assert_int_equal(pt_image_add_file(f->image, f->code.file, code_file_size, 1, NULL, 0), -pte_invalid);
-	assert_int_equal(pt_image_add_file(f->image, missing, 0, 1, NULL, 0), -pte_bad_file);
-	assert_int_equal(pt_image_add_file(f->image, f->code.dir.path, 0, 1, NULL, 0), -pte_bad_file);
+	assert_int_equal(pt_image_add_file(f->image, missing, 0, 1, NULL, 0), -pte_invalid);
+	assert_int_equal(pt_image_add_file(f->image, f->code.dir.path, 0, 1, NULL, 0), -pte_invalid);
 	assert_int_equal(pt_image_add_cached(NULL, f->cache, 1, NULL), -pte_invalid);
 	assert_int_equal(pt_image_add_cached(f->image, NULL, 1, NULL), -pte_invalid);
 	assert_int_equal(pt_image_add_cached(f->image, f->cache, 1, NULL), -pte_bad_image);
@@ -35,7 +35,12 @@ static void an_empty_mapping_maps_nothing(void **state)
 	struct image_fixture *f = *state;
 
 	map_file(f, 0, 0, NULL, 0x1000);
+	map_cached(f, 0, 0, NULL, 0x1000);
 	expect_hole(f->image, NULL, 0x1000);
+	assert_int_equal(pt_image_remove_by_asid(f->image, NULL), 0);
+	/* But its place must exist. */
+	assert_int_equal(pt_image_add_file(f->image, f->code.file, code_file_size, 0, NULL, 0), -pte_invalid);
+	assert_int_equal(pt_image_add_file(f->image, "/nowhere", 0, 0, NULL, 0), -pte_invalid);
 }
 
 static void a_mapping_is_cut_at_the_end_of_the_file(void **state)

@@ -93,11 +93,11 @@ static void impossible_ranges_and_files_are_refused(void **state)
 	assert_int_equal(pt_section_make(&section, f->file, code_file_size, 1), -pte_invalid);
 	assert_int_equal(pt_section_make(&section, f->file, UINT64_MAX, 1), -pte_invalid);
 	assert_int_equal(pt_section_make(&section, empty, 0, 1), -pte_invalid);
-	assert_int_equal(pt_section_make(&section, missing, 0, 1), -pte_bad_file);
-	assert_int_equal(pt_section_make(&section, f->dir.path, 0, 1), -pte_bad_file);
-	assert_int_equal(pt_section_make(&section, "/dev/zero", 0, 1), -pte_bad_file);
+	assert_int_equal(pt_section_make(&section, missing, 0, 1), -pte_invalid);
+	assert_int_equal(pt_section_make(&section, f->dir.path, 0, 1), -pte_invalid);
+	assert_int_equal(pt_section_make(&section, "/dev/zero", 0, 1), -pte_invalid);
 	/* Nobody writes into the fifo: opening it as a file would wait for ever. */
-	assert_int_equal(pt_section_make(&section, fifo, 0, 1), -pte_bad_file);
+	assert_int_equal(pt_section_make(&section, fifo, 0, 1), -pte_invalid);
 	assert_null(section);
 	free(missing);
 	free(fifo);
@@ -110,10 +110,10 @@ static void a_file_that_disappears_before_its_first_use_is_an_error(void **state
 	struct pt_section *section = make(f->file, 0, 100);
 
 	assert_int_equal(unlink(f->file), 0);
-	assert_int_equal(error_of(section), -pte_bad_file);
+	assert_int_equal(error_of(section), -pte_bad_image);
 	/* A fifo in its place must not block either. */
 	assert_int_equal(mkfifo(f->file, 0600), 0);
-	assert_int_equal(error_of(section), -pte_bad_file);
+	assert_int_equal(error_of(section), -pte_bad_image);
 	pt_section_put(section);
 }
 
@@ -121,10 +121,12 @@ static void a_file_that_changed_before_its_first_use_is_refused(void **state)
 {
 	struct code_file *f = *state;
 	struct pt_section *section = make(f->file, 0, 100);
-	const struct timespec original[2] = {{.tv_sec = section->mtime_sec, .tv_nsec = section->mtime_nsec},
-	                                     {.tv_sec = section->mtime_sec, .tv_nsec = section->mtime_nsec}};
-	const struct timespec later[2] = {{.tv_sec = section->mtime_sec, .tv_nsec = section->mtime_nsec},
-	                                  {.tv_sec = section->mtime_sec + 1, .tv_nsec = section->mtime_nsec}};
+	const struct timespec original[2] = {
+	        {.tv_sec = section->file->mtime_sec, .tv_nsec = section->file->mtime_nsec},
+	        {.tv_sec = section->file->mtime_sec, .tv_nsec = section->file->mtime_nsec}};
+	const struct timespec later[2] = {
+	        {.tv_sec = section->file->mtime_sec, .tv_nsec = section->file->mtime_nsec},
+	        {.tv_sec = section->file->mtime_sec + 1, .tv_nsec = section->file->mtime_nsec}};
 
 	/* Same size, other time. */
 	assert_int_equal(utimensat(AT_FDCWD, f->file, later, 0), 0);
@@ -166,7 +168,7 @@ static void slices_of_slices_see_their_range_of_the_file(void **state)
 	assert_int_equal(pt_section_slice(&inner, outer, 3000, 1000), 0);
 	assert_int_equal(outer->offset, 1100);
 	assert_int_equal(inner->offset, 4100);
-	assert_string_equal(inner->filename, f->file);
+	assert_string_equal(inner->file->name, f->file);
 	pt_section_put(outer);
 	pt_section_put(whole);
 	assert_memory_equal(bytes_of(inner), f->content + 4100, 1000);

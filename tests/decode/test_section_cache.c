@@ -133,11 +133,20 @@ static void impossible_pieces_are_refused(void **state)
 
 	assert_int_equal(pt_iscache_add_file(NULL, f->code.file, 0, 1, 0), -pte_invalid);
 	assert_int_equal(pt_iscache_add_file(f->cache, NULL, 0, 1, 0), -pte_invalid);
-	assert_int_equal(pt_iscache_add_file(f->cache, f->code.file, 0, 0, 0), -pte_invalid);
 	assert_int_equal(pt_iscache_add_file(f->cache, f->code.file, code_file_size, 1, 0), -pte_invalid);
-	assert_int_equal(pt_iscache_add_file(f->cache, missing, 0, 1, 0), -pte_bad_file);
-	assert_int_equal(pt_iscache_add_file(f->cache, f->code.dir.path, 0, 1, 0), -pte_bad_file);
+	assert_int_equal(pt_iscache_add_file(f->cache, missing, 0, 1, 0), -pte_invalid);
+	assert_int_equal(pt_iscache_add_file(f->cache, f->code.dir.path, 0, 1, 0), -pte_invalid);
 	free(missing);
+}
+
+static void an_empty_piece_has_an_isid_and_no_bytes(void **state)
+{
+	struct fixture *f = *state;
+	int isid = add(f, 0x1000, 0, 0x400000);
+	uint8_t buffer[4];
+
+	assert_int_equal(add(f, 0x1000, 0, 0x400000), isid);
+	assert_int_equal(pt_iscache_read(f->cache, buffer, 4, isid, 0x400000), -pte_nomap);
 }
 
 static void reads_end_where_the_section_ends(void **state)
@@ -254,6 +263,7 @@ int main(void)
 	        TEST(a_piece_is_shared_by_all_its_load_addresses),
 	        TEST(a_file_that_changed_is_another_file),
 	        TEST(impossible_pieces_are_refused),
+	        TEST(an_empty_piece_has_an_isid_and_no_bytes),
 	        TEST(reads_end_where_the_section_ends),
 	        TEST(reads_outside_say_why),
 	        TEST(a_section_ends_with_the_address_space),

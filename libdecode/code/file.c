@@ -1,0 +1,146 @@
+/* file.c - see file.h. Looked at twice: when it is made, for its size and time stamp, and at each mapping. */
+#include "code/file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "intel-pt.h"
+
+/* Opens @name if it is a regular file. Looks before it opens, because opening a device can have
+ * effects, and again after: O_NONBLOCK keeps a fifo that came in between from blocking. */
+static int open_regular(const char *name, struct stat *st)
+{
+	int fd;
+
+	if (stat(name, st) < 0 || !S_ISREG(st->st_mode))
+		return -pte_invalid;
+	fd = open(name, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (fd < 0)
+		return errno == ENOMEM ? -pte_nomem : -pte_invalid;
+	if (fstat(fd, st) < 0 || !S_ISREG(st->st_mode)) {
+		close(fd);
+		return -pte_invalid;
+	}
+	return fd;
+}
+
+int pt_file_make(struct pt_file **file, const char *name)
+{
+	struct pt_file *made;
+	struct stat st;
+	int fd;
+
+	if (!name)
+		return -pte_invalid;
+	fd = open_regular(name, &st);
+	if (fd < 0)
+		return fd;
+	close(fd);
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -pte_nomem;
+	made->name = strdup(name);
+	if (!made->name || pthread_mutex_init(&made->lock, NULL) != 0) {
+		free(made->name);
+		free(made);
+		return -pte_nomem;
+	}
+	made->size = (uint64_t)st.st_size;
+	made->mtime_sec = st.st_mtim.tv_sec;
+	made->mtime_nsec = st.st_mtim.tv_nsec;
+	atomic_init(&made->refs, 1);
+	*file = made;
+	return 0;
+}
+
+struct pt_file *pt_file_get(struct pt_file *file)
+{
+	atomic_fetch_add_explicit(&file->refs, 1, memory_order_relaxed);
+	return file;
+}
+
+void pt_file_put(struct pt_file *file)
+{
+	if (atomic_fetch_sub_explicit(&file->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	pthread_mutex_destroy(&file->lock);
+	free(file->name);
+	free(file);
+}
+
+bool pt_file_same(const struct pt_file *a, const struct pt_file *b)
+{
+	return a->size == b->size && a->mtime_sec == b->mtime_sec && a->mtime_nsec == b->mtime_nsec &&
+	       strcmp(a->name, b->name) == 0;
+}
+
+static bool is_unchanged(const struct pt_file *file, const struct stat *st)
+{
+	return (uint64_t)st->st_size == file->size && st->st_mtim.tv_sec == file->mtime_sec &&
+	       st->st_mtim.tv_nsec == file->mtime_nsec;
+}
+
+/* Under the lock. */
+static const uint8_t *map(const struct pt_file *file, int *errcode)
+{
+	void *bytes = MAP_FAILED;
+	struct stat st;
+	int fd = open_regular(file->name, &st);
+
+	*errcode = fd == -pte_nomem ? -pte_nomem : -pte_bad_image;
+	if (fd < 0)
+		return NULL;
+	if (is_unchanged(file, &st)) {
+		bytes = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
+		*errcode = errno == ENOMEM ? -pte_nomem : -pte_bad_image;
+	}
+	close(fd);
+	return bytes == MAP_FAILED ? NULL : bytes;
+}
+
+/* Writing to a file shows in its mapping, and removing it hides whether it was written to. */
+static bool is_known_unchanged(const struct pt_file *file)
+{
+	struct stat st;
+
+	return stat(file->name, &st) == 0 && is_unchanged(file, &st);
+}
+
+const uint8_t *pt_file_map(struct pt_file *file, int *errcode)
+{
+	const uint8_t *bytes = NULL;
+
+	pthread_mutex_lock(&file->lock);
+	if (!file->bytes)
+		bytes = file->bytes = map(file, errcode);
+	else if (is_known_unchanged(file))
+		bytes = file->bytes;
+	else
+		*errcode = -pte_bad_image;
+	file->users += bytes != NULL;
+	pthread_mutex_unlock(&file->lock);
+	return bytes;
+}
+
+void pt_file_map_again(struct pt_file *file)
+{
+	pthread_mutex_lock(&file->lock);
+	file->users += 1;
+	pthread_mutex_unlock(&file->lock);
+}
+
+void pt_file_unmap(struct pt_file *file)
+{
+	pthread_mutex_lock(&file->lock);
+	file->users -= 1;
+	if (!file->users) {
+		munmap((void *)(uintptr_t)file->bytes, file->size);
+		file->bytes = NULL;
+	}
+	pthread_mutex_unlock(&file->lock);
+}
