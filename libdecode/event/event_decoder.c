@@ -614,6 +614,7 @@ static int read_packet(struct pt_evd *evd)
 	struct pt_packet packet;
 	int status, size;
 
+	evd->packet = evd->pos;
 	size = pt_packet_read(&packet, evd->pos, &evd->config);
 	if (size < 0)
 		return size;
@@ -637,7 +638,7 @@ static int read_short_tnt(struct pt_evd *evd, uint8_t byte)
 
 	if (!may_take_tnt(evd))
 		return -pte_bad_context;
-	evd->pos += 1;
+	evd->packet = evd->pos++;
 	evd->tnt = value & ((1u << count) - 1);
 	evd->tnt_count = count;
 	return pt_unit_tnt;

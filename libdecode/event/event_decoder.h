@@ -29,8 +29,9 @@ struct pt_bound_events {
 };
 
 struct pt_evd {
-	const uint8_t *pos;  /* the next packet */
-	const uint8_t *sync; /* the last PSB; NULL when not synchronised */
+	const uint8_t *pos;    /* the next packet */
+	const uint8_t *packet; /* the last one that was read */
+	const uint8_t *sync;   /* the last PSB; NULL when not synchronised */
 
 	uint64_t tnt; /* the oldest bit is bit tnt_count - 1 */
 	uint32_t tnt_count;

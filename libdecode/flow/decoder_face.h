@@ -92,7 +92,7 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		if (!decoder || !offset)                                                                     \
 			return -pte_invalid;                                                                 \
-		return pt_face_offset(decoder->flow.evd.pos, &decoder->flow, offset);                        \
+		return pt_face_offset(pt_flow_pos(&decoder->flow), &decoder->flow, offset);                  \
 	}                                                                                                    \
                                                                                                              \
 	int prefix##_get_sync_offset(const struct type *decoder, uint64_t *offset)                           \

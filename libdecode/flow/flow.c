@@ -89,6 +89,7 @@ static void finish_branch(struct pt_flow *flow)
 static void fetch(struct pt_flow *flow)
 {
 	flow->unit = pt_evd_fetch(&flow->evd);
+	flow->fresh_tnt = flow->unit == pt_unit_tnt ? flow->evd.tnt_count : 0;
 	flow->due = 0;
 	if (flow->ticks && !flow->tick_is_due)
 		flow->unit_time = flow->evd.time;
@@ -101,7 +102,7 @@ static void fetch(struct pt_flow *flow)
 		pt_flow_mend_event(flow);
 		flow->due = event_is_due(flow) & 1;
 	} else if (!flow->enabled && flow->unit >= 0) {
-		flow->unit = -pte_bad_query; /* TNT and TIP need an address to start from */
+		flow->unit = -pte_no_enable; /* TNT and TIP need an address to start from */
 	}
 }
 
@@ -192,6 +193,15 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	pt_flow_advance(flow);
 	status = pt_observers_take_error(&flow->observers);
 	return status < 0 ? status : pt_flow_status(flow);
+}
+
+const uint8_t *pt_flow_pos(const struct pt_flow *flow)
+{
+	const struct pt_evd *evd = &flow->evd;
+	const int unused =
+	        flow->unit == pt_unit_tip || (flow->unit == pt_unit_tnt && evd->tnt_count == flow->fresh_tnt);
+
+	return unused ? evd->packet : evd->pos;
 }
 
 int pt_flow_sync_forward(struct pt_flow *flow)

@@ -58,8 +58,9 @@ struct pt_flow {
 
 	const uint8_t *reached; /* the last PSB whose status was applied: evd.sync may be ahead */
 
-	int unit;   /* enum pt_unit, or the negative code that came instead */
-	int status; /* negative: the flow must be synchronised again */
+	uint32_t fresh_tnt; /* the bits of the TNT unit when it was fetched */
+	int unit;           /* enum pt_unit, or the negative code that came instead */
+	int status;         /* negative: the flow must be synchronised again */
 	enum pt_exec_mode mode;
 	uint8_t synced;
 	uint8_t enabled;
@@ -131,6 +132,9 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink);
 
 /* Applies the event that is due and hands it out. Returns status bits or a negative code. */
 int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size);
+
+/* Where the flow stands in the trace: before a TNT or TIP that was read ahead and is not used yet. */
+const uint8_t *pt_flow_pos(const struct pt_flow *flow);
 
 /* Status bits of the present position. */
 int pt_flow_status(const struct pt_flow *flow);

@@ -244,7 +244,7 @@ static const struct flow_case cases[] = {
                 "TNT while tracing is off",
                 CODE("\x90"),
                 {{tnt, 0, "t"}},
-                "bad_query",
+                "no_enable",
         },
         {
                 "tracing enabled twice",

@@ -77,6 +77,8 @@ static const char *error_name(int status)
 		return "bad_insn";
 	case pte_bad_context:
 		return "bad_context";
+	case pte_no_enable:
+		return "no_enable";
 	case pte_bad_status_update:
 		return "bad_status_update";
 	case pte_bad_opc:
