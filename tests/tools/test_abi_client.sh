@@ -51,7 +51,6 @@ check()
 }
 
 check plain --mtc
-check cycles --mtc --cyc
 check uncompressed --no-retcomp --psb-period 65536
 check long --tnt64
 [ $failures -eq 0 ]
