@@ -18,6 +18,7 @@
 #include "options.h"
 #include "progress.h"
 #include "sink/sink.h"
+#include "tell.h"
 
 static int take_sink(void *target, const char *value, struct option_error *error)
 {
@@ -283,18 +284,6 @@ static bool check_account(const struct sb_account *account)
 	return false;
 }
 
-static void tell(const char *severity, const struct sb_error *err)
-{
-	char text[sizeof(err->file) + sizeof(err->text) + 64];
-
-	sb_error_string(err, text, sizeof(text));
-	/* Names in it come from recordings: a terminal must not obey them. */
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = '?';
-	fprintf(stderr, "sbtrace replay: %s%s\n", severity, text);
-}
-
 static int replay_all(struct replay *replay, struct sb_error *err)
 {
 	const struct sb_error *damage;
@@ -310,7 +299,7 @@ static int replay_all(struct replay *replay, struct sb_error *err)
 		return code;
 	damage = sb_perfdata_damage(replay->perfdata);
 	if (damage)
-		tell("warning: ", damage);
+		tell(options.command, "warning: ", damage);
 	return run(replay, err);
 }
 
@@ -332,7 +321,7 @@ int cmd_replay(int argc, char **argv)
 	/* A reader who goes away is seen as EPIPE, by the output that he read. */
 	signal(SIGPIPE, SIG_IGN);
 	if (replay_all(&replay, &err)) {
-		tell("", &err);
+		tell(options.command, "", &err);
 		status = exit_error;
 	} else if (!replay.stopped) {
 		tell_gaps(&replay);

@@ -99,25 +99,7 @@ int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 	const uint64_t before = evd->time.tsc;
 	const int had_tsc = evd->time.have_tsc;
 
-	switch (packet->type) {
-	case ppt_tsc:
-		pt_time_update_tsc(&evd->time, packet->payload.tsc.tsc);
-		break;
-	case ppt_tma:
-		pt_time_update_tma(&evd->time, packet->payload.tma.ctc, packet->payload.tma.fc, &evd->config);
-		break;
-	case ppt_mtc:
-		pt_time_update_mtc(&evd->time, packet->payload.mtc.ctc, &evd->config);
-		break;
-	case ppt_cyc:
-		pt_time_update_cyc(&evd->time, packet->payload.cyc.value, &evd->config);
-		break;
-	case ppt_cbr:
-		pt_time_update_cbr(&evd->time, packet->payload.cbr.ratio, &evd->config);
-		break;
-	default:
-		break;
-	}
+	pt_time_update(&evd->time, packet, &evd->config);
 	if (evd->time.tsc == before && evd->time.have_tsc == had_tsc)
 		return 0;
 	return time_changed(evd);

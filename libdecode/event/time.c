@@ -134,6 +134,29 @@ void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_c
 	advance(time, tsc);
 }
 
+int pt_time_update(struct pt_time *time, const struct pt_packet *packet, const struct pt_config *config)
+{
+	switch (packet->type) {
+	case ppt_tsc:
+		pt_time_update_tsc(time, packet->payload.tsc.tsc);
+		return 1;
+	case ppt_tma:
+		pt_time_update_tma(time, packet->payload.tma.ctc, packet->payload.tma.fc, config);
+		return 1;
+	case ppt_mtc:
+		pt_time_update_mtc(time, packet->payload.mtc.ctc, config);
+		return 1;
+	case ppt_cyc:
+		pt_time_update_cyc(time, packet->payload.cyc.value, config);
+		return 1;
+	case ppt_cbr:
+		pt_time_update_cbr(time, packet->payload.cbr.ratio, config);
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 int pt_time_query(const struct pt_time *time, uint64_t *tsc, uint32_t *lost_mtc, uint32_t *lost_cyc)
 {
 	*tsc = time->tsc;

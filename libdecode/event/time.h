@@ -36,6 +36,10 @@ void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const s
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config);
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config);
 
+/* Whichever of these @packet asks for; 1, or 0 when it has nothing to do with time. OVF is left to the
+ * caller. */
+int pt_time_update(struct pt_time *time, const struct pt_packet *packet, const struct pt_config *config);
+
 /* The public face: -pte_no_time before the first TSC, with *tsc the estimate so far. */
 int pt_time_query(const struct pt_time *time, uint64_t *tsc, uint32_t *lost_mtc, uint32_t *lost_cyc);
 

@@ -204,7 +204,7 @@ static int is_continued(const struct segment_cutter *cutter, size_t index)
 	return index + 1 < cutter->npieces && !cutter->piece[index + 1].fresh;
 }
 
-static void begin_segment(const struct segment_cutter *cutter, struct segment *segment)
+static void begin_segment(const struct segment_cutter *cutter, struct sb_segment *segment)
 {
 	const struct segment_piece *piece = &cutter->piece[cutter->next];
 
@@ -242,7 +242,7 @@ static int append(struct segment_cutter *cutter, uint64_t *used, const uint8_t *
 }
 
 /* Joins the rest of the present piece with those behind it, up to the first PSB of one of them. */
-static int join(struct segment_cutter *cutter, struct segment *segment)
+static int join(struct segment_cutter *cutter, struct sb_segment *segment)
 {
 	uint64_t used = 0, stop = 0;
 	int status;
@@ -274,7 +274,7 @@ static int join(struct segment_cutter *cutter, struct segment *segment)
 	return status;
 }
 
-int segment_next(struct segment_cutter *cutter, struct segment *segment)
+int segment_next(struct segment_cutter *cutter, struct sb_segment *segment)
 {
 	struct segment_piece *piece;
 	int status;

@@ -11,17 +11,10 @@
 
 #include <sb/perfdata.h>
 #include <sb/system.h>
+#include <sb/trace.h>
 
 /* The largest PSB+ fits into this many times over. */
 enum { SEGMENT_TAIL = 512 };
-
-struct segment {
-	const uint8_t *begin, *end; /* what the decoder may read */
-	uint64_t stop;              /* offset of the PSB at which the next segment begins, or the size */
-	uint64_t position;          /* of @begin: bytes of the stream before it */
-	uint64_t aux_offset;        /* of @begin, as the kernel counts */
-	int fresh;                  /* it does not continue the segment before it */
-};
 
 struct segment_piece {
 	const uint8_t *bytes;
@@ -47,6 +40,6 @@ int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_strea
 void segment_cutter_fini(struct segment_cutter *cutter);
 
 /* The next segment: 1, or 0 when there is none, or a negative code. It lasts until the next call. */
-int segment_next(struct segment_cutter *cutter, struct segment *segment);
+int segment_next(struct segment_cutter *cutter, struct sb_segment *segment);
 
 #endif

@@ -60,24 +60,6 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 	return status;
 }
 
-/* How the trace was recorded. */
-static void configure(struct pt_config *config, const struct sb_perfdata_info *info)
-{
-	pt_config_init(config);
-	if (info->vendor_intel) {
-		config->cpu.vendor = pcv_intel;
-		config->cpu.family = info->family;
-		config->cpu.model = info->model;
-		config->cpu.stepping = info->stepping;
-		/* An unknown processor has no known errata. */
-		(void)pt_cpu_errata(&config->errata, &config->cpu);
-	}
-	config->mtc_freq = info->pt_mtc_freq;
-	config->nom_freq = info->max_nonturbo_ratio;
-	config->cpuid_0x15_eax = info->tsc_ctc_den;
-	config->cpuid_0x15_ebx = info->tsc_ctc_num;
-}
-
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,
                       struct sb_error *err)
 {
@@ -106,7 +88,7 @@ int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfda
 	if (!session)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	session->perfdata = perfdata;
-	configure(&session->config, sb_perfdata_info(perfdata));
+	sb_trace_config(&session->config, sb_perfdata_info(perfdata));
 	status = take_options(session, options);
 	if (status < 0)
 		status = sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
@@ -166,7 +148,7 @@ static int whole_gap(struct sb_session *session, const struct sb_aux_stream *str
 static int replay_segments(struct sb_session *session, struct segment_cutter *cutter,
                            struct stream_replay *replay)
 {
-	struct segment segment;
+	struct sb_segment segment;
 	int first = 1, status;
 
 	while ((status = segment_next(cutter, &segment)) > 0) {

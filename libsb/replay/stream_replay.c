@@ -396,7 +396,7 @@ static int finish(struct stream_replay *replay)
 	return status < 0 ? status : close_gap(replay, replay->segment->stop);
 }
 
-int stream_replay_segment(struct stream_replay *replay, const struct segment *segment,
+int stream_replay_segment(struct stream_replay *replay, const struct sb_segment *segment,
                           enum sb_gap_reason before)
 {
 	struct pt_config config = *replay->config;

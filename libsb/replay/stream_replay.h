@@ -19,7 +19,7 @@ struct stream_replay {
 	struct sb_error *err;
 
 	/* The present segment; offsets in it. */
-	const struct segment *segment;
+	const struct sb_segment *segment;
 	struct pt_block_decoder *decoder;
 	uint64_t accounted; /* bytes before it are in the account */
 	uint64_t confirmed; /* the last PSB that the flow has reached */
@@ -38,7 +38,7 @@ void stream_replay_init(struct stream_replay *replay, const struct pt_config *co
                         struct sideband_observer *observer, struct sb_error *err);
 
 /* Zero or a negative code. */
-int stream_replay_segment(struct stream_replay *replay, const struct segment *segment,
+int stream_replay_segment(struct stream_replay *replay, const struct sb_segment *segment,
                           enum sb_gap_reason before);
 
 #endif

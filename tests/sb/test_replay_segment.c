@@ -80,7 +80,7 @@ static void run_flagged(struct stream *stream, const struct sb_aux_flag *flag, s
                         struct result *result)
 {
 	struct segment_cutter cutter;
-	struct segment segment;
+	struct sb_segment segment;
 	int status;
 
 	memset(result, 0, sizeof(*result));
@@ -254,7 +254,7 @@ static void what_precedes_a_psb_may_look_like_it(void **state)
 {
 	struct stream *stream = *state;
 	struct segment_cutter cutter;
-	struct segment segment;
+	struct sb_segment segment;
 
 	put_psb(stream);
 	put_bytes(stream, 1000);

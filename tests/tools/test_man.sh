@@ -10,7 +10,7 @@ for page in "$SOURCE_DIR"/man/*.[1-8]; do
 	[ -z "$complaints" ] || { echo "$complaints"; failures=$((failures + 1)); }
 done
 
-for command in replay record; do
+for command in replay record dump; do
 	page=$SOURCE_DIR/man/sbtrace-$command.1
 	[ -f "$page" ] || { echo "no manual page for $command"; failures=$((failures + 1)); continue; }
 	text=$(mandoc -T ascii "$page" | sed "s/.$(printf "\b")//g") # without overstriking

@@ -1,0 +1,61 @@
+/* trace.c - see sb/trace.h: the public face of segment.h, and of what AUXTRACE_INFO and CPUID say. */
+#include <sb/trace.h>
+
+#include <stdlib.h>
+
+#include "replay/segment.h"
+
+struct sb_trace {
+	struct segment_cutter cutter;
+};
+
+void sb_trace_config(struct pt_config *config, const struct sb_perfdata_info *info)
+{
+	pt_config_init(config);
+	if (info->vendor_intel) {
+		config->cpu.vendor = pcv_intel;
+		config->cpu.family = info->family;
+		config->cpu.model = info->model;
+		config->cpu.stepping = info->stepping;
+		/* An unknown processor has no known errata. */
+		(void)pt_cpu_errata(&config->errata, &config->cpu);
+	}
+	config->mtc_freq = info->pt_mtc_freq;
+	config->nom_freq = info->max_nonturbo_ratio;
+	config->cpuid_0x15_eax = info->tsc_ctc_den;
+	config->cpuid_0x15_ebx = info->tsc_ctc_num;
+}
+
+int sb_trace_open(struct sb_trace **result, const struct sb_aux_stream *stream,
+                  const struct sb_aux_flag *flag, size_t nflags)
+{
+	struct sb_trace *trace;
+
+	if (!result || !stream || (nflags && !flag))
+		return -sbe_invalid;
+	trace = calloc(1, sizeof(*trace));
+	if (!trace || segment_cutter_init(&trace->cutter, stream, flag, nflags) < 0) {
+		free(trace);
+		return -sbe_nomem;
+	}
+	*result = trace;
+	return 0;
+}
+
+void sb_trace_close(struct sb_trace *trace)
+{
+	if (!trace)
+		return;
+	segment_cutter_fini(&trace->cutter);
+	free(trace);
+}
+
+int sb_trace_next(struct sb_trace *trace, struct sb_segment *segment)
+{
+	return trace && segment ? segment_next(&trace->cutter, segment) : -sbe_invalid;
+}
+
+uint64_t sb_trace_duplicate(const struct sb_trace *trace)
+{
+	return trace ? trace->cutter.duplicate : 0;
+}

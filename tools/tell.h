@@ -1,0 +1,11 @@
+/* tools/tell.h - one line on stderr about an error or a warning: "sbtrace replay: FILE: offset 0x..: TEXT".
+ */
+#ifndef TOOLS_TELL_H
+#define TOOLS_TELL_H
+
+#include <sb/error.h>
+
+/* @command: "sbtrace replay"; @severity: "" or "warning: ". */
+void tell(const char *command, const char *severity, const struct sb_error *err);
+
+#endif
