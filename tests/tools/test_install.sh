@@ -13,8 +13,8 @@ export PKG_CONFIG_PATH="${pc%/*}" PKG_CONFIG_SYSROOT_DIR="$dir/root"
 lib=${pc%/pkgconfig/*}
 prefix=$(PKG_CONFIG_SYSROOT_DIR='' pkg-config --variable=prefix libsb)
 
-for file in bin/sbtrace include/intel-pt.h include/intel-pt-run.h include/sb/replay.h \
-	share/man/man1/sbtrace.1 share/man/man1/sbtrace-replay.1 share/man/man5/sbtrace-job.5; do
+for file in bin/sbtrace include/intel-pt.h include/intel-pt-run.h include/intel-pt-time.h include/sb/replay.h \
+	share/man/man1/sbtrace.1 share/man/man1/sbtrace-replay.1 share/man/man1/sbtrace-dump.1 share/man/man5/sbtrace-job.5; do
 	[ -f "$dir/root$prefix/$file" ] || { echo "not installed: $prefix/$file"; exit 1; }
 done
 for file in libipt.so libipt.so.2 libipt.a libsb.so libsb.so.0 libsb.a; do
