@@ -27,8 +27,8 @@ awk '$2 != "T"' "$dir/nm" >"$dir/data"
 none 'exported, and no function' "$dir/data"
 
 sed -n 's/^\t\(pt_[a-z0-9_]*\);$/\1/p' "$SOURCE_DIR/libdecode/libipt.map" | sort >"$dir/map"
-for header in intel-pt.h intel-pt-run.h intel-pt-time.h; do
-	printf '#include <%s>\n' $header | ${CC:-cc} -E -P -I "$headers" - | tr '\n' ' ' |
+for header in "$headers"/*.h; do
+	printf '#include <%s>\n' "${header##*/}" | ${CC:-cc} -E -P -I "$headers" - | tr '\n' ' ' |
 		grep -oE 'extern __attribute__\(\(visibility\("default"\)\)\)[^;]*;' |
 		sed -E 's/.*[ *](pt_[a-z0-9_]+)\([^)]*\);$/\1/'
 done | sort -u >"$dir/declared"
