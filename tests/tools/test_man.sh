@@ -1,22 +1,123 @@
 #!/bin/sh
-# The manual pages: mandoc(1) has nothing to say about them, and they know every option there is.
+# The manual pages: mandoc(1) has nothing to say about them, they know every option, function, struct and
+# enumerator there is, as the headers have it; references lead somewhere.
 set -u
 
 command -v mandoc >/dev/null || exit 77
 failures=0
-for page in "$SOURCE_DIR"/man/*.[1-8]; do
+complain() {
+	echo "$@"
+	failures=$((failures + 1))
+}
+
+man=$SOURCE_DIR/man
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+
+# ---- The form -----------------------------------------------------------------------------------------------
+
+for page in "$man"/*.[1-8]; do
 	# Which other manuals are found depends on what is installed here.
 	complaints=$(mandoc -T lint -W style "$page" 2>&1 | grep -Ev 'referenced manual not found|outdated mandoc.db')
-	[ -z "$complaints" ] || { echo "$complaints"; failures=$((failures + 1)); }
+	[ -z "$complaints" ] || complain "$complaints"
 done
 
+# ---- Names and references -----------------------------------------------------------------------------------
+
+# name section page, for each name of each page
+for page in "$man"/*.[1-8]; do
+	awk -v page="${page##*/}" '/^\.Nd/ { exit } $1 == ".Nm" { print $2, substr(page, length(page)), page }' "$page"
+done >"$dir/names"
+
+sort "$dir/names" | cut -d' ' -f1,2 | uniq -d | grep . && complain "named by two pages"
+
+# Ours are those that begin like ours.
+for page in "$man"/*.[1-8]; do
+	awk -v page="${page##*/}" '$1 == ".Xr" && $2 ~ /^(pt_|libipt|sbtrace|read_memory)/ { print $2, $3, page }' "$page"
+done | sort -u | while read -r name section page; do
+	grep -q "^$name $section " "$dir/names" || echo "$page refers to $name($section), which is not there"
+done >"$dir/broken"
+[ ! -s "$dir/broken" ] || complain "$(cat "$dir/broken")"
+
+# man(1) finds each of them once it is installed.
+DESTDIR=$dir/root cmake --install "$BUILD_DIR/man" >"$dir/log" 2>&1 || complain "$(cat "$dir/log")"
+installed=$(find "$dir/root" -type d -path '*/man/man3')
+while read -r name section page; do
+	file=${installed%/man3}/man$section/$name.$section
+	[ "$name.$section" = "$page" ] || [ "$(cat "$file")" = ".so man$section/$page" ] || complain "no $file"
+	[ -f "${file%/*}/$page" ] || complain "not installed: $page"
+done <"$dir/names"
+
+# ---- Options ------------------------------------------------------------------------------------------------
+
 for command in replay record dump; do
-	page=$SOURCE_DIR/man/sbtrace-$command.1
-	[ -f "$page" ] || { echo "no manual page for $command"; failures=$((failures + 1)); continue; }
+	page=$man/sbtrace-$command.1
+	[ -f "$page" ] || { complain "no manual page for $command"; continue; }
 	text=$(mandoc -T ascii "$page" | sed "s/.$(printf "\b")//g") # without overstriking
 	for option in $("$SBTRACE" "$command" --help | grep -oE -- '^ +(-., )? *--[a-z0-9-]+' | grep -oE -- '--[a-z0-9-]+'); do
-		echo "$text" | grep -q -- "$option" ||
-			{ echo "$page does not know $option"; failures=$((failures + 1)); }
+		echo "$text" | grep -q -- "$option" || complain "$page does not know $option"
 	done
 done
+
+# ---- The decoder's interface --------------------------------------------------------------------------------
+
+include=$SOURCE_DIR/libdecode/include
+# One line without superfluous blanks, so that the layout of the source does not count.
+squeeze() {
+	tr -s '[:space:]' ' ' | sed 's/ *\([^a-zA-Z0-9_]\) */\1/g'
+}
+for header in "$include"/*.h; do
+	echo "#include <${header##*/}>"
+done | "$CC" -I "$include" -E -P -x c - >"$dir/header.i" || complain "cannot read the headers"
+squeeze <"$dir/header.i" >"$dir/header"
+
+grep -ohE '^(extern pt_export|static inline) [^(]*\(' "$include"/*.h | grep -oE 'pt_[a-z_]+\(' | tr -d '(' |
+	sort -u >"$dir/functions"
+[ "$(wc -l <"$dir/functions")" -ge 90 ] || complain "too few functions found in the headers"
+nm -D --defined-only "$BUILD_DIR/libdecode/libipt.so" | awk '$2 == "T" && $3 ~ /^pt_/ { print $3 }' >"$dir/exports"
+[ "$(wc -l <"$dir/exports")" -ge 60 ] || complain "too few exports found in libipt.so"
+grep -ohE '^(struct|enum) pt_[a-z_]+ ?[{;]' "$include"/*.h | grep -oE 'pt_[a-z_]+' | sort -u >"$dir/types"
+
+sort -u "$dir/functions" "$dir/exports" "$dir/types" | while read -r name; do
+	page=$(awk -v name="$name" '$1 == name && $2 == 3 { print $3 }' "$dir/names")
+	[ -n "$page" ] || { echo "no manual page for $name"; continue; }
+	grep -qx "$name" "$dir/types" || grep -qE "^\.F[no] $name( |\$)" "$man/$page" ||
+		echo "$page does not have the prototype of $name"
+done >"$dir/missing"
+[ ! -s "$dir/missing" ] || complain "$(cat "$dir/missing")"
+
+awk '$2 == 3 { print $1 }' "$dir/names" | while read -r name; do
+	grep -qw "$name" "$dir/header.i" || echo "$name is named, but there is none"
+done >"$dir/stale"
+[ ! -s "$dir/stale" ] || complain "$(cat "$dir/stale")"
+
+# What pages show of the headers is there, to the letter.
+for page in "$man"/*.3; do
+	{
+		awk -v what=prototypes -f "$SOURCE_DIR/tests/tools/man_code.awk" "$page"
+		awk -v what=structs -f "$SOURCE_DIR/tests/tools/man_code.awk" "$page" | squeeze |
+			sed 's/};struct/};\nstruct/g'
+		echo
+	} | while read -r line; do
+		declaration=$(echo "$line" | squeeze)
+		echo "$declaration" >>"$dir/shown"
+		grep -qF -- "$declaration" "$dir/header" || echo "${page##*/}: not what the header says: $line"
+	done
+done >"$dir/wrong"
+[ ! -s "$dir/wrong" ] || complain "$(cat "$dir/wrong")"
+
+# An event's struct is told in words: it is long, and each event has its own part.
+grep -ohE '^struct pt_[a-z_]+ \{' "$include"/*.h | grep -v 'pt_event ' | while read -r line; do
+	grep -qF -- "$(echo "$line" | squeeze)" "$dir/shown" || echo "no page shows $line"
+done >"$dir/hidden"
+[ ! -s "$dir/hidden" ] || complain "$(cat "$dir/hidden")"
+
+for enumerator in $(grep -oE '\b(pte|ptev|ppt|ptic|pts|ptrf|ptem|ptds|pcv|pt_ipc|pt_cfe|pt_evd|pt_mol)_[a-z0-9_]+\b' \
+	"$dir/header.i" | sort -u); do
+	case $enumerator in
+	pt_cfe_type | pt_evd_type) continue ;;
+	esac
+	grep -qwF -- "$enumerator" "$man"/*.3 || complain "no page knows $enumerator"
+done
+
 [ $failures -eq 0 ]
