@@ -29,7 +29,7 @@ enum case_erratum {
 
 enum case_flag { flag_tick = 1, flag_end_on_call = 2, flag_end_on_jump = 4 };
 
-enum { case_max_sections = 64, case_max_filters = 4 };
+enum { case_max_sections = 256, case_max_filters = 4 };
 
 struct case_filter {
 	uint8_t config; /* 0 off, 1 trace inside, 2 stop inside */

@@ -15,7 +15,7 @@ struct ring {
 
 /* The instructions of one side as far as they are the true ones. */
 struct check {
-	uint64_t right;
+	uint64_t right, got;
 	int wrong;
 };
 
@@ -45,12 +45,13 @@ static void check_truth(struct run *run, int side)
 	const struct record *record = &run->record[side];
 	struct check *check = &run->check[side];
 
-	if (record->kind != rec_insn || check->right >= run->c->ntruth)
+	if (record->kind != rec_insn || check->wrong || check->right == run->c->ntruth)
 		return;
-	if (record->field[0] == run->c->truth[check->right])
-		++check->right;
+	check->wrong = record->field[0] != run->c->truth[check->right];
+	if (check->wrong)
+		check->got = record->field[0];
 	else
-		check->wrong = 1, check->right = run->c->ntruth;
+		++check->right;
 }
 
 static void print_record(const char *mark, const struct record *record)
@@ -72,21 +73,28 @@ static void print_before(const struct run *run)
 		print_record("", &run->ring.record[from % ring_size]);
 }
 
-/* The packets around @offset, as our packet layer reads them. */
+/* Some packets before and behind @offset, as our packet layer reads them. */
 static void print_packets(struct run *run, uint64_t offset)
 {
 	const struct producer_ops *ops = run->comparer->side[side_ours].ops;
 	struct producer *p = ops->open(run->comparer->side[side_ours].lib, run->c, layer_packet);
-	uint64_t near = 12ull * (run->comparer->context + 1);
-	struct record record;
+	unsigned context = run->comparer->context, behind = 0;
+	struct record ring[ring_size], record;
+	uint64_t count = 0;
 
 	if (!p)
 		return;
-	while (ops->next(p, &record))
-		if (record.kind != rec_sync && record.type != 2 && record.offset + near > offset &&
-		    record.offset < offset + near)
-			print_record(record.offset < offset ? "  pt" : "  pt >", &record);
+	if (context > ring_size - 1)
+		context = ring_size - 1;
+	while (behind <= context && ops->next(p, &record)) {
+		if (record.kind == rec_sync || record.type == 2)
+			continue;
+		behind += record.offset >= offset;
+		ring[count++ % ring_size] = record;
+	}
 	ops->close(p);
+	for (uint64_t i = count > 2 * context ? count - 2 * context : 0; i < count; ++i)
+		print_record(ring[i % ring_size].offset < offset ? "  pt" : "  pt >", &ring[i % ring_size]);
 }
 
 static void print_difference(struct run *run)
@@ -191,10 +199,13 @@ static void judge(struct run *run, struct verdict *verdict)
 	for (int side = 0; side < sides; ++side) {
 		uint64_t left = run->comparer->max_records;
 
-		while (verdict->differs && run->more[side] && left--) {
+		while (verdict->differs && run->more[side] && !run->check[side].wrong &&
+		       run->check[side].right < run->c->ntruth && left--) {
 			check_truth(run, side);
 			advance(run, side);
 		}
+		verdict->nright[side] = run->check[side].right;
+		verdict->got[side] = run->check[side].got;
 		verdict->right[side] = !run->check[side].wrong && run->check[side].right == run->c->ntruth;
 	}
 }
@@ -252,8 +263,11 @@ void compare_show(struct comparer *comparer, int side, const struct diff_case *c
 		return;
 	}
 	while (left-- && s->ops->next(p, &record)) {
+		char mark[24];
+
 		record_forget(&record, comparer->forget);
-		print_record("", &record);
+		snprintf(mark, sizeof(mark), "@%" PRIx64, s->ops->tell(p));
+		print_record(mark, &record);
 	}
 	s->ops->close(p);
 }

@@ -32,6 +32,8 @@ struct verdict {
 	uint64_t records;
 	/* Against the truth: -1 not known, 0 wrong, 1 right. */
 	int right[sides];
+	uint64_t nright[sides]; /* instructions before the first wrong one */
+	uint64_t got[sides];    /* its address, zero if the flow ended */
 };
 
 void compare(struct comparer *comparer, const struct diff_case *c, enum layer layer, struct verdict *verdict);

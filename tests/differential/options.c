@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "recording.h"
+
 const char *const layer_names[layer_count] = {"packet", "query", "insn", "block", "psb", "psb_back"};
-static const char *const part_names[] = {"time", "asid", "status", "offset", "iclass", "raw", NULL};
+static const char *const part_names[] = {"time", "asid", "status", "offset", "iclass",
+                                         "raw",  "tsc",  "flags",  NULL};
 static const char *const flag_names[] = {"tick", "end-on-call", "end-on-jump", NULL};
 static const char *const errata_names[] = {"bdm70", "bdm64", "skd007", "skd022", "skd010", "skl014",
                                            "apl12", "apl11", "skl168", "skz84",  NULL};
@@ -64,6 +67,20 @@ static int parse_image(struct options *options, const char *text)
 		status = case_add_file(&options->c, copy, number[0], number[1] ? number[1] : UINT64_MAX / 2,
 		                       number[2]);
 	free(copy);
+	return status;
+}
+
+static int parse_sideband(struct options *options, const char *text)
+{
+	const char *colon = strchr(text, ':');
+	char *pevent;
+	int status;
+
+	if (!colon)
+		return -1;
+	pevent = strndup(text, (size_t)(colon - text));
+	status = recording_add(&options->c, pevent, colon + 1);
+	free(pevent);
 	return status;
 }
 
@@ -143,6 +160,26 @@ static int parse_max(struct options *options, const char *text)
 	return 0;
 }
 
+static int parse_seed(struct options *options, const char *text)
+{
+	options->seed = strtoull(text, NULL, 0);
+	if (!options->count)
+		options->count = 1;
+	return 0;
+}
+
+static int parse_count(struct options *options, const char *text)
+{
+	options->count = strtoull(text, NULL, 0);
+	return 0;
+}
+
+static int parse_save(struct options *options, const char *text)
+{
+	options->save = text;
+	return 0;
+}
+
 static int parse_show(struct options *options, const char *text)
 {
 	options->show = strcmp(text, "debian") ? side_ours : side_debian;
@@ -169,6 +206,7 @@ struct row {
 static const struct row rows[] = {
         {"pt", "FILE", parse_pt},
         {"image", "FILE:OFFSET:SIZE:VADDR (SIZE 0: to the end)", parse_image},
+        {"sideband", "PEVENT:ROOT (MMAP2 records)", parse_sideband},
         {"layer", "NAME[,NAME]", parse_layer},
         {"cpu", "FAMILY/MODEL/STEPPING", parse_cpu},
         {"errata", "NAME[,NAME] or bits", parse_errata},
@@ -177,7 +215,10 @@ static const struct row rows[] = {
         {"nom-freq", "N", parse_nom_freq},
         {"flags", "tick,end-on-call,end-on-jump", parse_flags},
         {"filter", "N:CONFIG:A:B", parse_filter},
-        {"ignore", "time,asid,status,offset,iclass,raw", parse_ignore},
+        {"seed", "N of the first generated case", parse_seed},
+        {"count", "N generated cases", parse_count},
+        {"save", "DIRECTORY for trace and code of the case", parse_save},
+        {"ignore", "time,asid,status,offset,iclass,raw,tsc,flags", parse_ignore},
         {"context", "N records around a difference", parse_context},
         {"max", "N records at most", parse_max},
         {"show", "ours|debian", parse_show},
@@ -210,5 +251,7 @@ int options_parse(struct options *options, int argc, char **argv)
 	while ((row = getopt_long(argc, argv, "", table, NULL)) != -1)
 		if (row < 0 || row >= nrows || rows[row].parse(options, optarg) < 0)
 			return usage();
-	return optind == argc && options->c.trace ? 0 : usage();
+	if (options->count && options->max_records > 20000)
+		options->max_records = 20000;
+	return optind == argc && (options->c.trace || options->count) ? 0 : usage();
 }

@@ -11,7 +11,9 @@ struct options {
 	unsigned layers;         /* a bit for each enum layer */
 	unsigned context, forget;
 	uint64_t max_records;
-	int show; /* enum side, or -1: compare */
+	uint64_t seed, count; /* generated cases; count 0: one from files */
+	const char *save;     /* directory to write the case to */
+	int show;             /* enum side, or -1: compare */
 };
 
 /* Zero, or -1 with a message on stderr. */

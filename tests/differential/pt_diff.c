@@ -13,9 +13,24 @@
 #include <string.h>
 
 #include "compare.h"
+#include "generate.h"
 #include "options.h"
 
 static const char *const layer_list = "packet,query,insn,block,psb,psb_back";
+
+static void print_truth(const struct comparer *comparer, const struct diff_case *c, enum layer layer,
+                        const struct verdict *verdict, int side)
+{
+	uint64_t n = verdict->nright[side];
+
+	if (verdict->right[side] == 0)
+		printf("%s: layer %s: %s is WRONG at instruction %" PRIu64 ": %" PRIx64 " is %" PRIx64 "\n",
+		       c->name, layer_names[layer], comparer->side[side].name, n, c->truth[n],
+		       verdict->got[side]);
+	if (verdict->right[side] == 1)
+		printf("%s: layer %s: %s is right, %" PRIu64 " instructions\n", c->name, layer_names[layer],
+		       comparer->side[side].name, n);
+}
 
 static int one_layer(struct comparer *comparer, const struct options *options, const struct diff_case *c,
                      enum layer layer)
@@ -34,9 +49,7 @@ static int one_layer(struct comparer *comparer, const struct options *options, c
 		printf("%s: layer %s equal, %" PRIu64 " records\n", c->name, layer_names[layer],
 		       verdict.records);
 	for (int side = 0; side < sides; ++side)
-		if (verdict.right[side] >= 0)
-			printf("%s: layer %s: %s is %s\n", c->name, layer_names[layer],
-			       comparer->side[side].name, verdict.right[side] ? "right" : "WRONG");
+		print_truth(comparer, c, layer, &verdict, side);
 	return verdict.differs;
 }
 
@@ -48,6 +61,23 @@ static int one_case(struct comparer *comparer, const struct options *options, co
 		if (options->layers & 1u << layer)
 			differs |= one_layer(comparer, options, c, (enum layer)layer);
 	return differs;
+}
+
+static int generated_cases(struct comparer *comparer, const struct options *options)
+{
+	uint64_t bad = 0;
+
+	for (uint64_t i = 0; i < options->count; ++i) {
+		struct diff_case c;
+
+		generate(&c, options->seed + i);
+		if (options->save)
+			(void)case_save(&c, options->save);
+		bad += one_case(comparer, options, &c) != 0;
+		case_free(&c);
+	}
+	printf("%" PRIu64 " of %" PRIu64 " cases differ\n", bad, options->count);
+	return bad != 0;
 }
 
 static int load(struct comparer *comparer, const struct options *options)
@@ -75,7 +105,8 @@ int main(int argc, char **argv)
 	comparer.progress = &progress;
 	if (!load(&comparer, &options))
 		return 77;
-	differs = one_case(&comparer, &options, &options.c);
+	differs = options.count ? generated_cases(&comparer, &options)
+	                        : one_case(&comparer, &options, &options.c);
 	for (int row = 0; row < known_count; ++row)
 		if (comparer.known[row])
 			printf("known: %" PRIu64 " times: %s\n", comparer.known[row], known_reason(row));

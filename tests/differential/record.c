@@ -137,6 +137,10 @@ void record_forget(struct record *record, unsigned parts)
 		record->offset = 0;
 	if (parts & part_iclass && record->kind == rec_insn)
 		record->field[3] = 0;
+	if (parts & part_tsc)
+		record->tsc = record->lost_mtc = record->lost_cyc = 0;
+	if (parts & part_flags)
+		record->flags = 0;
 	if (parts & part_raw)
 		memset(record->raw, 0, sizeof(record->raw));
 }
@@ -182,6 +186,9 @@ static void put_insn(struct writer *writer, const struct record *record)
 	    record->field[2] < COUNT(modes) ? modes[record->field[2]] : "bad",
 	    record->field[3] < COUNT(classes) ? classes[record->field[3]] : "bad",
 	    record->field[4] ? " speculative" : "", record->field[5] ? " truncated" : "");
+	put(writer, " ");
+	for (size_t i = 0; i < record->field[1] && i < sizeof(record->raw); ++i)
+		put(writer, "%02x", record->raw[i]);
 }
 
 static void put_fields(struct writer *writer, const struct record *record)

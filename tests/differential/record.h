@@ -47,7 +47,9 @@ enum record_part {
 	part_status = 4,  /* status bits */
 	part_offset = 8,  /* where it stands in the trace */
 	part_iclass = 16, /* of instructions */
-	part_raw = 32     /* bytes of instructions */
+	part_raw = 32,    /* bytes of instructions */
+	part_tsc = 64,    /* time of events */
+	part_flags = 128  /* of events */
 };
 
 /* Clears the @parts (enum record_part) of @record. */
