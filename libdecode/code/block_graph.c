@@ -218,7 +218,8 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 			return end_before_undecodable(node, status);
 		append_insn(node, &info);
 		if (info.kind != pt_kind_other) {
-			node->target = (int64_t)node->size + info.displacement;
+			node->ip_bits = info.ip_bits;
+			node->target = info.displacement + (info.ip_bits ? node->size : 0);
 			return 0;
 		}
 	}
@@ -300,6 +301,8 @@ int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, con
 	*taken = atomic_load_explicit(&node->taken, memory_order_acquire);
 	if (*taken)
 		return 0;
+	if (node->ip_bits < pt_mode_ip_bits((enum pt_exec_mode)node->mode))
+		return -pte_nomap;
 	/* A target before the section wraps to a huge offset, which is outside as well. */
 	status = pt_graph_node(taken, section, node->offset + (uint64_t)node->target, node->mode);
 	if (status == 0)

@@ -25,15 +25,32 @@ struct pt_node {
 	uint64_t offset;                       /* of the first instruction, in the section */
 	_Atomic(const struct pt_node *) next;  /* where execution goes on behind the block */
 	_Atomic(const struct pt_node *) taken; /* the target of a direct branch; NULL when not linked */
-	int64_t target;                        /* target of a direct branch, relative to offset */
+	int64_t target;                        /* of a direct branch: see pt_node_taken_ip() */
 	uint16_t size;                         /* in bytes, all instructions */
 	uint16_t last;                         /* where the last instruction starts, relative to offset */
 	uint8_t ninsn;
 	uint8_t kind;     /* enum pt_insn_kind of the last instruction; never pt_kind_other */
 	uint8_t iclass;   /* enum pt_insn_class of the last instruction */
 	uint8_t mode;     /* enum pt_exec_mode */
+	uint8_t ip_bits;  /* of a direct branch: how wide its target is (insn_class.h); zero: absolute */
 	uint8_t length[]; /* of each instruction */
 };
+
+/* Where execution goes on behind @node, which stands at @ip. */
+static inline uint64_t pt_node_next_ip(const struct pt_node *node, uint64_t ip)
+{
+	const enum pt_exec_mode mode = (enum pt_exec_mode)node->mode;
+
+	return pt_wrap_ip(ip + node->size, pt_mode_ip_bits(mode), ip, mode);
+}
+
+/* Where the direct branch at the end of @node leads, which stands at @ip: relative to it, or anywhere. */
+static inline uint64_t pt_node_taken_ip(const struct pt_node *node, uint64_t ip)
+{
+	if (!node->ip_bits)
+		return (uint64_t)node->target;
+	return pt_wrap_ip(ip + (uint64_t)node->target, node->ip_bits, ip, (enum pt_exec_mode)node->mode);
+}
 
 /* The node at @offset of @section in @mode, made when it is not there yet.
  *
@@ -43,7 +60,8 @@ struct pt_node {
 int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset,
                   enum pt_exec_mode mode);
 
-/* The node behind @node, or at its branch target; linked at first use. As pt_graph_node(). */
+/* The node behind @node, or at its branch target; linked at first use. As pt_graph_node(). A target that
+ * depends on the load address is outside: -pte_nomap. */
 int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node);
 int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, const struct pt_node *node);
 

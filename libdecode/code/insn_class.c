@@ -5,6 +5,8 @@
 
 #include <Zydis/Zydis.h>
 
+#include "code/insn_newer.h"
+
 static int init_decoder(ZydisDecoder *decoder, enum pt_exec_mode mode)
 {
 	ZyanStatus status;
@@ -119,25 +121,29 @@ int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t s
 	if (size > pt_max_insn_size)
 		size = pt_max_insn_size;
 	zstatus = ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, (ZyanUSize)size, &insn);
-	if (!ZYAN_SUCCESS(zstatus))
-		return zstatus == ZYDIS_STATUS_NO_MORE_DATA && size < pt_max_insn_size ? -pte_nomap
-		                                                                       : -pte_bad_insn;
+	if (zstatus == ZYDIS_STATUS_NO_MORE_DATA)
+		return size < pt_max_insn_size ? -pte_nomap : -pte_bad_insn;
+	if (zstatus == ZYDIS_STATUS_DECODING_ERROR || zstatus == ZYDIS_STATUS_INVALID_MAP ||
+	    zstatus == ZYDIS_STATUS_MALFORMED_EVEX)
+		return pt_insn_classify_newer(info, bytes, size, mode);
+	/* VEX branches (JKZD, JKNZD) were Xeon Phi's first generation's, before there was PT. */
+	if (!ZYAN_SUCCESS(zstatus) ||
+	    (insn.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && insn.raw.imm[0].is_relative))
+		return -pte_bad_insn;
 	row = classify(&insn);
 	info->kind = row.kind;
 	info->iclass = row.iclass;
 	info->length = insn.length;
-	if (insn.raw.imm[0].is_relative)
+	if (insn.raw.imm[0].is_relative) {
 		info->displacement = insn.raw.imm[0].value.s;
+		info->ip_bits = (uint8_t)insn.operand_width;
+	}
 	return 0;
 }
 
 uint64_t pt_insn_target(const struct pt_insn_info *info, uint64_t ip, enum pt_exec_mode mode)
 {
-	uint64_t target = ip + info->length + (uint64_t)info->displacement;
-
-	if (mode == ptem_32bit)
-		return target & 0xffffffffull;
-	if (mode == ptem_16bit)
-		return target & 0xffffull;
-	return target;
+	if (!info->ip_bits)
+		return (uint64_t)info->displacement;
+	return pt_wrap_ip(ip + info->length + (uint64_t)info->displacement, info->ip_bits, ip, mode);
 }

@@ -27,13 +27,32 @@ enum pt_insn_kind {
 struct pt_insn_info {
 	int64_t displacement; /* of a direct branch, relative to the next instruction */
 	uint8_t length;
-	uint8_t kind;   /* enum pt_insn_kind */
-	uint8_t iclass; /* enum pt_insn_class */
+	uint8_t kind;    /* enum pt_insn_kind */
+	uint8_t iclass;  /* enum pt_insn_class */
+	uint8_t ip_bits; /* of a direct branch's target: 16, 32 or 64 by its operand size; zero: the
+	                    displacement is the target's address */
 };
 
 /* Decodes the instruction at @bytes, of which @size are there, in execution mode @mode. Zero;
  * -pte_bad_insn when the bytes are no instruction; -pte_nomap when they are too few to tell. */
 int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode);
+
+/* How many bits the instruction pointer has in @mode. */
+static inline uint8_t pt_mode_ip_bits(enum pt_exec_mode mode)
+{
+	return mode == ptem_16bit ? 16 : mode == ptem_32bit ? 32 : 64;
+}
+
+/* @ip, computed from @from in @mode, as an instruction pointer of @bits. A 16-bit one above 64 KiB is not
+ * an offset, but the sum of one and an unknown segment base (CPUID.14H:ECX.LIP): it does not wrap. */
+static inline uint64_t pt_wrap_ip(uint64_t ip, uint8_t bits, uint64_t from, enum pt_exec_mode mode)
+{
+	if (bits == 32)
+		return ip & 0xffffffffull;
+	if (bits == 16 && (mode != ptem_16bit || from <= 0xffff))
+		return ip & 0xffffull;
+	return ip;
+}
 
 /* The address of the branch target of an instruction at @ip. */
 uint64_t pt_insn_target(const struct pt_insn_info *info, uint64_t ip, enum pt_exec_mode mode);

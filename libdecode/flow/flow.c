@@ -263,15 +263,25 @@ static void take_place(struct pt_flow *flow, const struct pt_flow_place *place)
 	flow->isid = place->isid;
 }
 
+/* How many bytes of code may stand at ip: addresses of 16 and 32 bits go on at zero. */
+static uint64_t room_at_ip(const struct pt_flow *flow)
+{
+	const uint8_t bits = pt_mode_ip_bits(flow->mode);
+
+	return bits < 64 && flow->ip >> bits == 0 ? (1ull << bits) - flow->ip : UINT64_MAX;
+}
+
 /* Code that cannot be remembered: it comes from the image's callback, or its first instruction
- * begins in one section and ends in another. */
+ * begins in one section and ends in another, or addresses wrap inside of its section. */
 static int locate_uncached(struct pt_flow *flow)
 {
 	uint8_t bytes[pt_flow_read_size];
 	struct pt_node *node = (struct pt_node *)flow->scratch;
+	const uint64_t room = room_at_ip(flow);
+	const uint16_t wanted = room < sizeof(bytes) ? (uint16_t)room : sizeof(bytes);
 	int isid = 0, size, status;
 
-	size = pt_image_read(flow->image, &isid, bytes, sizeof(bytes), &flow->asid, flow->ip);
+	size = pt_image_read(flow->image, &isid, bytes, wanted, &flow->asid, flow->ip);
 	if (size < 0)
 		return size;
 	status = pt_node_decode(node, bytes, (uint64_t)size, 0, flow->mode);
@@ -320,7 +330,7 @@ int pt_flow_locate(struct pt_flow *flow)
 		return 0;
 	}
 	mapping = pt_image_lookup(flow->image, &flow->asid, flow->ip);
-	if (!mapping)
+	if (!mapping || mapping->end - flow->ip - 1 >= room_at_ip(flow))
 		return locate_uncached(flow);
 	status = pt_graph_node(&node, mapping->section, flow->ip - mapping->begin, flow->mode);
 	if (status < 0)

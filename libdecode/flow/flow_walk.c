@@ -12,13 +12,6 @@ enum step {
 	step_stop /* return to the caller: full, due, or the time changed */
 };
 
-static uint64_t wrap(const struct pt_node *node, uint64_t ip)
-{
-	if (node->mode == ptem_64bit)
-		return ip;
-	return node->mode == ptem_32bit ? ip & 0xffffffffull : ip & 0xffffull;
-}
-
 static uint64_t node_ip(const struct pt_flow *flow)
 {
 	return flow->section ? flow->base + flow->node->offset : flow->base;
@@ -26,12 +19,12 @@ static uint64_t node_ip(const struct pt_flow *flow)
 
 static uint64_t next_ip(const struct pt_flow *flow)
 {
-	return wrap(flow->node, node_ip(flow) + flow->node->size);
+	return pt_node_next_ip(flow->node, node_ip(flow));
 }
 
 static uint64_t taken_ip(const struct pt_flow *flow)
 {
-	return wrap(flow->node, node_ip(flow) + (uint64_t)flow->node->target);
+	return pt_node_taken_ip(flow->node, node_ip(flow));
 }
 
 /* Moves to the node behind this one. Where it is not in the same section, only the address is known. */
