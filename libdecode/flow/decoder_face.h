@@ -99,7 +99,7 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		if (!decoder || !offset)                                                                     \
 			return -pte_invalid;                                                                 \
-		return pt_face_offset(decoder->flow.evd.sync, &decoder->flow, offset);                       \
+		return pt_face_offset(decoder->flow.start, &decoder->flow, offset);                          \
 	}                                                                                                    \
                                                                                                              \
 	struct pt_image *prefix##_get_image(struct type *decoder)                                            \

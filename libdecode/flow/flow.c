@@ -167,6 +167,8 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 
 	pt_flow_lose_way(flow);
 	flow->synced = 0;
+	flow->start = psb;
+	flow->at_start = 1;
 	flow->mode = ptem_unknown;
 	pt_asid_init(&flow->asid);
 	memset(flow->cache, 0, sizeof(flow->cache));
@@ -204,17 +206,21 @@ const uint8_t *pt_flow_pos(const struct pt_flow *flow)
 	return unused ? evd->packet : evd->pos;
 }
 
+/* Where a search for another PSB begins. One that was read ahead, but not reached because of an error, is the
+ * next one. */
+static const uint8_t *reached_pos(const struct pt_flow *flow)
+{
+	return flow->evd.sync && flow->evd.sync != flow->reached ? flow->evd.sync : flow->evd.pos;
+}
+
 int pt_flow_sync_forward(struct pt_flow *flow)
 {
 	const struct pt_config *config = &flow->evd.config;
-	const uint8_t *pos = flow->evd.pos;
+	const uint8_t *pos = pt_psb_forward(reached_pos(flow), config->end);
 
-	/* A PSB that was read ahead, but not reached because of an error, is the next one. */
-	if (flow->evd.sync && flow->evd.sync != flow->reached)
-		pos = flow->evd.sync;
-	pos = pt_psb_forward(pos, config->end);
 	if (!pos) {
 		flow->evd.pos = config->end;
+		flow->at_start = 0;
 		flow->status = -pte_nosync;
 		return -pte_eos;
 	}
@@ -224,8 +230,11 @@ int pt_flow_sync_forward(struct pt_flow *flow)
 int pt_flow_sync_backward(struct pt_flow *flow)
 {
 	const struct pt_config *config = &flow->evd.config;
-	const uint8_t *pos = flow->evd.sync ? flow->evd.sync : config->end;
+	const uint8_t *pos = flow->start ? reached_pos(flow) : config->end;
 
+	/* Synchronising reads ahead: before anything was decoded, it is the PSB before that is wanted. */
+	if (flow->at_start)
+		pos = flow->start;
 	for (;;) {
 		int status;
 
@@ -375,6 +384,7 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 		return give_tick(flow, event, size);
 	if (!flow->due)
 		return flow->status < 0 ? flow->status : -pte_bad_query;
+	flow->at_start = 0;
 	applied = *pt_evd_event(&flow->evd);
 	flow->told = applied.tsc;
 	pt_evd_pop(&flow->evd);

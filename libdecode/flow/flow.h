@@ -56,6 +56,7 @@ struct pt_flow {
 	uint64_t base;
 	int isid;
 
+	const uint8_t *start;   /* the PSB that it was synchronised at */
 	const uint8_t *reached; /* the last PSB whose status was applied: evd.sync may be ahead */
 
 	uint32_t fresh_tnt; /* the bits of the TNT unit when it was fetched */
@@ -63,6 +64,7 @@ struct pt_flow {
 	int status;         /* negative: the flow must be synchronised again */
 	enum pt_exec_mode mode;
 	uint8_t synced;
+	uint8_t at_start; /* nothing was decoded since */
 	uint8_t enabled;
 	uint8_t speculative;
 	uint8_t due;        /* the event at the queue's head holds at ip */

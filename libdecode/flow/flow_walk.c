@@ -636,6 +636,7 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 	if (flow->due || flow->tick_is_due)
 		return -pte_bad_query;
 	flow->at_mov_cr3 = 0;
+	flow->at_start = 0;
 	/* The user may have changed the image since. */
 	pt_flow_look_at_image(flow);
 	status = walk(flow, sink);

@@ -688,6 +688,9 @@ static void resynchronising_after_an_error(void **state)
 	/* Backward from the end: the last PSB, then the first, then none. */
 	assert_true(pt_blk_sync_backward(decoder) >= 0);
 	assert_int_equal(pt_blk_get_sync_offset(decoder, &sync), 0);
+	assert_true(sync > 0);
+	assert_true(pt_blk_sync_backward(decoder) >= 0);
+	assert_int_equal(pt_blk_get_sync_offset(decoder, &sync), 0);
 	assert_int_equal(sync, 0);
 	assert_int_equal(pt_blk_sync_backward(decoder), -pte_eos);
 	assert_int_equal(pt_blk_sync_set(decoder, 3), -pte_nosync);
