@@ -1,7 +1,7 @@
 /* event_decoder.c - see event_decoder.h.
  *
- * One handler per packet type. What a packet can queue is bounded: a TIP brings an overflow, itself
- * and the events bound to it; a FUP the events bound to it; PSB+ its seven status updates.
+ * One handler per packet type. What a packet can queue is bounded: a TIP brings itself and the events
+ * bound to it; a FUP the events bound to it; PSB+ that tracing is enabled and its status updates.
  */
 #include "event/event_packets.h"
 
@@ -11,53 +11,52 @@
 #include "packet/packet_read.h"
 #include "packet/psb_search.h"
 
-_Static_assert(pt_evd_bound_size + 2 <= pt_evd_queue_size, "a TIP with all that binds to it fits");
+_Static_assert(pt_evd_bound_size + 1 <= pt_evd_queue_size, "a TIP with all that binds to it fits");
 
-/* CFE types (Intel SDM vol. 3, "Control Flow Event (CFE) Packet"). */
-enum cfe_type {
-	cfe_intr = 0x1,
-	cfe_iret = 0x2,
-	cfe_smi = 0x3,
-	cfe_rsm = 0x4,
-	cfe_sipi = 0x5,
-	cfe_init = 0x6,
-	cfe_vmentry = 0x7,
-	cfe_vmexit = 0x8,
-	cfe_vmexit_intr = 0x9,
-	cfe_shutdown = 0xa,
-	cfe_uintr = 0xc,
-	cfe_uiret = 0xd,
-	cfe_swintr = 0xe,
-	cfe_syscall = 0xf
-};
-
-void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int keep_tcal)
+void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int flags)
 {
 	memset(evd, 0, sizeof(*evd));
 	evd->config = *config;
-	evd->keep_tcal = keep_tcal != 0;
+	evd->flags = (uint8_t)flags;
 	evd->pos = config->begin;
+	evd->packet = config->begin;
 	evd->tick_limit = UINT64_MAX;
 	pt_time_init(&evd->time);
 }
 
-static void stamp(const struct pt_evd *evd, struct pt_event *ev)
+struct pt_event pt_evd_new_event(const struct pt_evd *evd, enum pt_event_type type)
 {
-	ev->has_tsc = evd->time.have_tsc != 0;
-	ev->tsc = evd->time.tsc;
-	ev->lost_mtc = evd->time.lost_mtc;
-	ev->lost_cyc = evd->time.lost_cyc;
+	struct pt_event ev;
+
+	memset(&ev, 0, sizeof(ev));
+	ev.type = type;
+	ev.has_tsc = evd->time.have_tsc != 0;
+	ev.tsc = evd->time.tsc;
+	ev.lost_mtc = evd->time.lost_mtc;
+	ev.lost_cyc = evd->time.lost_cyc;
+	return ev;
+}
+
+static struct pt_event *queue_end(struct pt_evd *evd)
+{
+	evd->no_tnt = 0;
+	return &evd->queue[(evd->queue_head + evd->queue_count++) % pt_evd_queue_size];
 }
 
 struct pt_event *pt_evd_push(struct pt_evd *evd, enum pt_event_type type)
 {
-	struct pt_event *ev = &evd->queue[(evd->queue_head + evd->queue_count) % pt_evd_queue_size];
+	struct pt_event *ev = queue_end(evd);
 
-	evd->queue_count += 1;
-	memset(ev, 0, sizeof(*ev));
-	ev->type = type;
-	stamp(evd, ev);
+	*ev = pt_evd_new_event(evd, type);
 	return ev;
+}
+
+struct pt_event *pt_evd_push_copy(struct pt_evd *evd, const struct pt_event *ev)
+{
+	struct pt_event *copy = queue_end(evd);
+
+	*copy = *ev;
+	return copy;
 }
 
 struct pt_event *pt_evd_bind(struct pt_evd *evd, struct pt_bound_events *bound, enum pt_event_type type)
@@ -67,15 +66,25 @@ struct pt_event *pt_evd_bind(struct pt_evd *evd, struct pt_bound_events *bound, 
 	if (bound->count == pt_evd_bound_size)
 		return NULL;
 	ev = &bound->event[bound->count++];
-	memset(ev, 0, sizeof(*ev));
-	ev->type = type;
-	stamp(evd, ev);
+	*ev = pt_evd_new_event(evd, type);
 	return ev;
 }
 
-int pt_evd_is_timing(const struct pt_packet *packet)
+struct pt_event *pt_evd_bind_fup(struct pt_evd *evd, enum pt_event_type type)
 {
-	switch (packet->type) {
+	evd->no_tnt = 1;
+	return pt_evd_bind(evd, &evd->fup_bound, type);
+}
+
+static struct pt_event *bind_tip(struct pt_evd *evd, enum pt_event_type type)
+{
+	evd->no_tnt = 1;
+	return pt_evd_bind(evd, &evd->tip_bound, type);
+}
+
+int pt_evd_is_timing(enum pt_packet_type type)
+{
+	switch (type) {
 	case ppt_tsc:
 	case ppt_tma:
 	case ppt_mtc:
@@ -105,32 +114,46 @@ int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 	return time_changed(evd);
 }
 
-/* Moves bound events to the queue. */
-static void release(struct pt_evd *evd, struct pt_bound_events *bound, uint64_t ip, int suppressed)
+/* Where a bound event's address goes. */
+static uint64_t *bound_address(struct pt_event *ev)
 {
-	for (uint32_t i = 0; i < bound->count; ++i) {
-		struct pt_event *ev = pt_evd_push(evd, bound->event[i].type);
-		uint64_t *place = pt_event_place(ev);
-
-		ev->variant = bound->event[i].variant;
-		ev->ip_suppressed = suppressed != 0;
-		if (!suppressed && place)
-			*place = ip;
+	switch (ev->type) {
+	case ptev_async_branch:
+		return &ev->variant.async_branch.to;
+	case ptev_async_disabled:
+		return &ev->variant.async_disabled.ip;
+	case ptev_overflow:
+		return &ev->variant.overflow.ip;
+	default:
+		return pt_event_place(ev);
 	}
+}
+
+static void forget(struct pt_bound_events *bound)
+{
 	bound->count = 0;
 	bound->branch = 0;
 }
 
-/* An event that concerns a FUP when @has_ip says so, else stands alone. */
-static struct pt_event *bind_or_push(struct pt_evd *evd, enum pt_event_type type, int has_ip)
+/* Moves a bound event to the queue, its address given by @packet. */
+static struct pt_event *release(struct pt_evd *evd, const struct pt_event *bound,
+                                const struct pt_packet *packet)
 {
-	struct pt_event *ev;
+	const int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
+	struct pt_event *ev = pt_evd_push_copy(evd, bound);
+	uint64_t *address = bound_address(ev);
 
-	if (has_ip)
-		return pt_evd_bind(evd, &evd->fup_bound, type);
-	ev = pt_evd_push(evd, type);
-	ev->ip_suppressed = 1;
+	ev->ip_suppressed = suppressed != 0;
+	if (!suppressed && address)
+		*address = evd->last.ip;
 	return ev;
+}
+
+static void release_all(struct pt_evd *evd, struct pt_bound_events *bound, const struct pt_packet *packet)
+{
+	for (uint32_t i = 0; i < bound->count; ++i)
+		release(evd, &bound->event[i], packet);
+	forget(bound);
 }
 
 static int on_ignored(struct pt_evd *evd, const struct pt_packet *packet)
@@ -140,211 +163,216 @@ static int on_ignored(struct pt_evd *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-/* PSBEND outside of PSB+. */
-static int on_psbend(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	(void)evd;
-	(void)packet;
-	return -pte_bad_context;
-}
-
-static int on_psb(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	const uint8_t *psb = evd->pos;
-	int status;
-
-	evd->pos += packet->size;
-	status = pt_evd_read_psb_header(evd);
-	if (status < 0) {
-		evd->pos = psb;
-		return status;
-	}
-	evd->sync = psb;
-	/* The loop in fetch adds this packet's size. */
-	evd->pos -= packet->size;
-	return 0;
-}
-
-/* A branch outcome is no answer to an overflow, nor to what waits for a FUP or TIP. */
-static int may_take_tnt(struct pt_evd *evd)
-{
-	evd->async = 0;
-	return !evd->overflowed && !evd->fup_bound.count && !evd->tip_bound.count;
-}
-
 static int on_tnt(struct pt_evd *evd, const struct pt_packet *packet)
 {
-	if (!may_take_tnt(evd))
+	if (evd->no_tnt)
 		return -pte_bad_context;
 	evd->tnt = packet->payload.tnt.payload;
 	evd->tnt_count = packet->payload.tnt.bit_size;
 	return 0;
 }
 
+/* A FUP without an address, where one is needed. */
+static int missing_address(const struct pt_evd *evd)
+{
+	return evd->last.valid ? -pte_ip_suppressed : -pte_noip;
+}
+
+/* Execution goes from the FUP's address to that of the TIP that follows. */
+static int bind_async_branch(struct pt_evd *evd, const struct pt_packet *fup)
+{
+	struct pt_event *ev;
+
+	if (fup->payload.ip.ipc == pt_ipc_suppressed)
+		return missing_address(evd);
+	ev = pt_evd_bind(evd, &evd->tip_bound, ptev_async_branch);
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.async_branch.from = evd->last.ip;
+	evd->tip_bound.branch += 1;
+	return 0;
+}
+
 static int on_fup(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
-	int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
 
 	if (status < 0)
 		return status;
-	if (evd->overflowed) {
-		struct pt_event *ev = pt_evd_push(evd, ptev_overflow);
-
-		ev->ip_suppressed = suppressed != 0;
-		ev->variant.overflow.ip = evd->last.ip;
-		evd->overflowed = 0;
-		evd->enabled = 1;
-		release(evd, &evd->fup_bound, evd->last.ip, suppressed);
-		release(evd, &evd->tip_bound, evd->last.ip, suppressed);
-		return 0;
-	}
-	evd->async_ip = evd->last.ip;
-	if (evd->fup_bound.count || evd->tip_bound.count) {
-		/* MODE.Exec before a FUP says that only the interrupt flag changed, at that address. */
-		evd->async = evd->fup_bound.branch && !suppressed;
-		release(evd, &evd->fup_bound, evd->last.ip, suppressed);
-		release(evd, &evd->tip_bound, evd->last.ip, suppressed);
-		return 0;
-	}
-	if (suppressed)
-		return -pte_bad_packet;
-	evd->async = 1;
+	/* MODE.Exec before a FUP says that the interrupt flag changed there, without a branch. */
+	if (!evd->tip_bound.branch)
+		release_all(evd, &evd->tip_bound, packet);
+	if (evd->fup_bound.branch || !(evd->fup_bound.count || evd->queue_count))
+		status = bind_async_branch(evd, packet);
+	if (status < 0)
+		return status;
+	release_all(evd, &evd->fup_bound, packet);
 	return 0;
 }
 
 static int on_tip(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
-	int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
-	struct pt_event *ev;
 
 	if (status < 0)
 		return status;
-	if (evd->overflowed)
+	if (evd->no_tnt && !evd->tip_bound.count)
 		return -pte_bad_context;
-	ev = pt_evd_push(evd, evd->async ? ptev_async_branch : ptev_tip);
-	ev->ip_suppressed = suppressed != 0;
-	if (evd->async) {
-		ev->variant.async_branch.from = evd->async_ip;
-		ev->variant.async_branch.to = evd->last.ip;
-	} else {
+	if (!evd->tip_bound.branch) {
+		struct pt_event *ev = pt_evd_push(evd, ptev_tip);
+
+		ev->ip_suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
 		ev->variant.tip.ip = evd->last.ip;
 	}
-	evd->async = 0;
-	release(evd, &evd->tip_bound, evd->last.ip, suppressed);
+	release_all(evd, &evd->tip_bound, packet);
 	return 0;
 }
 
-static void push_suppressed_overflow(struct pt_evd *evd)
-{
-	if (!evd->overflowed)
-		return;
-	evd->overflowed = 0;
-	pt_evd_push(evd, ptev_overflow)->ip_suppressed = 1;
-}
-
+/* Only MODE.Exec binds to it: nothing else happens while tracing is disabled. */
 static int on_tip_pge(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
-	struct pt_event *ev;
 
 	if (status < 0)
 		return status;
 	if (packet->payload.ip.ipc == pt_ipc_suppressed)
 		return -pte_bad_packet;
-	push_suppressed_overflow(evd);
-	ev = pt_evd_push(evd, ptev_enabled);
-	ev->variant.enabled.ip = evd->last.ip;
+	pt_evd_push(evd, ptev_enabled)->variant.enabled.ip = evd->last.ip;
 	evd->enabled = 1;
-	evd->async = 0;
-	release(evd, &evd->tip_bound, evd->last.ip, 0);
+	for (uint32_t i = 0; i < evd->tip_bound.count && !evd->refused; ++i) {
+		if (evd->tip_bound.event[i].type == ptev_exec_mode)
+			release(evd, &evd->tip_bound.event[i], packet);
+		else
+			evd->refused = 1;
+	}
+	forget(&evd->tip_bound);
 	return 0;
+}
+
+static void push_disabled(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = pt_evd_push(evd, ptev_disabled);
+
+	ev->ip_suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
+	ev->variant.disabled.ip = ev->ip_suppressed ? 0 : evd->last.ip;
+}
+
+/* What comes with an asynchronous branch that disables tracing has no address: it is not traced. */
+static void release_disabled(struct pt_evd *evd, struct pt_event *ev, const struct pt_packet *packet)
+{
+	if (ev->type == ptev_async_branch) {
+		const uint64_t from = ev->variant.async_branch.from;
+
+		ev->type = ptev_async_disabled;
+		ev->variant.async_disabled.at = from;
+		release(evd, ev, packet);
+		return;
+	}
+	pt_evd_push_copy(evd, ev)->ip_suppressed = 1;
 }
 
 static int on_tip_pgd(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
-	int suppressed = packet->payload.ip.ipc == pt_ipc_suppressed;
-	struct pt_event *ev;
 
 	if (status < 0)
 		return status;
+	if (!evd->tip_bound.branch)
+		push_disabled(evd, packet);
+	for (uint32_t i = 0; i < evd->tip_bound.count; ++i)
+		release_disabled(evd, &evd->tip_bound.event[i], packet);
+	forget(&evd->tip_bound);
 	evd->enabled = 0;
-	if (evd->overflowed) {
-		/* Erratum APL11: OVF may be followed by TIP.PGD. Tracing is off either way. */
-		push_suppressed_overflow(evd);
-		return 0;
-	}
-	ev = pt_evd_push(evd, evd->async ? ptev_async_disabled : ptev_disabled);
-	ev->ip_suppressed = suppressed != 0;
-	if (evd->async) {
-		ev->variant.async_disabled.at = evd->async_ip;
-		ev->variant.async_disabled.ip = evd->last.ip;
+	return 0;
+}
+
+static int on_mode_exec(struct pt_evd *evd, const struct pt_packet_mode_exec *exec)
+{
+	struct pt_event *ev = bind_tip(evd, ptev_exec_mode);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.exec_mode.mode = pt_get_exec_mode(exec);
+	return 0;
+}
+
+static int on_mode_tsx(struct pt_evd *evd, const struct pt_packet_mode_tsx *tsx)
+{
+	struct pt_event *ev;
+
+	if (evd->enabled) {
+		ev = pt_evd_bind_fup(evd, ptev_tsx);
+		if (!ev)
+			return -pte_nomem;
+		/* An abort is an asynchronous branch: a TIP follows the FUP. */
+		evd->fup_bound.branch |= tsx->abrt;
 	} else {
-		ev->variant.disabled.ip = evd->last.ip;
+		ev = pt_evd_push(evd, ptev_tsx);
+		ev->ip_suppressed = 1;
 	}
-	evd->async = 0;
-	release(evd, &evd->tip_bound, evd->last.ip, suppressed);
+	ev->variant.tsx.speculative = tsx->intx;
+	ev->variant.tsx.aborted = tsx->abrt;
 	return 0;
 }
 
 static int on_mode(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const struct pt_packet_mode *mode = &packet->payload.mode;
-	struct pt_event *ev;
 
 	switch (mode->leaf) {
 	case pt_mol_exec:
-		ev = pt_evd_bind(evd, &evd->tip_bound, ptev_exec_mode);
-		if (!ev)
-			return -pte_bad_context;
-		ev->variant.exec_mode.mode = pt_get_exec_mode(&mode->bits.exec);
-		return 0;
+		return on_mode_exec(evd, &mode->bits.exec);
 	case pt_mol_tsx:
-		ev = bind_or_push(evd, ptev_tsx, evd->enabled);
-		if (!ev)
-			return -pte_bad_context;
-		ev->variant.tsx.speculative = mode->bits.tsx.intx;
-		ev->variant.tsx.aborted = mode->bits.tsx.abrt;
-		evd->fup_bound.branch |= mode->bits.tsx.abrt;
-		return 0;
+		return on_mode_tsx(evd, &mode->bits.tsx);
 	}
 	return -pte_bad_packet;
 }
 
+/* With an asynchronous branch, CR3 changes at its target; else at the next instruction that does it. */
 static int on_pip(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev;
 
-	if (evd->async) {
-		ev = pt_evd_bind(evd, &evd->tip_bound, ptev_async_paging);
+	if (evd->tip_bound.branch) {
+		ev = bind_tip(evd, ptev_async_paging);
 		if (!ev)
-			return -pte_bad_context;
+			return -pte_nomem;
 		ev->variant.async_paging.cr3 = packet->payload.pip.cr3;
 		ev->variant.async_paging.non_root = packet->payload.pip.nr;
 		return 0;
 	}
 	ev = pt_evd_push(evd, ptev_paging);
-	ev->ip_suppressed = 1;
 	ev->variant.paging.cr3 = packet->payload.pip.cr3;
 	ev->variant.paging.non_root = packet->payload.pip.nr;
 	return 0;
+}
+
+/* Moves the last bound event before the first one of @type: at one address, the VMCS changes first. */
+static struct pt_event *move_before(struct pt_bound_events *bound, enum pt_event_type type)
+{
+	const uint32_t last = bound->count - 1;
+	const struct pt_event moved = bound->event[last];
+	uint32_t at = 0;
+
+	while (at < last && bound->event[at].type != type)
+		at += 1;
+	memmove(&bound->event[at + 1], &bound->event[at], (last - at) * sizeof(moved));
+	bound->event[at] = moved;
+	return &bound->event[at];
 }
 
 static int on_vmcs(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	struct pt_event *ev;
 
-	if (evd->async) {
-		ev = pt_evd_bind(evd, &evd->tip_bound, ptev_async_vmcs);
-		if (!ev)
-			return -pte_bad_context;
+	if (evd->tip_bound.branch) {
+		if (!bind_tip(evd, ptev_async_vmcs))
+			return -pte_nomem;
+		ev = move_before(&evd->tip_bound, ptev_async_paging);
 		ev->variant.async_vmcs.base = packet->payload.vmcs.base;
 		return 0;
 	}
 	ev = pt_evd_push(evd, ptev_vmcs);
-	ev->ip_suppressed = 1;
 	ev->variant.vmcs.base = packet->payload.vmcs.base;
 	return 0;
 }
@@ -352,21 +380,15 @@ static int on_vmcs(struct pt_evd *evd, const struct pt_packet *packet)
 static int on_ovf(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	(void)packet;
-	evd->overflowed = 1;
-	evd->async = 0;
-	evd->tnt_count = 0;
-	evd->fup_bound.count = 0;
-	evd->fup_bound.branch = 0;
-	evd->tip_bound.count = 0;
-	pt_time_overflow(&evd->time, evd->keep_tcal);
-	return 0;
-}
-
-static int on_stop(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	(void)packet;
-	pt_evd_push(evd, ptev_stop)->ip_suppressed = 1;
-	return 0;
+	forget(&evd->fup_bound);
+	forget(&evd->tip_bound);
+	evd->no_tnt = 0;
+	evd->have_cr2 = 0;
+	evd->have_vmxq = 0;
+	evd->have_vmxr = 0;
+	pt_last_ip_reset(&evd->last);
+	pt_time_overflow(&evd->time, evd->flags & pt_evd_keep_tcal);
+	return pt_evd_resolve_overflow(evd, evd->pos + packet->size);
 }
 
 static int on_timing(struct pt_evd *evd, const struct pt_packet *packet)
@@ -374,240 +396,72 @@ static int on_timing(struct pt_evd *evd, const struct pt_packet *packet)
 	return pt_evd_update_time(evd, packet);
 }
 
-static int on_cbr(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	struct pt_event *ev = pt_evd_push(evd, ptev_cbr);
-
-	ev->ip_suppressed = 1;
-	ev->variant.cbr.ratio = packet->payload.cbr.ratio;
-	return pt_evd_update_time(evd, packet);
-}
-
-static int on_mnt(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	struct pt_event *ev = pt_evd_push(evd, ptev_mnt);
-
-	ev->ip_suppressed = 1;
-	ev->variant.mnt.payload = packet->payload.mnt.payload;
-	return 0;
-}
-
-static int on_exstop(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	return bind_or_push(evd, ptev_exstop, packet->payload.exstop.ip) ? 0 : -pte_bad_context;
-}
-
-static int on_mwait(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	struct pt_event *ev = pt_evd_bind(evd, &evd->fup_bound, ptev_mwait);
-
-	if (!ev)
-		return -pte_bad_context;
-	ev->variant.mwait.hints = packet->payload.mwait.hints;
-	ev->variant.mwait.ext = packet->payload.mwait.ext;
-	return 0;
-}
-
-static int on_pwre(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	struct pt_event *ev = pt_evd_push(evd, ptev_pwre);
-
-	ev->ip_suppressed = 1;
-	ev->variant.pwre.state = packet->payload.pwre.state;
-	ev->variant.pwre.sub_state = packet->payload.pwre.sub_state;
-	ev->variant.pwre.hw = packet->payload.pwre.hw;
-	return 0;
-}
-
-static int on_pwrx(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	struct pt_event *ev = pt_evd_push(evd, ptev_pwrx);
-
-	ev->ip_suppressed = 1;
-	ev->variant.pwrx.last = packet->payload.pwrx.last;
-	ev->variant.pwrx.deepest = packet->payload.pwrx.deepest;
-	ev->variant.pwrx.interrupt = packet->payload.pwrx.interrupt;
-	ev->variant.pwrx.store = packet->payload.pwrx.store;
-	ev->variant.pwrx.autonomous = packet->payload.pwrx.autonomous;
-	return 0;
-}
-
-static int on_ptw(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	const int size = pt_ptw_size(packet->payload.ptw.plc);
-	struct pt_event *ev;
-
-	if (size < 0)
-		return size;
-	ev = bind_or_push(evd, ptev_ptwrite, packet->payload.ptw.ip);
-	if (!ev)
-		return -pte_bad_context;
-	ev->variant.ptwrite.size = (uint8_t)size;
-	ev->variant.ptwrite.payload = packet->payload.ptw.payload;
-	return 0;
-}
-
-static int on_evd(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	switch (packet->payload.evd.type) {
-	case pt_evd_cr2:
-		evd->cr2 = packet->payload.evd.payload;
-		evd->have_cr2 = 1;
-		return 0;
-	case pt_evd_vmxq:
-		evd->vmxq = packet->payload.evd.payload;
-		evd->have_vmxq = 1;
-		return 0;
-	case pt_evd_vmxr:
-		evd->vmxr = packet->payload.evd.payload;
-		evd->have_vmxr = 1;
-		return 0;
-	}
-	return -pte_bad_packet;
-}
-
-/* Fills the event of a CFE from it and from the EVDs before it. */
-static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_packet_cfe *cfe)
-{
-	switch (ev->type) {
-	case ptev_interrupt:
-		ev->variant.interrupt.vector = cfe->vector;
-		ev->variant.interrupt.has_cr2 = evd->have_cr2 != 0;
-		ev->variant.interrupt.cr2 = evd->cr2;
-		break;
-	case ptev_sipi:
-		ev->variant.sipi.vector = cfe->vector;
-		break;
-	case ptev_vmexit:
-		ev->variant.vmexit.has_vector = cfe->type == (uint8_t)cfe_vmexit_intr;
-		ev->variant.vmexit.vector = cfe->vector;
-		ev->variant.vmexit.has_vmxr = evd->have_vmxr != 0;
-		ev->variant.vmexit.has_vmxq = evd->have_vmxq != 0;
-		ev->variant.vmexit.vmxr = evd->vmxr;
-		ev->variant.vmexit.vmxq = evd->vmxq;
-		break;
-	case ptev_uintr:
-		ev->variant.uintr.vector = cfe->vector;
-		break;
-	case ptev_swintr:
-		ev->variant.swintr.vector = cfe->vector;
-		break;
-	default:
-		break;
-	}
-	evd->have_cr2 = 0;
-	evd->have_vmxq = 0;
-	evd->have_vmxr = 0;
-}
-
-static int on_cfe(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	static const struct {
-		uint8_t known;
-		uint8_t branch; /* control is transferred asynchronously: a TIP follows the FUP */
-		enum pt_event_type event;
-	} row[] = {
-	        [cfe_intr] = {1, 1, ptev_interrupt},
-	        [cfe_iret] = {1, 0, ptev_iret},
-	        [cfe_smi] = {1, 1, ptev_smi},
-	        [cfe_rsm] = {1, 0, ptev_rsm},
-	        [cfe_sipi] = {1, 0, ptev_sipi},
-	        [cfe_init] = {1, 1, ptev_init},
-	        [cfe_vmentry] = {1, 0, ptev_vmentry},
-	        [cfe_vmexit] = {1, 1, ptev_vmexit},
-	        [cfe_vmexit_intr] = {1, 1, ptev_vmexit},
-	        [cfe_shutdown] = {1, 1, ptev_shutdown},
-	        [cfe_uintr] = {1, 1, ptev_uintr},
-	        [cfe_uiret] = {1, 0, ptev_uiret},
-	        [cfe_swintr] = {1, 0, ptev_swintr},
-	        [cfe_syscall] = {1, 0, ptev_syscall},
-	};
-	const struct pt_packet_cfe *cfe = &packet->payload.cfe;
-	struct pt_event *ev;
-
-	if ((size_t)cfe->type >= sizeof(row) / sizeof(row[0]) || !row[cfe->type].known)
-		return -pte_bad_packet;
-	ev = bind_or_push(evd, row[cfe->type].event, cfe->ip);
-	if (!ev)
-		return -pte_bad_context;
-	if (cfe->ip)
-		evd->fup_bound.branch |= row[cfe->type].branch;
-	fill_cfe(evd, ev, cfe);
-	return 0;
-}
-
-static int on_trig(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	struct pt_event *ev = bind_or_push(evd, ptev_trig, packet->payload.trig.ip);
-
-	if (!ev)
-		return -pte_bad_context;
-	ev->variant.trig.trbv = packet->payload.trig.trbv;
-	ev->variant.trig.icnt = packet->payload.trig.icnt;
-	ev->variant.trig.mult = packet->payload.trig.mult;
-	return 0;
-}
-
-typedef int (*packet_handler)(struct pt_evd *evd, const struct pt_packet *packet);
-
-static const packet_handler handlers[] = {
-        [ppt_invalid] = on_ignored, [ppt_unknown] = on_ignored, [ppt_pad] = on_ignored,
-        [ppt_psb] = on_psb,         [ppt_psbend] = on_psbend,   [ppt_fup] = on_fup,
-        [ppt_tip] = on_tip,         [ppt_tip_pge] = on_tip_pge, [ppt_tip_pgd] = on_tip_pgd,
-        [ppt_tnt_8] = on_tnt,       [ppt_tnt_64] = on_tnt,      [ppt_mode] = on_mode,
-        [ppt_pip] = on_pip,         [ppt_vmcs] = on_vmcs,       [ppt_cbr] = on_cbr,
-        [ppt_tsc] = on_timing,      [ppt_tma] = on_timing,      [ppt_mtc] = on_timing,
-        [ppt_cyc] = on_timing,      [ppt_stop] = on_stop,       [ppt_ovf] = on_ovf,
-        [ppt_mnt] = on_mnt,         [ppt_exstop] = on_exstop,   [ppt_mwait] = on_mwait,
-        [ppt_pwre] = on_pwre,       [ppt_pwrx] = on_pwrx,       [ppt_ptw] = on_ptw,
-        [ppt_cfe] = on_cfe,         [ppt_evd] = on_evd,         [ppt_trig] = on_trig,
+/* PSB is not among them: it is read with all of PSB+. */
+static pt_packet_handler *const handlers[] = {
+        [ppt_invalid] = on_ignored,
+        [ppt_unknown] = on_ignored,
+        [ppt_pad] = on_ignored,
+        [ppt_psbend] = on_ignored,
+        [ppt_fup] = on_fup,
+        [ppt_tip] = on_tip,
+        [ppt_tip_pge] = on_tip_pge,
+        [ppt_tip_pgd] = on_tip_pgd,
+        [ppt_tnt_8] = on_tnt,
+        [ppt_tnt_64] = on_tnt,
+        [ppt_mode] = on_mode,
+        [ppt_pip] = on_pip,
+        [ppt_vmcs] = on_vmcs,
+        [ppt_cbr] = pt_evd_on_cbr,
+        [ppt_tsc] = on_timing,
+        [ppt_tma] = on_timing,
+        [ppt_mtc] = on_timing,
+        [ppt_cyc] = on_timing,
+        [ppt_stop] = pt_evd_on_stop,
+        [ppt_ovf] = on_ovf,
+        [ppt_mnt] = pt_evd_on_mnt,
+        [ppt_exstop] = pt_evd_on_exstop,
+        [ppt_mwait] = pt_evd_on_mwait,
+        [ppt_pwre] = pt_evd_on_pwre,
+        [ppt_pwrx] = pt_evd_on_pwrx,
+        [ppt_ptw] = pt_evd_on_ptw,
+        [ppt_cfe] = pt_evd_on_cfe,
+        [ppt_evd] = pt_evd_on_evd,
+        [ppt_trig] = pt_evd_on_trig,
 };
 
-/* What may stand between an OVF and the FUP, TIP.PGE or PSB that resolves it. Anything else says that
- * tracing did not go on. */
-static int leaves_overflow_open(enum pt_packet_type type)
+static int read_psb(struct pt_evd *evd, int size)
 {
-	switch (type) {
-	case ppt_pad:
-	case ppt_unknown:
-	case ppt_invalid:
-	case ppt_ovf:
-	case ppt_psb:
-	case ppt_fup:
-	case ppt_tip:
-	case ppt_tip_pge:
-	case ppt_tip_pgd:
-	case ppt_tnt_8:
-	case ppt_tnt_64:
-	case ppt_mode:
-	case ppt_tsc:
-	case ppt_tma:
-	case ppt_mtc:
-	case ppt_cyc:
-	case ppt_cbr:
-		return 1;
-	default:
-		return 0;
+	const uint8_t *psb = evd->pos;
+	int status;
+
+	evd->pos += size;
+	status = pt_evd_read_psb_header(evd);
+	if (status < 0) {
+		evd->pos = psb;
+		return status;
 	}
+	evd->sync = psb;
+	return 0;
 }
 
-static int read_packet(struct pt_evd *evd)
+int pt_evd_read_packet(struct pt_evd *evd)
 {
 	struct pt_packet packet;
 	int status, size;
 
 	evd->packet = evd->pos;
+	if (evd->refused)
+		return -pte_bad_context;
 	size = pt_packet_read(&packet, evd->pos, &evd->config);
 	if (size < 0)
 		return size;
-	if (evd->overflowed && !leaves_overflow_open(packet.type)) {
-		push_suppressed_overflow(evd);
-		evd->enabled = 0;
-	}
+	if (packet.type == ppt_psb)
+		return read_psb(evd, size);
 	status = handlers[packet.type](evd, &packet);
 	if (status < 0)
 		return status;
-	evd->pos += size;
+	if (!evd->refused)
+		evd->pos += size;
 	return 0;
 }
 
@@ -618,7 +472,7 @@ static int read_short_tnt(struct pt_evd *evd, uint8_t byte)
 	const uint32_t value = byte >> 1;
 	const uint32_t count = 31 - (uint32_t)__builtin_clz(value);
 
-	if (!may_take_tnt(evd))
+	if (evd->no_tnt)
 		return -pte_bad_context;
 	evd->packet = evd->pos++;
 	evd->tnt = value & ((1u << count) - 1);
@@ -645,15 +499,11 @@ int pt_evd_fetch(struct pt_evd *evd)
 
 		if (evd->queue_count)
 			return pt_evd_event(evd)->type == ptev_tip ? pop_tip(evd) : pt_unit_event;
-		if (evd->pos >= end) {
-			if (!evd->overflowed)
-				return -pte_eos;
-			push_suppressed_overflow(evd);
-			continue;
-		}
+		if (evd->pos >= end)
+			return -pte_eos;
 		if (!(*evd->pos & 1) && *evd->pos > 2)
 			return read_short_tnt(evd, *evd->pos);
-		status = read_packet(evd);
+		status = pt_evd_read_packet(evd);
 		if (status < 0)
 			return status;
 		if (evd->tnt_count)
@@ -672,8 +522,9 @@ int pt_evd_fetch_deferred_tip(struct pt_evd *evd)
 		size = pt_packet_read(&packet, evd->pos, &evd->config);
 		if (size < 0)
 			return size;
-		if (packet.type != ppt_tip && packet.type != ppt_pad && !pt_evd_is_timing(&packet))
+		if (packet.type != ppt_tip && packet.type != ppt_pad && !pt_evd_is_timing(packet.type))
 			return -pte_bad_query;
+		evd->packet = evd->pos;
 		if (packet.type == ppt_cbr)
 			status = pt_evd_update_time(evd, &packet);
 		else
@@ -693,10 +544,10 @@ int pt_evd_sync(struct pt_evd *evd, const uint8_t *psb)
 
 	if (!pt_psb_at(psb, config.end))
 		return -pte_nosync;
-	pt_evd_init(evd, &config, evd->keep_tcal);
+	pt_evd_init(evd, &config, evd->flags);
 	evd->tick = tick;
 	evd->tick_context = tick_context;
 	evd->tick_limit = tick_limit;
 	evd->pos = psb;
-	return read_packet(evd);
+	return pt_evd_read_packet(evd);
 }

@@ -2,8 +2,10 @@
  *
  * pt_evd_fetch() reads packets until the next unit is known. Packets that belong together are
  * joined (Intel SDM vol. 3, "Compound Packet Events"): what comes before a FUP or a TIP and binds
- * to it waits in `bound` until that packet gives the address. Timing packets advance `time` and
- * call `tick` when the new time is at or past `tick_limit`.
+ * to it waits in `fup_bound` or `tip_bound` until that packet gives the address; a FUP with
+ * nothing bound to it is itself an asynchronous branch that waits for its TIP. An event has the
+ * time of the packet that brought it. Timing packets advance `time` and call `tick` when the new
+ * time is at or past `tick_limit`.
  */
 #ifndef PT_EVENT_DECODER_H
 #define PT_EVENT_DECODER_H
@@ -19,30 +21,40 @@ enum pt_unit {
 	pt_unit_event /* the event at the head of the queue */
 };
 
+/* How a decoder's configuration flags concern events. */
+enum pt_evd_flag {
+	pt_evd_keep_tcal = 1 << 0, /* calibration of cycles outlives an overflow */
+	pt_evd_iflags = 1 << 1     /* give ptev_iflags */
+};
+
+static inline int pt_evd_flags(uint32_t keep_tcal_on_ovf, uint32_t enable_iflags_events)
+{
+	return (keep_tcal_on_ovf ? pt_evd_keep_tcal : 0) | (enable_iflags_events ? pt_evd_iflags : 0);
+}
+
 enum { pt_evd_queue_size = 16, pt_evd_bound_size = 8 };
 
 /* Events that wait for the packet that they bind to. */
 struct pt_bound_events {
 	struct pt_event event[pt_evd_bound_size];
 	uint32_t count;
-	uint8_t branch; /* one of them brings an asynchronous branch: a TIP follows the FUP */
+	uint8_t branch; /* an asynchronous branch: waits for its TIP, or follows the FUP */
 };
 
 struct pt_evd {
 	const uint8_t *pos;    /* the next packet */
-	const uint8_t *packet; /* the last one that was read */
+	const uint8_t *packet; /* the last one that was read; of a PSB+, its last */
 	const uint8_t *sync;   /* the last PSB; NULL when not synchronised */
 
 	uint64_t tnt; /* the oldest bit is bit tnt_count - 1 */
 	uint32_t tnt_count;
 	uint8_t tip_suppressed; /* the target in tip_ip was suppressed */
 	uint8_t enabled;        /* packet generation is enabled, as far as read */
-	uint8_t overflowed;     /* an OVF waits for the packet that resolves it */
+	uint8_t no_tnt;         /* an event was announced: no TNT before there is one */
+	uint8_t refused;        /* the events in the queue are followed by an error */
 	uint8_t psb_status;     /* the PSB+ at sync brought status updates */
-	uint8_t keep_tcal;      /* calibration of cycles outlives an overflow */
-	uint8_t async;          /* a FUP started an asynchronous branch from async_ip */
+	uint8_t flags;          /* enum pt_evd_flag */
 	uint64_t tip_ip;
-	uint64_t async_ip;
 
 	struct pt_last_ip last;
 	struct pt_time time;
@@ -65,8 +77,8 @@ struct pt_evd {
 	struct pt_config config;
 };
 
-/* @config was checked by pt_config_from_user(). */
-void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int keep_tcal);
+/* @config was checked by pt_config_from_user(); @flags: enum pt_evd_flag. */
+void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int flags);
 
 /* Starts at the PSB at @psb: forgets all state and reads PSB+, whose status updates are queued.
  * Zero; -pte_nosync when there is no PSB; -pte_eos when PSB+ is cut off. */
@@ -75,6 +87,10 @@ int pt_evd_sync(struct pt_evd *evd, const uint8_t *psb);
 /* The next unit: enum pt_unit, or a negative pt_error_code. Must be called only when the last one
  * was used up: no TNT bits left, the event queue popped. */
 int pt_evd_fetch(struct pt_evd *evd);
+
+/* Reads one packet at pos. Zero, and tnt, the queue, or what is bound is changed; or a negative
+ * pt_error_code, and pos stays. */
+int pt_evd_read_packet(struct pt_evd *evd);
 
 /* A TIP that was deferred behind TNT bits that are still to be used (Intel SDM vol. 3, "Deferred
  * TIPs"): reads up to it, leaves the bits, and gives pt_unit_tip; -pte_bad_query when none follows. */

@@ -1,23 +1,42 @@
-/* Inside the event room: what event_decoder.c and psb_header.c share. */
+/* Inside the event room: what event_decoder.c, event_payload.c and psb_header.c share. */
 #ifndef PT_EVENT_PACKETS_H
 #define PT_EVENT_PACKETS_H
 
 #include "event/event_decoder.h"
 
-/* A new event at the end of the queue, stamped with the current time. Never fails: the queue is empty
+/* What a packet means. Zero or a negative pt_error_code. */
+typedef int pt_packet_handler(struct pt_evd *evd, const struct pt_packet *packet);
+
+/* Packets that bring an event of their own (event_payload.c). */
+pt_packet_handler pt_evd_on_stop, pt_evd_on_cbr, pt_evd_on_mnt, pt_evd_on_exstop, pt_evd_on_mwait,
+        pt_evd_on_pwre, pt_evd_on_pwrx, pt_evd_on_ptw, pt_evd_on_cfe, pt_evd_on_evd, pt_evd_on_trig;
+
+/* A new event, stamped with the current time. */
+struct pt_event pt_evd_new_event(const struct pt_evd *evd, enum pt_event_type type);
+
+/* Adds a new event to the end of the queue. Never fails: the queue is empty
  * when a packet is read, and has room for all that one packet can bring (see event_decoder.c). */
 struct pt_event *pt_evd_push(struct pt_evd *evd, enum pt_event_type type);
+
+/* Moves @ev, with its time, to the end of the queue, likewise. */
+struct pt_event *pt_evd_push_copy(struct pt_evd *evd, const struct pt_event *ev);
 
 /* A new event that waits for a FUP or TIP; NULL when there are too many. */
 struct pt_event *pt_evd_bind(struct pt_evd *evd, struct pt_bound_events *bound, enum pt_event_type type);
 
-/* Whether @packet is about time only: TSC, TMA, MTC, CYC, CBR. */
-int pt_evd_is_timing(const struct pt_packet *packet);
+/* An event that waits for the FUP that follows. */
+struct pt_event *pt_evd_bind_fup(struct pt_evd *evd, enum pt_event_type type);
+
+/* Whether @type is about time only: TSC, TMA, MTC, CYC, CBR. */
+int pt_evd_is_timing(enum pt_packet_type type);
 
 /* Updates the time by a timing packet (others change nothing) and calls the tick callback when due. */
 int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet);
 
 /* Reads PSB+ at evd->pos and queues its status updates. */
 int pt_evd_read_psb_header(struct pt_evd *evd);
+
+/* Tells by what follows at @next how an overflow resolves (overflow.c). */
+int pt_evd_resolve_overflow(struct pt_evd *evd, const uint8_t *next);
 
 #endif

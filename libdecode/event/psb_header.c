@@ -7,83 +7,148 @@
 
 #include <string.h>
 
+#include "event/event_place.h"
 #include "packet/packet_read.h"
 
 /* What PSB+ holds. */
 struct psb_header {
-	uint64_t ip;
-	uint8_t have_ip, have_exec, have_tsx, have_pip, have_vmcs, have_cbr, overflow;
-	struct pt_packet_mode_exec exec;
-	struct pt_packet_mode_tsx tsx;
-	struct pt_packet_pip pip;
-	uint64_t vmcs;
-	uint8_t cbr;
+	struct pt_bound_events updates; /* wait for the FUP, which may come after them, and for the time */
+	uint8_t have_ip;                /* the address is the last IP */
 };
 
-static int take_mode(struct psb_header *header, const struct pt_packet_mode *mode)
+static struct pt_event *add(struct pt_evd *evd, struct psb_header *header, enum pt_event_type type)
 {
+	struct pt_event *ev = pt_evd_bind(evd, &header->updates, type);
+
+	if (ev)
+		ev->status_update = 1;
+	return ev;
+}
+
+static int take_fup(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
+{
+	header->have_ip = packet->payload.ip.ipc != pt_ipc_suppressed;
+	return pt_last_ip_update(&evd->last, &packet->payload.ip);
+}
+
+static int take_mode(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
+{
+	const struct pt_packet_mode *mode = &packet->payload.mode;
+	struct pt_event *ev;
+
 	switch (mode->leaf) {
 	case pt_mol_exec:
-		header->exec = mode->bits.exec;
-		header->have_exec = 1;
+		ev = add(evd, header, ptev_exec_mode);
+		if (!ev)
+			return -pte_nomem;
+		ev->variant.exec_mode.mode = pt_get_exec_mode(&mode->bits.exec);
 		return 0;
 	case pt_mol_tsx:
-		header->tsx = mode->bits.tsx;
-		header->have_tsx = 1;
+		ev = add(evd, header, ptev_tsx);
+		if (!ev)
+			return -pte_nomem;
+		ev->variant.tsx.speculative = mode->bits.tsx.intx;
+		ev->variant.tsx.aborted = mode->bits.tsx.abrt;
 		return 0;
 	}
 	return -pte_bad_packet;
 }
 
+static int take_pip(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
+{
+	struct pt_event *ev = add(evd, header, ptev_async_paging);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.async_paging.cr3 = packet->payload.pip.cr3;
+	ev->variant.async_paging.non_root = packet->payload.pip.nr;
+	return 0;
+}
+
+static int take_vmcs(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
+{
+	struct pt_event *ev = add(evd, header, ptev_async_vmcs);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.async_vmcs.base = packet->payload.vmcs.base;
+	return 0;
+}
+
+static int take_cbr(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
+{
+	struct pt_event *ev = add(evd, header, ptev_cbr);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.cbr.ratio = packet->payload.cbr.ratio;
+	return pt_evd_update_time(evd, packet);
+}
+
+static int take_mnt(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
+{
+	struct pt_event *ev = add(evd, header, ptev_mnt);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->status_update = 0;
+	ev->variant.mnt.payload = packet->payload.mnt.payload;
+	return 0;
+}
+
 /* One packet of PSB+. Positive when it ended the header. */
 static int take_packet(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
 {
-	int status;
-
 	switch (packet->type) {
 	case ppt_psbend:
-		return 1;
 	case ppt_ovf:
-		header->overflow = 1;
 		return 1;
 	case ppt_fup:
-		status = pt_last_ip_update(&evd->last, &packet->payload.ip);
-		if (status < 0)
-			return status;
-		header->ip = evd->last.ip;
-		header->have_ip = packet->payload.ip.ipc != pt_ipc_suppressed;
-		return 0;
+		return take_fup(evd, header, packet);
 	case ppt_mode:
-		return take_mode(header, &packet->payload.mode);
+		return take_mode(evd, header, packet);
 	case ppt_pip:
-		header->pip = packet->payload.pip;
-		header->have_pip = 1;
-		return 0;
+		return take_pip(evd, header, packet);
 	case ppt_vmcs:
-		header->vmcs = packet->payload.vmcs.base;
-		header->have_vmcs = 1;
-		return 0;
+		return take_vmcs(evd, header, packet);
 	case ppt_cbr:
-		header->cbr = packet->payload.cbr.ratio;
-		header->have_cbr = 1;
-		return pt_evd_update_time(evd, packet);
+		return take_cbr(evd, header, packet);
+	case ppt_mnt:
+		return take_mnt(evd, header, packet);
 	case ppt_tsc:
 	case ppt_tma:
 	case ppt_mtc:
 	case ppt_cyc:
 		return pt_evd_update_time(evd, packet);
 	case ppt_pad:
-	case ppt_psb:
-	case ppt_mnt:
 	case ppt_unknown:
+	case ppt_invalid:
 		return 0;
 	default:
 		return -pte_bad_context;
 	}
 }
 
-/* Errata (BDM70 and others): PSB+ has a FUP although tracing is just being enabled; the TIP.PGE that
- * follows at once gives the truth. On a CPU without the erratum that order cannot happen. */
+static int may_precede_enabling(enum pt_packet_type type)
+{
+	if (pt_evd_is_timing(type))
+		return 1;
+	switch (type) {
+	case ppt_pad:
+	case ppt_mnt:
+	case ppt_mode:
+	case ppt_pip:
+	case ppt_vmcs:
+	case ppt_unknown:
+	case ppt_invalid:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Erratum BDM70: PSB+ may have a FUP although tracing is just being enabled; the TIP.PGE that follows gives
+ * the truth. Positive when it does. */
 static int enabled_by_next_packet(const struct pt_evd *evd)
 {
 	const uint8_t *pos = evd->pos;
@@ -93,62 +158,65 @@ static int enabled_by_next_packet(const struct pt_evd *evd)
 		int size = pt_packet_read(&packet, pos, &evd->config);
 
 		if (size < 0)
-			return 0;
+			return size == -pte_eos ? 0 : size;
 		if (packet.type == ppt_tip_pge)
 			return 1;
-		if (packet.type != ppt_pad && !pt_evd_is_timing(&packet) && packet.type != ppt_mode)
+		if (!may_precede_enabling(packet.type))
 			return 0;
 		pos += size;
 	}
 }
 
-static struct pt_event *push_status(struct pt_evd *evd, const struct psb_header *header,
-                                    enum pt_event_type type)
+/* Whether the header's address counts. */
+static int check_address(struct pt_evd *evd, struct psb_header *header, enum pt_packet_type end)
 {
-	struct pt_event *ev = pt_evd_push(evd, type);
+	int status;
 
-	ev->status_update = 1;
-	ev->ip_suppressed = !header->have_ip;
-	return ev;
+	if (!header->have_ip || end == ppt_ovf || evd->enabled || !evd->config.errata.bdm70)
+		return 0;
+	status = enabled_by_next_packet(evd);
+	if (status > 0) {
+		header->have_ip = 0;
+		pt_last_ip_reset(&evd->last);
+	}
+	return status;
 }
 
-static void queue_status_updates(struct pt_evd *evd, const struct psb_header *header)
+static void push_enabled(struct pt_evd *evd)
 {
-	const uint32_t before = evd->queue_count;
-	struct pt_event *ev;
+	struct pt_event *ev = pt_evd_push(evd, ptev_enabled);
 
-	if (header->have_ip) {
-		ev = push_status(evd, header, ptev_enabled);
-		ev->variant.enabled.ip = header->ip;
+	ev->status_update = 1;
+	ev->variant.enabled.ip = evd->last.ip;
+}
+
+/* All hold at the header's address, and at its end. */
+static void queue_updates(struct pt_evd *evd, struct psb_header *header)
+{
+	if (header->have_ip)
+		push_enabled(evd);
+	for (uint32_t i = 0; i < header->updates.count; ++i) {
+		const struct pt_event *update = &header->updates.event[i];
+		struct pt_event *ev = pt_evd_push(evd, update->type);
+		uint64_t *place;
+
+		ev->status_update = update->status_update;
+		ev->variant = update->variant;
+		place = pt_event_place(ev);
+		if (!place)
+			continue;
+		ev->ip_suppressed = !header->have_ip;
+		*place = header->have_ip ? evd->last.ip : 0;
 	}
-	if (header->have_exec) {
-		ev = push_status(evd, header, ptev_exec_mode);
-		ev->variant.exec_mode.mode = pt_get_exec_mode(&header->exec);
-		ev->variant.exec_mode.ip = header->ip;
-	}
-	if (header->have_tsx) {
-		ev = push_status(evd, header, ptev_tsx);
-		ev->variant.tsx.ip = header->ip;
-		ev->variant.tsx.speculative = header->tsx.intx;
-		ev->variant.tsx.aborted = header->tsx.abrt;
-	}
-	if (header->have_pip) {
-		ev = push_status(evd, header, ptev_async_paging);
-		ev->variant.async_paging.cr3 = header->pip.cr3;
-		ev->variant.async_paging.non_root = header->pip.nr;
-		ev->variant.async_paging.ip = header->ip;
-	}
-	if (header->have_vmcs) {
-		ev = push_status(evd, header, ptev_async_vmcs);
-		ev->variant.async_vmcs.base = header->vmcs;
-		ev->variant.async_vmcs.ip = header->ip;
-	}
-	if (header->have_cbr) {
-		ev = push_status(evd, header, ptev_cbr);
-		ev->ip_suppressed = 1;
-		ev->variant.cbr.ratio = header->cbr;
-	}
-	evd->psb_status = evd->queue_count != before;
+	evd->psb_status = evd->queue_count != 0;
+}
+
+/* PTW does not belong here, whatever its content. */
+static int read_header_packet(const struct pt_evd *evd, struct pt_packet *packet)
+{
+	if (pt_packet_type_at(evd->pos, &evd->config) == ppt_ptw)
+		return -pte_bad_context;
+	return pt_packet_read(packet, evd->pos, &evd->config);
 }
 
 int pt_evd_read_psb_header(struct pt_evd *evd)
@@ -157,35 +225,28 @@ int pt_evd_read_psb_header(struct pt_evd *evd)
 	struct pt_packet packet;
 	int status;
 
-	memset(&header, 0, sizeof(header));
+	header.updates.count = 0;
+	header.have_ip = 0;
 	pt_last_ip_reset(&evd->last);
 	do {
-		int size = pt_packet_read(&packet, evd->pos, &evd->config);
+		int size = read_header_packet(evd, &packet);
 
 		if (size < 0)
 			return size;
 		status = take_packet(evd, &header, &packet);
 		if (status < 0)
 			return status;
+		evd->packet = evd->pos;
 		evd->pos += size;
 	} while (!status);
 
-	if (header.overflow) {
-		/* The OVF ends PSB+ and is read like any other. */
-		evd->pos -= packet.size;
-		queue_status_updates(evd, &header);
-		return 0;
-	}
-	if (header.have_ip && enabled_by_next_packet(evd))
-		header.have_ip = 0;
-	if (evd->overflowed) {
-		struct pt_event *ev = pt_evd_push(evd, ptev_overflow);
-
-		evd->overflowed = 0;
-		ev->ip_suppressed = !header.have_ip;
-		ev->variant.overflow.ip = header.ip;
-	}
-	evd->enabled = header.have_ip;
-	queue_status_updates(evd, &header);
+	if (packet.type == ppt_ovf)
+		evd->pos = evd->packet; /* it is read like any other */
+	status = check_address(evd, &header, packet.type);
+	if (status < 0)
+		return status;
+	if (header.have_ip)
+		evd->enabled = 1;
+	queue_updates(evd, &header);
 	return 0;
 }

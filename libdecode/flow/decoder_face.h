@@ -34,14 +34,15 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		struct pt_config config;                                                                     \
 		struct type *decoder;                                                                        \
-		int keep_tcal, ticks;                                                                        \
+		int evd_flags, ticks;                                                                        \
                                                                                                              \
 		if (pt_face_config(&config, user) < 0)                                                       \
 			return NULL;                                                                         \
-		keep_tcal = config.flags.variant.conf.keep_tcal_on_ovf;                                      \
+		evd_flags = pt_evd_flags(config.flags.variant.conf.keep_tcal_on_ovf,                         \
+		                         config.flags.variant.conf.enable_iflags_events);                    \
 		ticks = config.flags.variant.conf.enable_tick_events;                                        \
 		decoder = calloc(1, sizeof(*decoder));                                                       \
-		if (decoder && pt_flow_init(&decoder->flow, &config, keep_tcal, ticks) < 0) {                \
+		if (decoder && pt_flow_init(&decoder->flow, &config, evd_flags, ticks) < 0) {                \
 			free(decoder);                                                                       \
 			return NULL;                                                                         \
 		}                                                                                            \

@@ -15,11 +15,11 @@ static int on_tick(void *context)
 	return 0;
 }
 
-int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal, int ticks)
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_flags, int ticks)
 {
 	memset(flow, 0, sizeof(*flow));
 	flow->ticks = ticks != 0;
-	pt_evd_init(&flow->evd, config, keep_tcal);
+	pt_evd_init(&flow->evd, config, evd_flags);
 	flow->evd.tick = on_tick;
 	flow->evd.tick_context = flow;
 	pt_observers_init(&flow->observers);

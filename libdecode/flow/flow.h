@@ -115,7 +115,7 @@ struct pt_flow_sink {
 };
 
 /* @ticks: tick events are wanted. */
-int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int keep_tcal, int ticks);
+int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_flags, int ticks);
 void pt_flow_fini(struct pt_flow *flow);
 
 /* Starts at the PSB at @psb. Returns status bits or a negative code. */

@@ -345,6 +345,35 @@ static const struct format *extended_format(const uint8_t *pos, ptrdiff_t left)
 	return &extended_formats[pos[1]];
 }
 
+static int is_short_tnt(uint8_t opcode)
+{
+	return !(opcode & 1) && opcode > opcode_extended;
+}
+
+static int is_cyc(uint8_t opcode)
+{
+	return (opcode & 3) == 3;
+}
+
+int pt_packet_type_at(const uint8_t *pos, const struct pt_config *config)
+{
+	const ptrdiff_t left = config->end - pos;
+	const struct format *format;
+
+	if (left <= 0)
+		return -pte_eos;
+	if (is_short_tnt(*pos))
+		return ppt_tnt_8;
+	if (is_cyc(*pos))
+		return ppt_cyc;
+	format = *pos == opcode_extended ? extended_format(pos, left) : &formats[*pos];
+	if (!format || (format->type == ppt_mnt && left < 3))
+		return -pte_eos;
+	if (format->type == ppt_invalid)
+		return config->decode.callback ? ppt_unknown : -pte_bad_opc;
+	return format->type;
+}
+
 int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
 	const ptrdiff_t left = config->end - pos;
@@ -355,13 +384,13 @@ int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt
 	if (left <= 0)
 		return -pte_eos;
 	opcode = *pos;
-	if (!(opcode & 1) && opcode > opcode_extended) {
+	if (is_short_tnt(opcode)) {
 		packet->type = ppt_tnt_8;
 		packet->size = 1;
 		set_tnt(packet, opcode >> 1);
 		return 1;
 	}
-	if ((opcode & 3) == 3)
+	if (is_cyc(opcode))
 		return read_cyc(packet, pos, config);
 
 	format = opcode == opcode_extended ? extended_format(pos, left) : &formats[opcode];

@@ -18,4 +18,8 @@
  */
 int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config);
 
+/* Which packet begins at @pos, by its opcode alone: enum pt_packet_type, -pte_eos when the opcode is cut off,
+ * or -pte_bad_opc. Its content may still be impossible, or cut off. */
+int pt_packet_type_at(const uint8_t *pos, const struct pt_config *config);
+
 #endif

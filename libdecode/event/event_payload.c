@@ -1,0 +1,212 @@
+/* event_payload.c - packets that bring an event of their own: power, PTWRITE, event trace, triggers.
+ *
+ * Those whose packet says so concern the instruction at the FUP that follows, and wait for it.
+ */
+#include "event/event_packets.h"
+
+/* CFE types (Intel SDM vol. 3, "Control Flow Event (CFE) Packet"). */
+enum cfe_type {
+	cfe_intr = 0x1,
+	cfe_iret = 0x2,
+	cfe_smi = 0x3,
+	cfe_rsm = 0x4,
+	cfe_sipi = 0x5,
+	cfe_init = 0x6,
+	cfe_vmentry = 0x7,
+	cfe_vmexit = 0x8,
+	cfe_vmexit_intr = 0x9,
+	cfe_shutdown = 0xa,
+	cfe_uintr = 0xc,
+	cfe_uiret = 0xd,
+	cfe_swintr = 0xe,
+	cfe_syscall = 0xf
+};
+
+/* An event that concerns a FUP when @has_ip says so, else stands alone. */
+static struct pt_event *bind_or_push(struct pt_evd *evd, enum pt_event_type type, int has_ip)
+{
+	struct pt_event *ev;
+
+	if (has_ip)
+		return pt_evd_bind_fup(evd, type);
+	ev = pt_evd_push(evd, type);
+	ev->ip_suppressed = 1;
+	return ev;
+}
+
+int pt_evd_on_stop(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	(void)packet;
+	pt_evd_push(evd, ptev_stop);
+	return 0;
+}
+
+int pt_evd_on_cbr(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = pt_evd_push(evd, ptev_cbr);
+
+	ev->variant.cbr.ratio = packet->payload.cbr.ratio;
+	return pt_evd_update_time(evd, packet);
+}
+
+int pt_evd_on_mnt(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = pt_evd_push(evd, ptev_mnt);
+
+	ev->variant.mnt.payload = packet->payload.mnt.payload;
+	return 0;
+}
+
+int pt_evd_on_exstop(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	return bind_or_push(evd, ptev_exstop, packet->payload.exstop.ip) ? 0 : -pte_nomem;
+}
+
+int pt_evd_on_mwait(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = pt_evd_bind_fup(evd, ptev_mwait);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.mwait.hints = packet->payload.mwait.hints;
+	ev->variant.mwait.ext = packet->payload.mwait.ext;
+	return 0;
+}
+
+int pt_evd_on_pwre(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = pt_evd_push(evd, ptev_pwre);
+
+	ev->variant.pwre.state = packet->payload.pwre.state;
+	ev->variant.pwre.sub_state = packet->payload.pwre.sub_state;
+	ev->variant.pwre.hw = packet->payload.pwre.hw;
+	return 0;
+}
+
+int pt_evd_on_pwrx(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = pt_evd_push(evd, ptev_pwrx);
+
+	ev->variant.pwrx.last = packet->payload.pwrx.last;
+	ev->variant.pwrx.deepest = packet->payload.pwrx.deepest;
+	ev->variant.pwrx.interrupt = packet->payload.pwrx.interrupt;
+	ev->variant.pwrx.store = packet->payload.pwrx.store;
+	ev->variant.pwrx.autonomous = packet->payload.pwrx.autonomous;
+	return 0;
+}
+
+int pt_evd_on_ptw(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	const int size = pt_ptw_size(packet->payload.ptw.plc);
+	struct pt_event *ev;
+
+	if (size < 0)
+		return size;
+	ev = bind_or_push(evd, ptev_ptwrite, packet->payload.ptw.ip);
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.ptwrite.size = (uint8_t)size;
+	ev->variant.ptwrite.payload = packet->payload.ptw.payload;
+	return 0;
+}
+
+int pt_evd_on_evd(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	switch (packet->payload.evd.type) {
+	case pt_evd_cr2:
+		evd->cr2 = packet->payload.evd.payload;
+		evd->have_cr2 = 1;
+		return 0;
+	case pt_evd_vmxq:
+		evd->vmxq = packet->payload.evd.payload;
+		evd->have_vmxq = 1;
+		return 0;
+	case pt_evd_vmxr:
+		evd->vmxr = packet->payload.evd.payload;
+		evd->have_vmxr = 1;
+		return 0;
+	}
+	return -pte_bad_packet;
+}
+
+/* Fills the event of a CFE from it and from the EVDs before it. */
+static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_packet_cfe *cfe)
+{
+	switch (ev->type) {
+	case ptev_interrupt:
+		ev->variant.interrupt.vector = cfe->vector;
+		ev->variant.interrupt.has_cr2 = evd->have_cr2 != 0;
+		ev->variant.interrupt.cr2 = evd->cr2;
+		break;
+	case ptev_sipi:
+		ev->variant.sipi.vector = cfe->vector;
+		break;
+	case ptev_vmexit:
+		ev->variant.vmexit.has_vector = cfe->type == (uint8_t)cfe_vmexit_intr;
+		ev->variant.vmexit.vector = cfe->vector;
+		ev->variant.vmexit.has_vmxr = evd->have_vmxr != 0;
+		ev->variant.vmexit.has_vmxq = evd->have_vmxq != 0;
+		ev->variant.vmexit.vmxr = evd->vmxr;
+		ev->variant.vmexit.vmxq = evd->vmxq;
+		break;
+	case ptev_uintr:
+		ev->variant.uintr.vector = cfe->vector;
+		break;
+	case ptev_swintr:
+		ev->variant.swintr.vector = cfe->vector;
+		break;
+	default:
+		break;
+	}
+	evd->have_cr2 = 0;
+	evd->have_vmxq = 0;
+	evd->have_vmxr = 0;
+}
+
+int pt_evd_on_cfe(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	static const struct {
+		uint8_t known;
+		uint8_t branch; /* control is transferred asynchronously: a TIP follows the FUP */
+		enum pt_event_type event;
+	} row[] = {
+	        [cfe_intr] = {1, 1, ptev_interrupt},
+	        [cfe_iret] = {1, 0, ptev_iret},
+	        [cfe_smi] = {1, 1, ptev_smi},
+	        [cfe_rsm] = {1, 0, ptev_rsm},
+	        [cfe_sipi] = {1, 0, ptev_sipi},
+	        [cfe_init] = {1, 1, ptev_init},
+	        [cfe_vmentry] = {1, 0, ptev_vmentry},
+	        [cfe_vmexit] = {1, 1, ptev_vmexit},
+	        [cfe_vmexit_intr] = {1, 1, ptev_vmexit},
+	        [cfe_shutdown] = {1, 1, ptev_shutdown},
+	        [cfe_uintr] = {1, 1, ptev_uintr},
+	        [cfe_uiret] = {1, 0, ptev_uiret},
+	        [cfe_swintr] = {1, 0, ptev_swintr},
+	        [cfe_syscall] = {1, 0, ptev_syscall},
+	};
+	const struct pt_packet_cfe *cfe = &packet->payload.cfe;
+	struct pt_event *ev;
+
+	if ((size_t)cfe->type >= sizeof(row) / sizeof(row[0]) || !row[cfe->type].known)
+		return -pte_bad_packet;
+	ev = bind_or_push(evd, row[cfe->type].event, cfe->ip);
+	if (!ev)
+		return -pte_nomem;
+	if (cfe->ip)
+		evd->fup_bound.branch |= row[cfe->type].branch;
+	fill_cfe(evd, ev, cfe);
+	return 0;
+}
+
+int pt_evd_on_trig(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	struct pt_event *ev = bind_or_push(evd, ptev_trig, packet->payload.trig.ip);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.trig.trbv = packet->payload.trig.trbv;
+	ev->variant.trig.icnt = packet->payload.trig.icnt;
+	ev->variant.trig.mult = packet->payload.trig.mult;
+	return 0;
+}
