@@ -17,9 +17,11 @@ void sb_trace_config(struct pt_config *config, const struct sb_perfdata_info *in
 		config->cpu.family = info->family;
 		config->cpu.model = info->model;
 		config->cpu.stepping = info->stepping;
-		/* An unknown processor has no known errata. */
-		(void)pt_cpu_errata(&config->errata, &config->cpu);
 	}
+	/* Nobody says which errata an unknown processor has. Most have BDM70, and where one has it not,
+	 * what is done about it does not occur. */
+	if (pt_cpu_errata(&config->errata, &config->cpu) < 0)
+		config->errata.bdm70 = 1;
 	config->mtc_freq = info->pt_mtc_freq;
 	config->nom_freq = info->max_nonturbo_ratio;
 	config->cpuid_0x15_eax = info->tsc_ctc_den;

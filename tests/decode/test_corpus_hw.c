@@ -42,6 +42,7 @@ static void read_trace(struct recording *recording)
 	pt_config_init(&recording->config);
 	recording->config.begin = recording->bytes;
 	recording->config.end = recording->bytes + size;
+	recording->config.errata.bdm70 = 1; /* nobody wrote down which processor it was; one has it */
 }
 
 static void map_memory(struct recording *recording)

@@ -450,6 +450,7 @@ static void run_case(void **state)
 	program_write(&file, flow_case->code, flow_case->size);
 	image = program_image(&file, 0x1000);
 	config = trace_config(&trace);
+	config.errata.bdm70 = 1; /* no other case depends on it */
 	flow_text(&flow, &config, image);
 	pt_image_free(image);
 	program_remove(&file);
