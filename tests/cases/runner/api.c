@@ -4,17 +4,6 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 
-/* Not all of them exist yet. */
-#pragma weak pt_evt_alloc_decoder
-#pragma weak pt_evt_free_decoder
-#pragma weak pt_evt_sync_forward
-#pragma weak pt_evt_sync_backward
-#pragma weak pt_evt_sync_set
-#pragma weak pt_evt_get_offset
-#pragma weak pt_evt_next
-#pragma weak pt_insn_resync
-#pragma weak pt_blk_resync
-
 #define OURS(function) .function = function,
 const struct api api_ours = {CASE_API(OURS) CASE_NEWER_API(OURS)};
 

@@ -155,45 +155,17 @@ static void copy_words(FILE *out, const char *line, const char *end)
 	}
 }
 
-/* Copies one line without flags; an event's line as it is, unless only newer libraries have it. Returns
- * where the next line begins. */
+/* Copies one line without flags; an event's line as it is. Returns where the next line begins. */
 static const char *copy_line(FILE *out, const char *line)
 {
-	static const char newer[] = "[enabled status";
-	const char *end = line + strcspn(line, "\n"), *next = *end ? end + 1 : end;
+	const char *end = line + strcspn(line, "\n");
 
-	if (!strncmp(line, newer, sizeof(newer) - 1))
-		return next;
 	if (*line == '[')
 		fwrite(line, 1, (size_t)(end - line), out);
 	else
 		copy_words(out, line, end);
 	fputc('\n', out);
-	return next;
-}
-
-/* The beginning of the last but one line, when an instruction and then an error end @text. */
-static char *insn_before_error(char *text)
-{
-	char *last = NULL, *before = NULL;
-
-	for (char *line = text; *line;) {
-		before = last;
-		last = line;
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	return before && *before != '[' && !strncmp(last, "error ", 6) ? before : NULL;
-}
-
-void view_drop_insn_before_error(char *text)
-{
-	char *insn = insn_before_error(text), *next;
-
-	if (!insn)
-		return;
-	next = insn + strcspn(insn, "\n") + 1;
-	memmove(insn, next, strlen(next) + 1);
+	return *end ? end + 1 : end;
 }
 
 char *view_plain(const char *text)

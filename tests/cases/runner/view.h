@@ -21,11 +21,7 @@ struct view view_make(const struct api *api, const struct case_file *file, const
 /* The text of view @which; to be freed. NULL: the library cannot give it. */
 char *view_text(const struct view *view, enum case_view which);
 
-/* @text without those flags, and without the status update that came with libipt 2.1: what a plain view must
- * be. To be freed. */
+/* @text without those flags: what a plain view must be. To be freed. */
 char *view_plain(const char *text);
-
-/* libipt 2.0.5's instruction decoder keeps back the instruction at which it finds an error. */
-void view_drop_insn_before_error(char *text);
 
 #endif
