@@ -288,6 +288,13 @@ static int classify_rex2(struct pt_insn_info *info, const struct reader *r)
 	return status == -pte_nomap && r->size == pt_max_insn_size ? -pte_bad_insn : status;
 }
 
+/* Whether any newer instruction begins with @byte behind its prefixes. */
+static bool begins_newer(uint8_t byte, enum pt_exec_mode mode)
+{
+	return byte == 0x0f || byte == 0x62 || byte == 0xc4 ||
+	       (mode == ptem_64bit && (byte == 0xd5 || (byte & 0xf0) == 0x40));
+}
+
 int pt_insn_classify_newer(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size,
                            enum pt_exec_mode mode)
 {
@@ -295,6 +302,8 @@ int pt_insn_classify_newer(struct pt_insn_info *info, const uint8_t *bytes, uint
 	const uint8_t *at;
 
 	read_prefixes(&r);
+	if (more(&r, 1) && !begins_newer(bytes[r.pos], mode))
+		return -pte_bad_insn;
 	if (!more(&r, 3))
 		return size < pt_max_insn_size ? -pte_nomap : -pte_bad_insn;
 	at = bytes + r.pos;

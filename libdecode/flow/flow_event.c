@@ -64,7 +64,7 @@ enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_even
 		return pt_bind_ip;
 	switch (ev->type) {
 	case ptev_disabled:
-		return flow->at_mov_cr3 ? pt_bind_now : pt_bind_disable;
+		return flow->at_mov_cr3 && ev->ip_suppressed ? pt_bind_now : pt_bind_disable;
 	case ptev_paging:
 		return pt_bind_paging;
 	case ptev_vmcs:

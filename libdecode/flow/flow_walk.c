@@ -179,6 +179,7 @@ static int arrive(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	const uint64_t before = flow->evd.time.tsc;
 
+	leave_circle(flow);
 	pt_flow_arrive(flow);
 	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
 	               ? step_stop
@@ -364,10 +365,9 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 		status = take_deferred_tip(flow, sink, ip);
 		break;
 	case pt_kind_ind_jump:
+	case pt_kind_far:
 		status = take_deferred_tip(flow, sink, ip);
 		break;
-	case pt_kind_far:
-		return -pte_bad_query;
 	default:
 		status = go_free(flow);
 		return status < 0 ? status : stop_behind(sink, kind) ? step_stop : step_on;
@@ -462,14 +462,19 @@ static int disabled_here(struct pt_flow *flow)
 	return step_stop;
 }
 
-/* Whether the direct branch that ends the present node disabled tracing. */
-static int direct_branch_disables(const struct pt_flow *flow, const struct pt_event *ev)
+/* Whether the instruction that ends the present node disabled tracing. */
+static int disables(const struct pt_flow *flow, const struct pt_event *ev)
 {
-	if (flow->node->kind != pt_kind_jump && flow->node->kind != pt_kind_call)
-		return 0;
-	if (ev->ip_suppressed)
-		return pt_flow_leaves_filter(flow, taken_ip(flow));
-	return taken_ip(flow) == ev->variant.disabled.ip;
+	switch (flow->node->kind) {
+	case pt_kind_jump:
+	case pt_kind_call:
+		return ev->ip_suppressed ? pt_flow_leaves_filter(flow, taken_ip(flow))
+		                         : taken_ip(flow) == ev->variant.disabled.ip;
+	case pt_kind_mov_cr3: /* to what is filtered out; else its PIP would have come first */
+		return ev->ip_suppressed;
+	default:
+		return needs_trace(flow->node);
+	}
 }
 
 /* One block on, towards the branch that disabled tracing. */
@@ -478,9 +483,7 @@ static int step_to_disable(struct pt_flow *flow, struct pt_flow_sink *sink, cons
 	int status;
 
 	emit_node(flow, sink);
-	/* MOV CR3 disables when it loads what is filtered out; else its PIP would have come first. */
-	if (needs_trace(flow->node) || flow->node->kind == pt_kind_mov_cr3 ||
-	    direct_branch_disables(flow, ev))
+	if (disables(flow, ev))
 		return disabled_here(flow);
 	status = go_free(flow);
 	return status < 0 ? status : step_on;

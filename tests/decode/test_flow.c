@@ -363,6 +363,36 @@ static const struct flow_case cases[] = {
                 "[enabled] 1000 1001 [disabled] eos",
         },
         {
+                "a MOV CR3 does not disable when the TIP.PGD says where a branch went",
+                /* 1000: mov %rax,%cr3; nop; jmp *%rax */
+                CODE("\x0f\x22\xd8\x90\xff\xe0"),
+                {{pge, 0x1000, 0},
+                 {pip, 0x2000, 0},
+                 {pgd_ip, 0x5000, 0},
+                 {pge, 0x1000, 0},
+                 {pgd_ip, 0x5000, 0}},
+                "[enabled] 1000 [paging] 1003 1004 [disabled] [enabled] 1000 1003 1004 [disabled] eos",
+        },
+        {
+                "a TIP for a far branch deferred behind TNT bits",
+                /* 1000: je 1002; int $3; 1004: je 1006; syscall */
+                CODE("\x74\x00\xcd\x03\x74\x00\x0f\x05"),
+                {{pge, 0x1000, 0}, {tnt, 0, "nt"}, {tip, 0x1004, 0}, {pgd, 0, 0}},
+                "[enabled] 1000 1002 1004 1006 [disabled] eos",
+        },
+        {
+                "a loop of direct branches in which each turn has an event",
+                /* 1000: mov %rax,%cr3; jmp 1000 */
+                CODE("\x0f\x22\xd8\xeb\xfb"),
+                {{pge, 0x1000, 0},
+                 {pip, 0x2000, 0},
+                 {pip, 0x3000, 0},
+                 {pip, 0x4000, 0},
+                 {fup, 0x1003, 0},
+                 {pgd, 0, 0}},
+                "[enabled] 1000 [paging] 1003 1000 [paging] 1003 1000 [paging] [async_disabled] eos",
+        },
+        {
                 "a trace stop",
                 CODE("\x90\x0f\x05"),
                 {{pge, 0x1000, 0}, {pgd, 0, 0}, {stop, 0, 0}},
