@@ -50,6 +50,7 @@ static void on_progress(void *context, uint64_t done)
 	struct dump *dump = context;
 
 	progress_update(&dump->progress, dump->done + done, dump->total);
+	trace_file_drop(&dump->file, done);
 }
 
 static int begin_stream(struct dump *dump, struct dump_walk *walk, const struct dump_stream *stream)

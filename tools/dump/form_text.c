@@ -70,12 +70,12 @@ static char *separate(char *at)
 	return at + 2;
 }
 
-/* Of a number with 16 digits, the last ones. */
+/* Of a number with 16 digits, the last ones. Writes 16 bytes, of which the next writer takes the rest. */
 static char *put_hex(char *at, uint64_t value, unsigned int digits)
 {
-	const uint64_t all[2] = {text_hex8((uint32_t)(value >> 32)), text_hex8((uint32_t)value)};
+	const uint64_t all[4] = {text_hex8((uint32_t)(value >> 32)), text_hex8((uint32_t)value), 0, 0};
 
-	memcpy(at, (const char *)all + 16 - digits, digits);
+	memcpy(at, (const char *)all + 16 - digits, 16);
 	return at + digits;
 }
 

@@ -77,6 +77,18 @@ int trace_file_open(struct trace_file *file, const char *path, struct sb_error *
 	return status;
 }
 
+void trace_file_drop(struct trace_file *file, uint64_t done)
+{
+	enum { step = 16 << 20 }; /* a multiple of every page size */
+
+	if (!file->bytes || done < file->dropped || done - file->dropped < step)
+		return;
+	done -= done % step;
+	/* Only a hint: read again, they come back from the file. */
+	(void)madvise((void *)(uintptr_t)(file->bytes + file->dropped), done - file->dropped, MADV_DONTNEED);
+	file->dropped = done;
+}
+
 void trace_file_close(struct trace_file *file)
 {
 	sb_system_free(file->system);
