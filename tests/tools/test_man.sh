@@ -1,6 +1,7 @@
 #!/bin/sh
 # The manual pages: mandoc(1) has nothing to say about them, they know every option, function, struct and
-# enumerator there is, as the headers have it; references lead somewhere.
+# enumerator there is, as the headers have it; references lead somewhere; examples compile, run, and print
+# what they are said to print.
 set -u
 
 command -v mandoc >/dev/null || exit 77
@@ -119,5 +120,35 @@ for enumerator in $(grep -oE '\b(pte|ptev|ppt|ptic|pts|ptrf|ptem|ptds|pcv|pt_ipc
 	esac
 	grep -qwF -- "$enumerator" "$man"/*.3 || complain "no page knows $enumerator"
 done
+
+# ---- Examples -----------------------------------------------------------------------------------------------
+
+examples=$dir/examples
+mkdir "$examples"
+for page in "$man"/*.3 "$man"/*.7; do
+	awk -v what=code -v dir="$examples" -f "$SOURCE_DIR/tests/tools/man_code.awk" "$page"
+done
+sanitize=
+[ -z "${SANITIZE:-}" ] || sanitize="-fsanitize=$SANITIZE"
+programs=0
+for source in "$examples"/*.c; do
+	programs=$((programs + 1))
+	object=${source%.c}.o
+	# shellcheck disable=SC2086 # words
+	"$CC" -std=c17 -Wall -Wextra -Werror $sanitize -I "$include" -c "$source" -o "$object" 2>"$dir/log" ||
+		complain "${source##*/} does not compile: $(cat "$dir/log")"
+	grep -q '^int main(' "$source" || continue
+	# shellcheck disable=SC2086
+	"$CC" $sanitize "$object" -o "${source%.c}" "$BUILD_DIR/libdecode/libipt.a" -lZydis -lpthread \
+		2>"$dir/log" || complain "${source##*/} does not link: $(cat "$dir/log")"
+done
+[ "$programs" -ge 20 ] || complain "too few examples found"
+
+cd "$examples" || exit 1
+grep '^\$ ' session | cut -c3- | while read -r command; do
+	printf '%s\n' "\$ $command"
+	sh -c "$command" 2>&1
+done >printed
+diff -u session printed || complain "examples print something else"
 
 [ $failures -eq 0 ]
