@@ -235,20 +235,23 @@ static void block_insn(struct producer *p, struct record *record)
 	--block->ninsn;
 }
 
+/* A block may be empty, when there is nothing between two events. */
 static void block_step(struct producer *p, struct record *record)
 {
-	if (p->block.ninsn) {
-		block_insn(p, record);
-		return;
+	for (int empty = 0; empty < 1000 && !p->block.ninsn; ++empty) {
+		if (p->status & pts_event_pending) {
+			blk_event(p, record);
+			return;
+		}
+		memset(&p->block, 0, sizeof(p->block));
+		p->status = p->lib->pt_blk_next(p->decoder, &p->block, sizeof(p->block));
+		if (p->status < 0 && !p->block.ninsn)
+			return;
 	}
-	if (p->status & pts_event_pending) {
-		blk_event(p, record);
-		return;
-	}
-	memset(&p->block, 0, sizeof(p->block));
-	p->status = p->lib->pt_blk_next(p->decoder, &p->block, sizeof(p->block));
 	if (p->block.ninsn)
 		block_insn(p, record);
+	else
+		block_defect(p, record, "nothing but empty blocks");
 }
 
 /* ---- Synchronisation points: forward, then each offset where a PSB may begin ---- */

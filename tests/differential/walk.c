@@ -225,6 +225,14 @@ static void do_far(struct walk *walk)
 
 /* ---- Instructions that write packets but go on ---- */
 
+/* The trace tells that this instruction is next, though it ran already. */
+static void commit_before(struct walk *walk)
+{
+	walk_commit(walk);
+	--walk->c->ntruth;
+	walk->seen_in[walk->at] = walk->stretch;
+}
+
 /* The FUP behind MODE.TSX: of the instruction, or where it takes effect. */
 static void transaction(struct walk *walk, int begins)
 {
@@ -233,7 +241,10 @@ static void transaction(struct walk *walk, int begins)
 		pt_mode_tsx(&walk->pt, begins, 0);
 		walk->traced_transaction = begins;
 		pt_ip(&walk->pt, ip_fup, ip_of(walk, walk->at + !walk->rates.fup_at_insn));
-		walk_commit(walk);
+		if (walk->rates.fup_at_insn)
+			commit_before(walk);
+		else
+			walk_commit(walk);
 	}
 }
 
@@ -266,9 +277,8 @@ static void do_mov_cr3(struct walk *walk)
 		pt_pip(&walk->pt, walk->cr3, 0);
 		if (walk->on)
 			walk_commit(walk);
-	} else {
-		walk->saw_mov_cr3 = 1;
 	}
+	walk->saw_mov_cr3 = 1;
 	++walk->at;
 }
 
@@ -303,8 +313,7 @@ static void do_mwait(struct walk *walk)
 		pt_mwait(&walk->pt, (uint8_t)random_below(walk->random, 256), 1);
 		pt_exstop(&walk->pt, 1);
 		pt_ip(&walk->pt, ip_fup, walk_insn(walk)->ip);
-		walk_commit(walk);
-		--walk->c->ntruth; /* the FUP says where it is, not that it is done */
+		commit_before(walk);
 		pt_pwre(&walk->pt, 2, 1, 0);
 		pt_pwrx(&walk->pt, 1, 2, 1);
 	}
@@ -442,7 +451,7 @@ static void between(struct walk *walk)
 		return;
 	if (hit(walk, rates->overflow))
 		overflow(walk);
-	else if (walk->in_transaction && hit(walk, rates->abort))
+	else if (walk->in_transaction && !is_vm_entry(walk_insn(walk)) && hit(walk, rates->abort))
 		abort_transaction(walk);
 	else if (hit(walk, rates->interrupt))
 		interrupt(walk, choose_place(walk, 0));
