@@ -317,6 +317,38 @@ static void a_part_is_dumped_as_it_stands_in_the_whole(void **state)
 	free(bytes);
 }
 
+/* Wherever it begins: also in the middle of a PSB, and of one with a payload before it that looks like it. */
+static void a_part_may_begin_inside_of_a_psb(void **state)
+{
+	static const uint8_t bytes[] = {PSB, TSC(5), PSBEND,       TIP(2, 0x82), PSB,
+	                                PSB, TSC(5), TIP(2, 0x82), TSC(6),       TIP(2, 0x82),
+	                                PSB, TSC(6), PSBEND};
+	const struct dump_span span = {.begin = bytes, .size = sizeof(bytes), .fresh = true};
+	struct log whole, part;
+	struct dump_walk walk;
+
+	(void)state;
+	log_begin(&whole);
+	walk = walk_of(&whole);
+	assert_int_equal(dump_walk_span(&walk, &span), 0);
+	dump_walk_fini(&walk);
+	for (uint64_t from = 0; from < sizeof(bytes); from++) {
+		const char *wanted = whole.text;
+
+		while (*wanted && (uint64_t)atoi(wanted) < from)
+			wanted = strchr(wanted, '\n') + 1;
+		log_begin(&part);
+		walk = walk_of(&part);
+		walk.from = from;
+		assert_int_equal(dump_walk_span(&walk, &span), 0);
+		assert_string_equal(part.text, wanted);
+		assert_int_equal(accounted(&walk), sizeof(bytes));
+		dump_walk_fini(&walk);
+		free(part.text);
+	}
+	free(whole.text);
+}
+
 static void the_form_ends_the_walk(void **state)
 {
 	const uint8_t bytes[] = {PSB, 0, 0, 0};
@@ -469,6 +501,7 @@ int main(void)
 	        cmocka_unit_test(or_where_it_is_told_to),
 	        cmocka_unit_test(pads_are_read_but_not_told),
 	        cmocka_unit_test(a_part_is_dumped_as_it_stands_in_the_whole),
+	        cmocka_unit_test(a_part_may_begin_inside_of_a_psb),
 	        cmocka_unit_test(the_form_ends_the_walk),
 	        cmocka_unit_test(no_byte_is_lost_to_damage),
 	        cmocka_unit_test(packets_that_are_cut_between_chunks_are_whole),

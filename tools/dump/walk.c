@@ -110,7 +110,7 @@ static int skip_to(struct position *at, uint64_t end, const char *reason, bool d
 	                               .reason = reason};
 
 	at->offset = end;
-	if (skip.offset >= walk->to || (skip.offset < walk->from && walk->from - skip.offset >= skip.size)) {
+	if (skip.offset < walk->from && walk->from - skip.offset >= skip.size) {
 		walk->account.outside += skip.size;
 		return 0;
 	}
