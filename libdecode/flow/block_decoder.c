@@ -35,13 +35,9 @@ static uint32_t stop_kinds(const struct pt_flow *flow)
 
 static void fill_truncated(const struct pt_flow *flow, struct pt_block *block)
 {
-	struct pt_image *image = flow->image;
-	int isid;
-
 	block->truncated = 1;
 	block->size = ((const struct pt_node *)flow->scratch)->length[block->ninsn - 1];
-	if (pt_image_read(image, &isid, block->raw, block->size, &flow->asid, block->end_ip) < block->size)
-		memset(block->raw, 0, sizeof(block->raw));
+	memcpy(block->raw, flow->scratch_bytes + (block->end_ip - block->ip), block->size);
 }
 
 static void set_flags(struct pt_block *block, uint32_t flags)

@@ -284,10 +284,10 @@ static uint64_t room_at_ip(const struct pt_flow *flow)
  * begins in one section and ends in another, or addresses wrap inside of its section. */
 static int locate_uncached(struct pt_flow *flow)
 {
-	uint8_t bytes[pt_flow_read_size];
+	uint8_t *bytes = flow->scratch_bytes;
 	struct pt_node *node = (struct pt_node *)flow->scratch;
 	const uint64_t room = room_at_ip(flow);
-	const uint16_t wanted = room < sizeof(bytes) ? (uint16_t)room : sizeof(bytes);
+	const uint16_t wanted = room < pt_flow_read_size ? (uint16_t)room : pt_flow_read_size;
 	int isid = 0, size, status;
 
 	size = pt_image_read(flow->image, &isid, bytes, wanted, &flow->asid, flow->ip);

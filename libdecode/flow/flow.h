@@ -97,6 +97,7 @@ struct pt_flow {
 	struct pt_return_stack returns;
 	struct pt_flow_place cache[pt_flow_cache_size];
 	_Alignas(struct pt_node) uint8_t scratch[pt_node_storage]; /* a node that cannot be remembered */
+	uint8_t scratch_bytes[pt_flow_read_size]; /* its code: the image may be another one already */
 };
 
 /* Where blocks go to, and when to stop. */

@@ -16,7 +16,7 @@ struct pt_insn_decoder {
 	int before; /* the status bits before it */
 	int isid;
 	uint8_t truncated;
-	struct pt_section *section; /* NULL: bytes are read through the image */
+	struct pt_section *section; /* NULL: the bytes are the flow's scratch_bytes */
 	uint64_t base;
 };
 
@@ -52,20 +52,15 @@ static int next_block(struct pt_insn_decoder *decoder)
 
 static void fill_bytes(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 {
-	const uint8_t *bytes = NULL;
-	int errcode, isid;
+	const uint8_t *bytes = decoder->flow.scratch_bytes;
+	int errcode;
 
 	if (decoder->section)
 		bytes = pt_section_bytes(decoder->section, &errcode);
-	if (bytes) {
-		memcpy(insn->raw, bytes + (insn->ip - decoder->base), insn->size);
-		return;
-	}
-	if (pt_image_read(decoder->flow.image, &isid, insn->raw, insn->size, &decoder->flow.asid, insn->ip) <
-	    insn->size)
-		memset(insn->raw, 0, sizeof(insn->raw));
 	else
 		insn->truncated = decoder->truncated != 0;
+	if (bytes)
+		memcpy(insn->raw, bytes + (insn->ip - decoder->base), insn->size);
 }
 
 static void fill_insn(struct pt_insn_decoder *decoder, struct pt_insn *insn)

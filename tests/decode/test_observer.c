@@ -27,6 +27,7 @@ struct fixture {
 	struct program loop, other;
 	struct pt_image *image, *other_image;
 	struct pt_block_decoder *decoder;
+	struct pt_insn_decoder *insn_decoder;
 
 	struct pt_observer obsv;
 	uint64_t tick[max_calls];
@@ -539,6 +540,59 @@ static void the_instruction_decoder_has_observers_too(void **state)
 	pt_insn_free_decoder(decoder);
 }
 
+/* The context is the code at 0x1000, of five bytes. */
+static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
+{
+	const uint8_t *code = context;
+	size_t n = 0;
+
+	(void)asid;
+	for (; n < size && ip - 0x1000 + n < 5; n++)
+		buffer[n] = code[ip - 0x1000 + n];
+	return n ? (int)n : -pte_nomap;
+}
+
+static void swap_insn_image(struct fixture *fixture, uint64_t tsc)
+{
+	if (tsc == 300)
+		pt_insn_set_image(fixture->insn_decoder, fixture->other_image);
+}
+
+/* They were read from the image that was there after the swap: NOP has one byte, 90, and JZ two, 74 and the
+ * distance. */
+static void bytes_are_those_of_the_image_that_was_decoded(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_config config = trace_config(&fixture->trace);
+	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(&config);
+	int status, ninsn = 0;
+
+	pt_image_remove_by_asid(fixture->image, NULL);
+	pt_image_set_callback(fixture->image, read_code, (void *)loop_code);
+	pt_image_remove_by_asid(fixture->other_image, NULL);
+	pt_image_set_callback(fixture->other_image, read_code, (void *)other_code);
+	fixture->insn_decoder = decoder;
+	fixture->in_tick = swap_insn_image;
+	assert_int_equal(pt_insn_set_image(decoder, fixture->image), 0);
+	assert_int_equal(pt_insn_attach_obsv(decoder, &fixture->obsv), 0);
+	status = pt_insn_sync_forward(decoder);
+	while (status >= 0) {
+		struct pt_event event;
+		struct pt_insn insn;
+
+		if (status & pts_event_pending) {
+			status = pt_insn_event(decoder, &event, sizeof(event));
+			continue;
+		}
+		status = pt_insn_next(decoder, &insn, sizeof(insn));
+		if (insn.size)
+			assert_int_equal(insn.raw[0], insn.size == 1 ? 0x90 : 0x74);
+		ninsn += insn.size != 0;
+	}
+	assert_int_equal(ninsn, 2 + 2 + 1 + 1 + 1);
+	pt_insn_free_decoder(decoder);
+}
+
 #define observer_test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -568,6 +622,7 @@ int main(void)
 	        observer_test(an_image_swapped_in_a_state_change_counts_at_once),
 	        observer_test(an_image_changed_in_a_tick_counts_at_once),
 	        observer_test(the_instruction_decoder_has_observers_too),
+	        observer_test(bytes_are_those_of_the_image_that_was_decoded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
