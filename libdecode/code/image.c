@@ -35,6 +35,8 @@ struct named_file {
 	struct pt_mapping *first; /* never NULL */
 };
 
+enum { page_size = 4096 };
+
 struct pt_image {
 	char *name;
 	struct pt_tree_node *spaces;
@@ -640,6 +642,16 @@ static uint64_t gap_at(const struct pt_image *image, const struct space_key *key
 	return size;
 }
 
+/* How much to ask for when @size was too much: up to the end of the page, where memory is most likely to end.
+ */
+static uint64_t less_than(uint64_t size, uint64_t vaddr)
+{
+	const uint64_t left = page_size - vaddr % page_size;
+
+	return size > left ? left : size / 2;
+}
+
+/* Some callbacks give all or nothing: where memory ends within @size, they are asked for less. */
 static int read_callback(const struct pt_image *image, const struct space_key *key, uint8_t *buffer,
                          uint64_t size, uint64_t vaddr)
 {
@@ -649,9 +661,11 @@ static int read_callback(const struct pt_image *image, const struct space_key *k
 	if (!image->callback)
 		return -pte_nomap;
 	size = gap_at(image, key, vaddr, size);
-	status = image->callback(buffer, size, &asid, vaddr, image->context);
-	if (status > 0 && (uint64_t)status > size) /* nobody knows what it wrote */
-		return -pte_internal;
+	do {
+		status = image->callback(buffer, size, &asid, vaddr, image->context);
+		if (status > 0 && (uint64_t)status > size) /* nobody knows what it wrote */
+			return -pte_internal;
+	} while (status < 0 && (size = less_than(size, vaddr)));
 	return status ? status : -pte_nomap;
 }
 

@@ -105,6 +105,35 @@ static void the_callback_serves_what_is_not_mapped(void **state)
 	expect_read(f, 0x1ffe, 4, -pte_nomap, 0, NULL);
 }
 
+/* As gdb does it: all that was asked for, or an error. */
+static int all_or_nothing(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip,
+                          void *context)
+{
+	struct memory *memory = context;
+
+	return ip + size <= memory->end ? read_memory(buffer, size, asid, ip, context) : -pte_nomap;
+}
+
+static void all_bytes_come_from_a_callback_that_gives_all_or_nothing(void **state)
+{
+	const uint64_t ends[] = {0x2000, 0x2001, 0x2345};
+	struct image_fixture *f = *state;
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		struct memory memory = {.end = ends[i]};
+
+		assert_int_equal(pt_image_set_callback(f->image, all_or_nothing, &memory), 0);
+		for (uint16_t left = 1; left < 80; left++) {
+			uint8_t served[80];
+
+			for (uint16_t n = 0; n < left; n++)
+				served[n] = (uint8_t)(memory.end - left + n);
+			expect_read(f, memory.end - left, 64, left < 64 ? left : 64, 0, served);
+		}
+		expect_read(f, memory.end, 64, -pte_nomap, 0, NULL);
+	}
+}
+
 static void mappings_and_callback_join_in_one_read(void **state)
 {
 	struct memory memory = {.end = 0x3000};
@@ -310,6 +339,7 @@ int main(void)
 	        IMAGE_TEST(a_read_goes_on_in_the_next_mapping),
 	        IMAGE_TEST(a_read_ends_with_the_address_space),
 	        IMAGE_TEST(the_callback_serves_what_is_not_mapped),
+	        IMAGE_TEST(all_bytes_come_from_a_callback_that_gives_all_or_nothing),
 	        IMAGE_TEST(mappings_and_callback_join_in_one_read),
 	        IMAGE_TEST(errors_of_the_callback_are_passed_on),
 	        IMAGE_TEST(a_file_that_changed_is_not_read),
