@@ -86,10 +86,8 @@ moves()
 	grep -q 'main.inst ' "$dir/ours.txt" || fail "$name: main is not in the function call history"
 }
 
-check plain --mtc
-check cycles --mtc --cyc
-check uncompressed --no-retcomp
-check psb --psb-period 256
+check timed --mtc --cyc
+check uncompressed --no-retcomp --psb-period 256
 check long --tnt64
 check overflow --overflow-every 1000
 [ $failures -eq 0 ]
