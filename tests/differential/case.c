@@ -28,7 +28,7 @@ static void drop_section(struct case_section *section)
 
 void case_free(struct diff_case *c)
 {
-	for (size_t i = 0; i < c->nsections; ++i)
+	for (size_t i = 0; i < c->nsections && !c->shared; ++i)
 		drop_section(&c->section[i]);
 	free(c->trace);
 	free(c->truth);

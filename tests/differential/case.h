@@ -38,6 +38,7 @@ struct case_filter {
 
 struct diff_case {
 	char name[128];
+	int shared;     /* the sections belong to another case */
 	uint8_t *trace; /* owned */
 	size_t size;
 	struct case_section section[case_max_sections]; /* later ones lie over earlier ones */

@@ -189,6 +189,7 @@ static void step(struct run *run, struct verdict *verdict)
 	if (step_over(run))
 		return;
 	verdict->differs = 1;
+	signature_of(verdict->signature, &run->record[side_ours], &run->record[side_debian]);
 	if (!run->comparer->quiet)
 		print_difference(run);
 }

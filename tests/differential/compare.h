@@ -5,6 +5,7 @@
 #include "case.h"
 #include "known.h"
 #include "producer.h"
+#include "signature.h"
 
 struct side {
 	const char *name;
@@ -23,12 +24,13 @@ struct comparer {
 	struct progress {
 		int side; /* which library is being called, for those who watch from outside */
 	} * progress;
-	uint64_t known[known_count]; /* how often each known difference was met */
+	uint64_t *known; /* how often each known difference was met */
 };
 
 struct verdict {
 	int skipped; /* a library lacks the layer */
 	int differs;
+	char signature[signature_size];
 	uint64_t records;
 	/* Against the truth: -1 not known, 0 wrong, 1 right. */
 	int right[sides];

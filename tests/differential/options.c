@@ -163,14 +163,25 @@ static int parse_max(struct options *options, const char *text)
 static int parse_seed(struct options *options, const char *text)
 {
 	options->seed = strtoull(text, NULL, 0);
-	if (!options->count)
-		options->count = 1;
+	options->seeded = 1;
 	return 0;
 }
 
 static int parse_count(struct options *options, const char *text)
 {
 	options->count = strtoull(text, NULL, 0);
+	return 0;
+}
+
+static int parse_mutate(struct options *options, const char *text)
+{
+	options->mutate = !strcmp(text, "yes");
+	return 0;
+}
+
+static int parse_timeout(struct options *options, const char *text)
+{
+	options->timeout = (unsigned)strtoul(text, NULL, 0);
 	return 0;
 }
 
@@ -217,6 +228,8 @@ static const struct row rows[] = {
         {"filter", "N:CONFIG:A:B", parse_filter},
         {"seed", "N of the first generated case", parse_seed},
         {"count", "N generated cases", parse_count},
+        {"mutate", "yes|no", parse_mutate},
+        {"timeout", "MILLISECONDS of CPU time per case and layer", parse_timeout},
         {"save", "DIRECTORY for trace and code of the case", parse_save},
         {"ignore", "time,asid,status,offset,iclass,raw,tsc,flags", parse_ignore},
         {"context", "N records around a difference", parse_context},
@@ -225,6 +238,9 @@ static const struct row rows[] = {
         {"ours", "PATH of our libipt", parse_ours},
         {"debian", "PATH of Debian's", parse_debian},
 };
+
+/* A generated flow may be endless. */
+enum { max_generated = 20000, generated_timeout = 500 };
 
 enum { nrows = sizeof(rows) / sizeof(rows[0]) };
 
@@ -245,13 +261,16 @@ int options_parse(struct options *options, int argc, char **argv)
 	                            .layers = (1u << layer_count) - 1,
 	                            .context = 8,
 	                            .max_records = 100000000,
+	                            .count = 1,
 	                            .show = -1};
 	for (int i = 0; i < nrows; ++i)
 		table[i] = (struct option){rows[i].name, required_argument, NULL, i};
 	while ((row = getopt_long(argc, argv, "", table, NULL)) != -1)
 		if (row < 0 || row >= nrows || rows[row].parse(options, optarg) < 0)
 			return usage();
-	if (options->count && options->max_records > 20000)
-		options->max_records = 20000;
-	return optind == argc && (options->c.trace || options->count) ? 0 : usage();
+	if (options->seeded && options->max_records > max_generated)
+		options->max_records = max_generated;
+	if (options->seeded && !options->timeout)
+		options->timeout = generated_timeout;
+	return optind == argc && (options->c.trace || options->seeded) ? 0 : usage();
 }

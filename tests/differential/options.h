@@ -11,9 +11,12 @@ struct options {
 	unsigned layers;         /* a bit for each enum layer */
 	unsigned context, forget;
 	uint64_t max_records;
-	uint64_t seed, count; /* generated cases; count 0: one from files */
-	const char *save;     /* directory to write the case to */
-	int show;             /* enum side, or -1: compare */
+	uint64_t seed, count; /* of cases */
+	int seeded;
+	int mutate;       /* damage them */
+	unsigned timeout; /* milliseconds of CPU time per case and layer, 0: no limit */
+	const char *save; /* directory to write the case to */
+	int show;         /* enum side, or -1: compare */
 };
 
 /* Zero, or -1 with a message on stderr. */
