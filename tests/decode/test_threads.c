@@ -316,7 +316,25 @@ static void *use_and_leave(void *argument)
 		             taken->offset != (uint64_t)target_of((int)cell) * cell_size;
 		pt_section_put(section);
 	}
+	atomic_fetch_sub(me->running, 1);
 	return NULL;
+}
+
+static void *change_limit(void *argument)
+{
+	struct worker *me = argument;
+
+	for (unsigned int n = me->number; atomic_load(me->running); n++)
+		me->wrong += pt_iscache_set_limit(me->world->image.cache, n % 2 ? UINT64_MAX : 0) != 0;
+	return NULL;
+}
+
+static void a_section_is_kept_and_evicted(void **state)
+{
+	struct world *w = *state;
+
+	assert_int_equal(pt_iscache_add_file(w->image.cache, w->file, 0, sizeof(w->code), 0), 1);
+	run_threads(w, use_and_leave, change_limit);
 }
 
 static void a_section_comes_and_goes(void **state)
@@ -366,6 +384,7 @@ int main(void)
 	        WORLD_TEST(decoders_share_a_cache_that_others_use_and_limit),
 	        WORLD_TEST(decoders_share_a_cache_that_keeps_nothing),
 	        WORLD_TEST(a_section_comes_and_goes),
+	        WORLD_TEST(a_section_is_kept_and_evicted),
 	        WORLD_TEST(a_cache_goes_before_its_images),
 	};
 
