@@ -195,7 +195,8 @@ static int text_skip(void *context, const struct dump_skip *skip)
 		at = put_bytes(at, skip->bytes, skip->size);
 	at = put_name(at, skip->damage ? "error" : "skipped", false);
 	output_advance(writer->output, at);
-	return output_printf(writer->output, "%s: %" PRIu64 " bytes left out\n", skip->reason, skip->size);
+	return output_printf(writer->output, "%s: %" PRIu64 " byte%s left out\n", skip->reason, skip->size,
+	                     skip->size == 1 ? "" : "s");
 }
 
 const struct dump_form_type dump_form_text = {
