@@ -360,15 +360,15 @@ int pt_flow_locate(struct pt_flow *flow)
 
 static int give_tick(struct pt_flow *flow, struct pt_event *event, size_t size)
 {
-	struct pt_event tick = {
-	        .type = ptev_tick,
-	        .has_tsc = 1,
-	        .tsc = flow->unit_time.tsc,
-	        .lost_mtc = flow->unit_time.lost_mtc,
-	        .lost_cyc = flow->unit_time.lost_cyc,
-	        .variant.tick.ip = flow->tick_ip,
-	};
+	struct pt_event tick;
 
+	memset(&tick, 0, sizeof(tick)); /* with the bits that have no name */
+	tick.type = ptev_tick;
+	tick.has_tsc = 1;
+	tick.tsc = flow->unit_time.tsc;
+	tick.lost_mtc = flow->unit_time.lost_mtc;
+	tick.lost_cyc = flow->unit_time.lost_cyc;
+	tick.variant.tick.ip = flow->tick_ip;
 	flow->tick_is_due = 0;
 	flow->unit_time = flow->evd.time;
 	pt_copy_to_user(event, size, &tick, sizeof(tick));
