@@ -394,6 +394,7 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 	if (status < 0) {
 		pt_observers_take_error(&flow->observers);
 		flow->due = 0;
+		flow->unit = status; /* the event was used up */
 		flow->status = status;
 		return status;
 	}

@@ -104,12 +104,37 @@ static void passing_a_psb_does_not_move_the_synchronisation_point(void **state)
 	pt_blk_free_decoder(decoder);
 }
 
+/* Going on behind an interrupt that does not tell where it went looked at the event once more: a NULL
+ * pointer. */
+static void resync_behind_an_event_that_failed(void **state)
+{
+	struct trace trace = {0};
+	struct pt_block_decoder *decoder;
+	struct pt_event event;
+	int status;
+
+	(void)state;
+	one_segment(&trace);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x1000);
+	trace_ip(&trace, ppt_fup, 0x1000);
+	trace_ip_suppressed(&trace, ppt_tip);
+	decoder = make(&trace);
+	status = pt_blk_sync_forward(decoder);
+	while (status >= 0 && status & pts_event_pending)
+		status = pt_blk_event(decoder, &event, sizeof(event));
+	assert_int_equal(status, -pte_noip);
+	assert_int_equal(pt_blk_resync(decoder), -pte_eos);
+	pt_blk_free_decoder(decoder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(backward_gets_to_the_beginning),
 	        cmocka_unit_test(backward_begins_where_decoding_stands),
 	        cmocka_unit_test(passing_a_psb_does_not_move_the_synchronisation_point),
+	        cmocka_unit_test(resync_behind_an_event_that_failed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
