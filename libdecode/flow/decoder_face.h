@@ -147,7 +147,7 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		if (!decoder)                                                                                \
 			return -pte_invalid;                                                                 \
-		return pt_observers_attach(&decoder->flow.observers, obsv, &decoder->flow.evd.time);         \
+		return pt_flow_attach(&decoder->flow, obsv);                                                 \
 	}
 
 #endif

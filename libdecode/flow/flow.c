@@ -15,6 +15,20 @@ static int on_tick(void *context)
 	return 0;
 }
 
+void pt_flow_notify(struct pt_flow *flow, enum pt_decode_state state)
+{
+	pt_observers_state(&flow->observers, state, &flow->evd.time);
+	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+}
+
+int pt_flow_attach(struct pt_flow *flow, struct pt_observer *obsv)
+{
+	int status = pt_observers_attach(&flow->observers, obsv, &flow->evd.time);
+
+	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+	return status;
+}
+
 int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_flags, int ticks)
 {
 	memset(flow, 0, sizeof(*flow));
@@ -50,7 +64,6 @@ void pt_flow_look_at_image(struct pt_flow *flow)
 {
 	const uint64_t generation = pt_image_generation(flow->image);
 
-	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
 	if (generation == flow->generation)
 		return;
 	flow->generation = generation;
@@ -89,12 +102,12 @@ static void finish_branch(struct pt_flow *flow)
 static void fetch(struct pt_flow *flow)
 {
 	flow->unit = pt_evd_fetch(&flow->evd);
-	flow->fresh_tnt = flow->unit == pt_unit_tnt ? flow->evd.tnt_count : 0;
 	flow->due = 0;
 	if (flow->ticks && !flow->tick_is_due)
 		flow->unit_time = flow->evd.time;
 	if (flow->in_branch && flow->unit == pt_unit_tip)
 		finish_branch(flow);
+	flow->fresh_tnt = flow->evd.tnt_count;
 	if (!flow->evd.psb_status)
 		flow->reached = flow->evd.sync;
 	pt_flow_look_at_image(flow);
@@ -172,8 +185,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->mode = ptem_unknown;
 	pt_asid_init(&flow->asid);
 	memset(flow->cache, 0, sizeof(flow->cache));
-	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
-	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+	pt_flow_notify(flow, ptds_unknown);
 
 	status = pt_evd_sync(&flow->evd, psb);
 	if (status < 0) {
@@ -190,7 +202,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->synced = 1;
 	flow->reached = psb;
 	if (!flow->evd.enabled)
-		pt_observers_state(&flow->observers, ptds_disabled, &flow->evd.time);
+		pt_flow_notify(flow, ptds_disabled);
 	pt_flow_look_at_image(flow);
 	pt_flow_advance(flow);
 	status = pt_observers_take_error(&flow->observers);

@@ -142,6 +142,8 @@ const uint8_t *pt_flow_pos(const struct pt_flow *flow);
 /* Status bits of the present position. */
 int pt_flow_status(const struct pt_flow *flow);
 
+int pt_flow_attach(struct pt_flow *flow, struct pt_observer *obsv);
+
 int pt_flow_set_image(struct pt_flow *flow, struct pt_image *image);
 
 /* Flags of the first block behind events, taken once; and of the last block before those that are due. */
@@ -149,6 +151,9 @@ uint32_t pt_flow_take_entry_flags(struct pt_flow *flow);
 uint32_t pt_flow_exit_flags(const struct pt_flow *flow);
 
 /* ---- Between flow.c, flow_walk.c and flow_event.c --------------------------------------------- */
+
+/* Tells observers of @state, if it is new. */
+void pt_flow_notify(struct pt_flow *flow, enum pt_decode_state state);
 
 /* Fetches the next unit; observers may be called. The flow's ip must be right and node may be lost. */
 void pt_flow_advance(struct pt_flow *flow);

@@ -76,7 +76,7 @@ enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_even
 
 static void notify_state(struct pt_flow *flow)
 {
-	pt_observers_state(&flow->observers, flow->enabled ? ptds_enabled : ptds_disabled, &flow->evd.time);
+	pt_flow_notify(flow, flow->enabled ? ptds_enabled : ptds_disabled);
 }
 
 void pt_flow_enable(struct pt_flow *flow, uint64_t ip)
@@ -123,7 +123,7 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 	flow->entry_flags |= pt_flow_resynced;
 	/* Whether tracing was off in between, packets that were lost would have said: observers learn that
 	 * nobody knows, and then what is. */
-	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
+	pt_flow_notify(flow, ptds_unknown);
 	if (ev->ip_suppressed)
 		disable(flow, 0, 0);
 	else

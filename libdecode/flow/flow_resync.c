@@ -77,7 +77,7 @@ int pt_flow_resync(struct pt_flow *flow)
 	if (!flow->synced || is_lost(unit))
 		return pt_flow_sync_forward(flow);
 	pt_flow_lose_way(flow);
-	pt_observers_state(&flow->observers, ptds_unknown, &flow->evd.time);
+	pt_flow_notify(flow, ptds_unknown);
 	flow->entry_flags = pt_flow_resynced;
 	flow->status = 0;
 	pt_flow_look_at_image(flow);
