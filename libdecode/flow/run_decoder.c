@@ -1,4 +1,4 @@
-/* run_decoder.c - pt_blk_run(): all basic blocks up to the next event or change of time. */
+/* run_decoder.c - pt_blk_run(): all basic blocks up to the next event or change of time, and where PSBs are. */
 #include "flow/block_decoder.h"
 
 #include "flow/decoder_face.h"
@@ -23,4 +23,11 @@ int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t siz
 	run.has_tsc = sink.time.have_tsc;
 	pt_copy_to_user(urun, size, &run, sizeof(run));
 	return status;
+}
+
+int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *offset)
+{
+	if (!decoder || !offset)
+		return -pte_invalid;
+	return pt_face_offset(decoder->flow.evd.sync, &decoder->flow, offset);
 }

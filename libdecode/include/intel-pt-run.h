@@ -61,6 +61,11 @@ struct pt_run {
  */
 extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *run, size_t size);
 
+/* Where the last PSB is that was read, as an offset into the buffer: PSB+ may be ahead of the flow as
+ * pt_blk_get_offset() is. (pt_blk_get_sync_offset() stays at the PSB where the decoder was synchronised.)
+ * Zero; -pte_nosync: not synchronised yet. */
+extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *offset);
+
 #ifdef __cplusplus
 }
 #endif

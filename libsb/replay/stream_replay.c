@@ -32,11 +32,11 @@ static uint64_t clip(const struct stream_replay *replay, uint64_t offset)
 	return offset < replay->segment->stop ? offset : replay->segment->stop;
 }
 
-static uint64_t sync_offset(const struct stream_replay *replay)
+static uint64_t psb_offset(const struct stream_replay *replay)
 {
 	uint64_t offset;
 
-	return pt_blk_get_sync_offset(replay->decoder, &offset) < 0 ? 0 : offset;
+	return pt_blk_get_psb_offset(replay->decoder, &offset) < 0 ? 0 : offset;
 }
 
 /* Where the decoder reads, which may be ahead of the flow. */
@@ -260,7 +260,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 {
 	while (*bits >= 0 && (*bits & pts_event_pending)) {
 		/* Read ahead of the flow only when tracing is on, and then up to the event. */
-		const uint64_t psb = sync_offset(replay);
+		const uint64_t psb = psb_offset(replay);
 		struct pt_event event;
 		int status = 0;
 
@@ -365,9 +365,9 @@ static int synchronise(struct stream_replay *replay, int *bits)
 			replay->in_gap = 1;
 		}
 	}
-	if (sync_offset(replay) >= replay->segment->stop)
+	if (psb_offset(replay) >= replay->segment->stop)
 		return 1;
-	replay->confirmed = sync_offset(replay);
+	replay->confirmed = psb_offset(replay);
 	replay->just_enabled = 0;
 	replay->last_tsc = 0;
 	return close_gap(replay, replay->confirmed);
