@@ -31,10 +31,17 @@ int pt_clock_packet(struct pt_clock *clock, const struct pt_packet *packet)
 {
 	if (!clock || !packet)
 		return -pte_invalid;
-	if (packet->type != ppt_ovf)
-		return pt_time_update(&clock->time, packet, &clock->config);
-	pt_time_overflow(&clock->time, clock->config.flags.variant.event.keep_tcal_on_ovf);
-	return 1;
+	switch (packet->type) {
+	case ppt_ovf:
+		pt_time_overflow(&clock->time, clock->config.flags.variant.event.keep_tcal_on_ovf);
+		return 1;
+	case ppt_psb:
+		pt_time_psb(&clock->time, &clock->config);
+		return 0;
+	default:
+		/* A TMA out of place is no packet that counts, but one about time all the same. */
+		return pt_time_update(&clock->time, packet, &clock->config) != 0;
+	}
 }
 
 int pt_clock_time(const struct pt_clock *clock, uint64_t *tsc, uint32_t *lost_mtc, uint32_t *lost_cyc)

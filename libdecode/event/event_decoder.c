@@ -107,8 +107,10 @@ int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const uint64_t before = evd->time.tsc;
 	const int had_tsc = evd->time.have_tsc;
+	int status = pt_time_update(&evd->time, packet, &evd->config);
 
-	pt_time_update(&evd->time, packet, &evd->config);
+	if (status < 0)
+		return status;
 	if (evd->time.tsc == before && evd->time.have_tsc == had_tsc)
 		return 0;
 	return time_changed(evd);
@@ -193,12 +195,19 @@ static int bind_async_branch(struct pt_evd *evd, const struct pt_packet *fup)
 	return 0;
 }
 
+static int waits_for_overflow(const struct pt_evd *evd)
+{
+	return evd->fup_bound.count && evd->fup_bound.event[0].type == ptev_overflow;
+}
+
 static int on_fup(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	int status = pt_last_ip_update(&evd->last, &packet->payload.ip);
 
 	if (status < 0)
 		return status;
+	if (evd->last.suppressed && waits_for_overflow(evd))
+		return -pte_noip;
 	/* MODE.Exec before a FUP says that the interrupt flag changed there, without a branch. */
 	if (!evd->tip_bound.branch)
 		release_all(evd, &evd->tip_bound, packet);
@@ -377,26 +386,12 @@ static int on_vmcs(struct pt_evd *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-static int on_ovf(struct pt_evd *evd, const struct pt_packet *packet)
-{
-	(void)packet;
-	forget(&evd->fup_bound);
-	forget(&evd->tip_bound);
-	evd->no_tnt = 0;
-	evd->have_cr2 = 0;
-	evd->have_vmxq = 0;
-	evd->have_vmxr = 0;
-	pt_last_ip_reset(&evd->last);
-	pt_time_overflow(&evd->time, evd->flags & pt_evd_keep_tcal);
-	return pt_evd_resolve_overflow(evd, evd->pos + packet->size);
-}
-
 static int on_timing(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	return pt_evd_update_time(evd, packet);
 }
 
-/* PSB is not among them: it is read with all of PSB+. */
+/* PSB and OVF are not among them: they are read together with what follows. */
 static pt_packet_handler *const handlers[] = {
         [ppt_invalid] = on_ignored,
         [ppt_unknown] = on_ignored,
@@ -417,7 +412,7 @@ static pt_packet_handler *const handlers[] = {
         [ppt_mtc] = on_timing,
         [ppt_cyc] = on_timing,
         [ppt_stop] = pt_evd_on_stop,
-        [ppt_ovf] = on_ovf,
+
         [ppt_mnt] = pt_evd_on_mnt,
         [ppt_exstop] = pt_evd_on_exstop,
         [ppt_mwait] = pt_evd_on_mwait,
@@ -435,6 +430,7 @@ static int read_psb(struct pt_evd *evd, int size)
 	int status;
 
 	evd->pos += size;
+	pt_time_psb(&evd->time, &evd->config);
 	status = pt_evd_read_psb_header(evd);
 	if (status < 0) {
 		evd->pos = psb;
@@ -442,6 +438,21 @@ static int read_psb(struct pt_evd *evd, int size)
 	}
 	evd->sync = psb;
 	return 0;
+}
+
+/* What was bound is lost. */
+static int read_ovf(struct pt_evd *evd, int size)
+{
+	evd->pos += size;
+	forget(&evd->fup_bound);
+	forget(&evd->tip_bound);
+	evd->no_tnt = 0;
+	evd->have_cr2 = 0;
+	evd->have_vmxq = 0;
+	evd->have_vmxr = 0;
+	pt_last_ip_reset(&evd->last);
+	pt_time_overflow(&evd->time, evd->flags & pt_evd_keep_tcal);
+	return pt_evd_resolve_overflow(evd);
 }
 
 int pt_evd_read_packet(struct pt_evd *evd)
@@ -457,6 +468,8 @@ int pt_evd_read_packet(struct pt_evd *evd)
 		return size;
 	if (packet.type == ppt_psb)
 		return read_psb(evd, size);
+	if (packet.type == ppt_ovf)
+		return read_ovf(evd, size);
 	status = handlers[packet.type](evd, &packet);
 	if (status < 0)
 		return status;

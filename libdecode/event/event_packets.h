@@ -36,7 +36,7 @@ int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet);
 /* Reads PSB+ at evd->pos and queues its status updates. */
 int pt_evd_read_psb_header(struct pt_evd *evd);
 
-/* Tells by what follows at @next how an overflow resolves (overflow.c). */
-int pt_evd_resolve_overflow(struct pt_evd *evd, const uint8_t *next);
+/* Tells by what follows at evd->pos how an overflow resolves (overflow.c). */
+int pt_evd_resolve_overflow(struct pt_evd *evd);
 
 #endif

@@ -43,6 +43,7 @@ void pt_time_overflow(struct pt_time *time, int keep_tcal)
 void pt_time_update_tsc(struct pt_time *time, uint64_t tsc)
 {
 	time->tsc = tsc;
+	time->stamp = tsc;
 	time->anchor = tsc;
 	time->ctc = 0;
 	time->cyc = 0;
@@ -63,15 +64,22 @@ void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_confi
 	time->cyc = 0;
 }
 
-void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config)
+void pt_time_psb(struct pt_time *time, const struct pt_config *config)
+{
+	time->cyc_lost = config->errata.skl168;
+}
+
+int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config)
 {
 	uint32_t low = config->mtc_freq < tma_ctc_bits ? (1u << config->mtc_freq) - 1 : 0xffff;
 
-	if (!time->have_tsc || !can_use_ctc(config))
-		return;
+	if (!time->have_tsc)
+		return -pte_bad_context;
+	if (!can_use_ctc(config))
+		return 0;
 	/* The TSC packet's time lies fc ticks after the CTC edge that TMA names; MTCs come at edges at
 	 * which the low bits are zero. */
-	time->base = time->tsc - fc - ctc_to_tsc(ctc & low, config);
+	time->base = time->stamp - fc - ctc_to_tsc(ctc & low, config);
 	time->ctc = 0;
 	time->last_ctc = (uint8_t)(ctc >> (config->mtc_freq < tma_ctc_bits ? config->mtc_freq : 15));
 	time->ctc_mask = 0xff;
@@ -80,6 +88,7 @@ void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const s
 		        config->mtc_freq < tma_ctc_bits ? (1u << (tma_ctc_bits - config->mtc_freq)) - 1 : 0;
 	time->have_tma = 1;
 	time->have_mtc = 0;
+	return 0;
 }
 
 /* An estimate never takes time back. Signed: an early base may lie before zero. */
@@ -89,29 +98,49 @@ static void advance(struct pt_time *time, uint64_t tsc)
 		time->tsc = tsc;
 }
 
+/* Without TSC packets, time is relative: it begins at the first MTC. */
+static void begin_at_mtc(struct pt_time *time, uint8_t ctc)
+{
+	time->base = time->tsc;
+	time->ctc = 0;
+	time->last_ctc = ctc;
+	time->ctc_mask = 0xff;
+	time->have_tma = 1;
+}
+
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config)
 {
 	uint64_t delta, tsc;
 
-	if (!time->have_tsc || !time->have_tma || !can_use_ctc(config)) {
+	if (!can_use_ctc(config) || (time->have_tsc && !time->have_tma)) {
 		time->lost_mtc += 1;
 		return;
 	}
+	if (!time->have_tma)
+		begin_at_mtc(time, ctc);
 	delta = (uint64_t)((ctc - time->last_ctc) & (int)time->ctc_mask);
 	if (config->mtc_freq < 32)
 		time->ctc += delta << config->mtc_freq;
 	tsc = time->base + ctc_to_tsc(time->ctc, config);
 
 	/* Cycles from one MTC to the next calibrate the cycle's length better than CBR does. */
-	if (time->have_mtc && delta == 1 && time->cyc && time->anchor < tsc)
+	if (time->have_mtc && delta == 1 && time->cyc && time->anchor < tsc && !time->cyc_lost)
 		time->ratio = ((tsc - time->anchor) << ratio_shift) / time->cyc;
 
 	time->last_ctc = ctc;
 	time->ctc_mask = 0xff;
 	time->have_mtc = 1;
+	time->cyc_lost = 0;
+	time->lost_cyc = 0;
 	time->anchor = tsc;
 	time->cyc = 0;
 	advance(time, tsc);
+}
+
+/* The time of the next MTC, which has not come yet. */
+static uint64_t next_mtc(const struct pt_time *time, const struct pt_config *config)
+{
+	return time->base + ctc_to_tsc(time->ctc + (1ull << config->mtc_freq), config);
 }
 
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
@@ -119,15 +148,13 @@ void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_c
 	uint64_t limit, tsc;
 
 	time->cyc += cycles;
-	if (!time->have_tsc)
-		return;
 	if (!time->ratio) {
-		time->lost_cyc += 1;
+		time->lost_cyc += cycles != 0;
 		return;
 	}
 	tsc = time->anchor + scale(time->cyc, time->ratio, 1u << ratio_shift);
-	if (time->have_mtc && config->mtc_freq < 32) {
-		limit = time->base + ctc_to_tsc(time->ctc + (1ull << config->mtc_freq), config);
+	if (time->have_tma && config->mtc_freq < 32) {
+		limit = next_mtc(time, config);
 		if (tsc >= limit)
 			tsc = limit - 1;
 	}
@@ -136,13 +163,15 @@ void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_c
 
 int pt_time_update(struct pt_time *time, const struct pt_packet *packet, const struct pt_config *config)
 {
+	int status;
+
 	switch (packet->type) {
 	case ppt_tsc:
 		pt_time_update_tsc(time, packet->payload.tsc.tsc);
 		return 1;
 	case ppt_tma:
-		pt_time_update_tma(time, packet->payload.tma.ctc, packet->payload.tma.fc, config);
-		return 1;
+		status = pt_time_update_tma(time, packet->payload.tma.ctc, packet->payload.tma.fc, config);
+		return status < 0 ? status : 1;
 	case ppt_mtc:
 		pt_time_update_mtc(time, packet->payload.mtc.ctc, config);
 		return 1;

@@ -12,6 +12,7 @@
 
 struct pt_time {
 	uint64_t tsc;    /* the current estimate */
+	uint64_t stamp;  /* the last TSC packet's */
 	uint64_t base;   /* TSC at the CTC edge that TMA names */
 	uint64_t ctc;    /* CTC ticks since base */
 	uint64_t anchor; /* TSC at the last exact point: a TSC or MTC packet */
@@ -22,6 +23,7 @@ struct pt_time {
 	uint8_t last_ctc;  /* payload of the last MTC, or what it would have been at TMA */
 	uint8_t cbr;       /* core:bus ratio, 0: not known */
 	uint8_t have_tsc, have_tma, have_mtc, have_cbr;
+	uint8_t cyc_lost; /* erratum SKL168: cycles since the last MTC may be missing */
 };
 
 void pt_time_init(struct pt_time *time);
@@ -32,12 +34,16 @@ void pt_time_overflow(struct pt_time *time, int keep_tcal);
 
 void pt_time_update_tsc(struct pt_time *time, uint64_t tsc);
 void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_config *config);
-void pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config);
+/* -pte_bad_context: there was no TSC packet that it could belong to. */
+int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config);
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config);
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config);
 
-/* Whichever of these @packet asks for; 1, or 0 when it has nothing to do with time. OVF is left to the
- * caller. */
+/* A PSB: with erratum SKL168, cycles before it may be missing, so that they calibrate nothing. */
+void pt_time_psb(struct pt_time *time, const struct pt_config *config);
+
+/* Whichever of these @packet asks for; 1, or 0 when it has nothing to do with time; or an error code. OVF
+ * and PSB are left to the caller. */
 int pt_time_update(struct pt_time *time, const struct pt_packet *packet, const struct pt_config *config);
 
 /* The public face: -pte_no_time before the first TSC, with *tsc the estimate so far. */

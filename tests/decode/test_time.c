@@ -35,19 +35,134 @@ static void there_is_no_time_before_the_first_tsc(void **state)
 {
 	struct pt_config config = machine();
 	struct pt_time time;
-	uint32_t lost_mtc = 0, lost_cyc = 0;
+	uint32_t lost_mtc = 1, lost_cyc = 0;
 	uint64_t tsc = 1;
 
 	(void)state;
 	pt_time_init(&time);
 	assert_int_equal(pt_time_query(&time, &tsc, NULL, NULL), -pte_no_time);
-	pt_time_update_mtc(&time, 4, &config);
+	pt_time_update_cyc(&time, 4, &config);
 	assert_int_equal(pt_time_query(&time, &tsc, &lost_mtc, &lost_cyc), -pte_no_time);
-	assert_int_equal(lost_mtc, 1);
+	assert_int_equal(lost_cyc, 1);
 	pt_time_update_tsc(&time, 1000);
 	assert_int_equal(pt_time_query(&time, &tsc, &lost_mtc, &lost_cyc), 0);
 	assert_int_equal(tsc, 1000);
 	assert_int_equal(lost_mtc, 0);
+	assert_int_equal(lost_cyc, 0);
+}
+
+/* Where TSC packets are not enabled, time is relative: it begins at the first MTC. */
+static void without_tsc_time_is_relative(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+	uint64_t tsc = 1;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_mtc(&time, 4, &config);
+	assert_int_equal(pt_time_query(&time, &tsc, NULL, NULL), -pte_no_time);
+	assert_int_equal(tsc, 0);
+	pt_time_update_mtc(&time, 5, &config);
+	pt_time_update_mtc(&time, 7, &config);
+	assert_int_equal(pt_time_query(&time, &tsc, NULL, NULL), -pte_no_time);
+	assert_int_equal(tsc, 3 * 672);
+	pt_time_update_cbr(&time, 42, &config);
+	pt_time_update_cyc(&time, 100, &config);
+	pt_time_query(&time, &tsc, NULL, NULL);
+	assert_int_equal(tsc, 3 * 672 + 50);
+}
+
+static void tma_needs_the_tsc_that_it_belongs_to(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	assert_int_equal(pt_time_update_tma(&time, 5, 6, &config), -pte_bad_context);
+	pt_time_update_tsc(&time, 1000000);
+	assert_int_equal(pt_time_update_tma(&time, 5, 6, &config), 0);
+}
+
+/* Between TSC and TMA there may be a CYC: TMA still tells about the TSC packet's time. */
+static void tma_tells_about_its_tsc(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_cbr(&time, 21, &config);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_cyc(&time, 100, &config);
+	pt_time_update_tma(&time, 0x1000, 0, &config);
+	pt_time_update_mtc(&time, 0x01, &config);
+	assert_int_equal(now(&time), 1000000 + 672);
+}
+
+/* The first MTC behind TMA is known as well. */
+static void cycles_do_not_run_past_the_first_mtc(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1005, 20, &config);
+	pt_time_update_cbr(&time, 21, &config);
+	pt_time_update_cyc(&time, 5000, &config);
+	assert_int_equal(now(&time), 1000000 - 20 + 3 * 84 - 1);
+}
+
+/* An MTC makes up for the cycles that were lost before it. */
+static void lost_cycles_count_since_the_last_mtc(void **state)
+{
+	struct pt_config config = machine();
+	struct pt_time time;
+	uint32_t lost = 0;
+	uint64_t tsc;
+
+	(void)state;
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1000, 0, &config);
+	pt_time_update_cyc(&time, 0, &config); /* nothing is lost */
+	pt_time_update_cyc(&time, 100, &config);
+	pt_time_query(&time, &tsc, NULL, &lost);
+	assert_int_equal(lost, 1);
+	pt_time_update_mtc(&time, 1, &config);
+	pt_time_query(&time, &tsc, NULL, &lost);
+	assert_int_equal(lost, 0);
+}
+
+/* Two ticks a cycle. Of the 336 cycles before the third MTC, a PSB swallowed 240. */
+static uint64_t after_a_psb(const struct pt_config *config)
+{
+	struct pt_time time;
+
+	pt_time_init(&time);
+	pt_time_update_tsc(&time, 1000000);
+	pt_time_update_tma(&time, 0x1000, 0, config);
+	pt_time_update_mtc(&time, 1, config);
+	pt_time_update_cyc(&time, 336, config);
+	pt_time_update_mtc(&time, 2, config);
+	pt_time_update_cyc(&time, 96, config);
+	pt_time_psb(&time, config);
+	pt_time_update_mtc(&time, 3, config);
+	pt_time_update_cyc(&time, 50, config);
+	return now(&time) - (1000000 + 3 * 672);
+}
+
+static void erratum_skl168_cycles_before_a_psb_calibrate_nothing(void **state)
+{
+	struct pt_config config = machine();
+
+	(void)state;
+	assert_int_equal(after_a_psb(&config), 50 * 672 / 96); /* it believes them */
+	config.errata.skl168 = 1;
+	assert_int_equal(after_a_psb(&config), 50 * 2);
 }
 
 /* TMA: CTC is 0x1005 and 20 TSC ticks have passed since. The next MTC edge is at CTC 0x1008, three crystal
@@ -226,6 +341,12 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(there_is_no_time_before_the_first_tsc),
+	        cmocka_unit_test(without_tsc_time_is_relative),
+	        cmocka_unit_test(tma_needs_the_tsc_that_it_belongs_to),
+	        cmocka_unit_test(tma_tells_about_its_tsc),
+	        cmocka_unit_test(cycles_do_not_run_past_the_first_mtc),
+	        cmocka_unit_test(lost_cycles_count_since_the_last_mtc),
+	        cmocka_unit_test(erratum_skl168_cycles_before_a_psb_calibrate_nothing),
 	        cmocka_unit_test(mtc_counts_from_tma),
 	        cmocka_unit_test(mtc_wraps_at_eight_bits),
 	        cmocka_unit_test(only_the_bits_that_tma_has_count_at_first),
