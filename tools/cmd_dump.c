@@ -288,10 +288,10 @@ static bool tell_account(const struct dump *dump)
 	        account->read + account->skipped + account->outside + account->duplicate + account->missing;
 
 	fprintf(stderr,
-	        "%s: %" PRIu64 " bytes of trace = %" PRIu64 " in %" PRIu64 " packets + %" PRIu64
+	        "%s: %" PRIu64 " bytes of trace = %" PRIu64 " in %" PRIu64 " packet%s + %" PRIu64
 	        " left out in %" PRIu64 " place%s",
-	        command, account->total, account->read, account->packets, account->skipped, account->places,
-	        account->places == 1 ? "" : "s");
+	        command, account->total, account->read, account->packets, account->packets == 1 ? "" : "s",
+	        account->skipped, account->places, account->places == 1 ? "" : "s");
 	tell_part(account->outside, "not asked for");
 	tell_part(account->duplicate, "recorded twice");
 	tell_part(account->missing, "missing in the file");

@@ -44,6 +44,7 @@ int case_set_trace(struct diff_case *c, const char *path)
 		return failed("cannot read", path);
 	c->size = (size_t)st.st_size;
 	c->trace = malloc(c->size + 1);
+	c->estimates = 1;
 	if (!c->trace || fread(c->trace, 1, c->size, file) != c->size)
 		return failed("cannot read", path);
 	fclose(file);

@@ -44,6 +44,7 @@ struct diff_case {
 	struct case_section section[case_max_sections]; /* later ones lie over earlier ones */
 	size_t nsections;
 
+	int estimates; /* there may be MTC or CYC packets */
 	uint16_t family;
 	uint8_t model, stepping;
 	unsigned errata; /* enum case_erratum */

@@ -45,6 +45,12 @@ int code_decode(const struct diff_case *c, uint64_t ip, int mode, struct code_in
 	insn->size = decoded.length;
 	memset(insn->raw + decoded.length, 0, sizeof(insn->raw) - decoded.length);
 	insn->next = insn->target = ip + decoded.length;
+	insn->stops = decoded.meta.branch_type != ZYDIS_BRANCH_TYPE_NONE && !is_direct(&decoded) &&
+	              decoded.mnemonic != ZYDIS_MNEMONIC_XBEGIN;
+	insn->stops |= decoded.meta.category == ZYDIS_CATEGORY_SYSCALL ||
+	               decoded.meta.category == ZYDIS_CATEGORY_SYSRET ||
+	               decoded.meta.category == ZYDIS_CATEGORY_INTERRUPT ||
+	               decoded.meta.category == ZYDIS_CATEGORY_RET;
 	if (is_direct(&decoded)) {
 		insn->target = (insn->next + (uint64_t)decoded.raw.imm[0].value.s) & masks[mode];
 		insn->cond = decoded.meta.category == ZYDIS_CATEGORY_COND_BR;

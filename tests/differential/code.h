@@ -9,6 +9,7 @@ struct code_insn {
 	uint8_t raw[15];
 	uint64_t next; /* where execution goes on if no trace is needed to tell; else behind it */
 	uint8_t cond;  /* a conditional branch; target counts */
+	uint8_t stops; /* an indirect or far branch: trace tells where it goes */
 	uint64_t target;
 };
 

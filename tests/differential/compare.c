@@ -146,44 +146,51 @@ static void resync(struct run *run)
 	}
 }
 
+/* Both records are the same, or differ in a known way. */
+static void step_both(struct run *run)
+{
+	check_truth(run, side_ours);
+	check_truth(run, side_debian);
+	run->ring.record[run->ring.count++ % ring_size] = run->record[side_ours];
+	advance(run, side_ours);
+	advance(run, side_debian);
+}
+
 /* Whether the difference is a known one, and has been stepped over. */
 static int step_over(struct run *run)
 {
 	struct known_query query = {run->c, run->layer, &run->record[side_ours], &run->record[side_debian],
 	                            NULL};
-	enum known_effect effect;
-	int row;
 
 	if (run->ring.count)
 		query.before = &run->ring.record[(run->ring.count - 1) % ring_size];
-	row = known_find(&query, &effect);
-	if (row < 0)
-		return 0;
-	++run->comparer->known[row];
-	if (effect == known_resync) {
+	if (known_same(&query, run->comparer->known)) {
+		step_both(run);
+		return 1;
+	}
+	switch (known_flow(&query, run->comparer->known)) {
+	case known_skip_ours:
+		advance(run, side_ours);
+		return 1;
+	case known_skip_debian:
+		advance(run, side_debian);
+		return 1;
+	case known_resync:
 		resync(run);
 		return 1;
-	}
-	if (effect == known_stop) {
+	case known_stop:
 		run->more[side_ours] = run->more[side_debian] = 0;
 		return 1;
+	default:
+		return 0;
 	}
-	if (effect != known_skip_debian)
-		advance(run, side_ours);
-	if (effect != known_skip_ours)
-		advance(run, side_debian);
-	return 1;
 }
 
 static void step(struct run *run, struct verdict *verdict)
 {
 	if (record_equal(&run->record[side_ours], &run->record[side_debian]) &&
 	    run->more[side_ours] == run->more[side_debian]) {
-		check_truth(run, side_ours);
-		check_truth(run, side_debian);
-		run->ring.record[run->ring.count++ % ring_size] = run->record[side_ours];
-		advance(run, side_ours);
-		advance(run, side_debian);
+		step_both(run);
 		return;
 	}
 	if (step_over(run))

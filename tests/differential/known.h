@@ -6,25 +6,29 @@
 #include "producer.h"
 #include "record.h"
 
+/* How two flows go on after a difference that cannot be taken out of the records. */
 enum known_effect {
-	known_same, /* go on as if both records were equal */
+	known_none,
 	known_skip_ours,
 	known_skip_debian,
 	known_resync, /* go on where both have synchronised at the same PSB */
 	known_stop    /* compare no more of this case and layer */
 };
 
-enum { known_count = 1 };
+enum { known_count = 10 };
 
 struct known_query {
 	const struct diff_case *c;
 	enum layer layer;
-	const struct record *ours, *debian; /* the first that differ */
-	const struct record *before;        /* the last equal one */
+	const struct record *ours, *debian; /* the first that differ; kind 0 at the end */
+	const struct record *before;        /* the last equal one, or NULL */
 };
 
-/* The row that accepts the difference, or -1. */
-int known_find(const struct known_query *query, enum known_effect *effect);
+/* Whether the rows together take the difference away; counts those that were needed. */
+int known_same(const struct known_query *query, uint64_t *counts);
+
+/* Otherwise how to go on; known_none: the difference is not a known one. */
+enum known_effect known_flow(const struct known_query *query, uint64_t *counts);
 
 const char *known_reason(int row);
 

@@ -165,7 +165,7 @@ int run_report(const struct tally *tally)
 	       tally->crashed[side_ours], tally->crashed[side_debian], tally->hung[side_ours],
 	       tally->hung[side_debian]);
 	for (int row = 0; row < known_count; ++row)
-		if (tally->known[row])
+		if (tally->known[row] && known_reason(row))
 			printf("known: %" PRIu64 " times: %s\n", tally->known[row], known_reason(row));
 	return bad + tally->wrong[side_ours] != 0;
 }

@@ -543,6 +543,7 @@ static void set_up(struct walk *walk)
 	c->nom_freq = random_hit(walk->random, 700) ? 21 : 0;
 	if (walk->rates.filter)
 		set_filter(walk);
+	c->estimates = walk->rates.mtc || walk->rates.cyc;
 	walk->pt.random = walk->random;
 	walk->pt.long_tnt = random_hit(walk->random, 300);
 	walk->pt.defer_tips = random_hit(walk->random, 300);

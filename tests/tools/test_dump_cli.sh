@@ -84,7 +84,7 @@ lines '00000012  020100                            error        unknown packet: 
 expect 1 '= 36 in 4 packets' -q --json --raw bad
 lines '{"offset":18,"size":3,"error":"unknown packet","bytes":"020100"}'
 expect 0 '= 18 in 2 packets \+ 0 left out in 0 places \+ 21 not asked for$' -q --from 21 bad
-expect 1 '= 16 in 1 packets \+ 2 left out' -q cut
+expect 1 '= 16 in 1 packet \+ 2 left out' -q cut
 expect 1 '= 0 in 0 packets \+ 4 left out in 1 place$' -q none
 lines '00000000  error        no PSB: 4 bytes left out'
 

@@ -71,6 +71,20 @@ files_are_there()
 	quietly "$1$2/bin/sbtrace" --version
 }
 
+# headers_stand_alone DIRECTORY: each one of them compiles, as C99 and, if there is a compiler, as C++11.
+headers_stand_alone()
+{
+	for language in 'c -std=c99' 'c++ -std=c++11'; do
+		# shellcheck disable=SC2086 # words
+		echo 'int x;' | ${CC:-cc} -x $language -fsyntax-only - 2>/dev/null || continue
+		for header in "$1"/*.h "$1"/sb/*.h; do
+			printf '#include <%s>\nint x;\n' "${header#"$1"/}" >"$dir/header"
+			# shellcheck disable=SC2086
+			quietly ${CC:-cc} -x $language -Wall -Wextra -pedantic -Werror -fsyntax-only -I "$1" "$dir/header"
+		done
+	done
+}
+
 # by_pkg_config NAME PROGRAM FLAGS...: builds NAME.c and runs it; FLAGS are pkg-config's.
 by_pkg_config()
 {
@@ -135,6 +149,7 @@ quietly cmake --install "$BUILD_DIR" --prefix "$dir/prefix"
 lib=$dir/prefix${lib#"$dir/root$prefix"}
 export PKG_CONFIG_PATH="$lib/pkgconfig"
 files_are_there '' "$dir/prefix" "$lib"
+headers_stand_alone "$dir/prefix/include"
 [ "$(pkg-config --variable=prefix libipt)" = "$dir/prefix" ] || fail "libipt.pc has another prefix"
 pkg-config --atleast-version=2.3 libipt || fail "libipt.pc has another version"
 by_pkg_config libsb shared

@@ -1,7 +1,7 @@
 /* form_text.c - packets as aligned columns: offset, bytes (when asked for), name, payload, last IP, time.
  *
- * Names inside of PSB+ are indented. What is not known is a dash. The last two columns change seldom,
- * compared with the number of packets, and are kept ready.
+ * Names inside of PSB+ are indented. What is not known is a dash. Most packets are single bytes, such as
+ * TNT.8, and what is to be said of those is kept ready; so are the last two columns, which change seldom.
  */
 #include "dump/form.h"
 
@@ -17,6 +17,7 @@ enum {
 	bytes_width = 32, /* the digits of a PSB */
 	name_width = 11,  /* "  mode.exec" */
 	payload_width = 47,
+	middle_width = name_width + 2 + payload_width + 2,
 	ip_width = 16,
 	line_most = 512,
 };
@@ -27,6 +28,9 @@ struct text_state {
 	uint64_t ip, tsc;
 	unsigned int tail_length;
 	char tail[64]; /* last IP and time, with the newline */
+	/* name and payload of packets of one byte, outside of PSB+ */
+	bool has_middle[256];
+	char middle[256][middle_width];
 };
 
 static int text_open(struct dump_writer *writer)
@@ -129,6 +133,27 @@ static char *put_payload(char *at, const struct packet_fields *fields)
 	return separate(pad_to(at, begin, payload_width));
 }
 
+static char *put_middle(char *at, const struct dump_packet *packet)
+{
+	struct packet_fields fields;
+
+	packet_fields(&fields, packet->packet);
+	return put_payload(put_name(at, fields.name, packet->in_psb_header), &fields);
+}
+
+static char *put_ready_middle(char *at, struct text_state *state, const struct dump_packet *packet)
+{
+	const uint8_t byte = *packet->bytes;
+
+	if (!state->has_middle[byte]) {
+		put_middle(at, packet);
+		memcpy(state->middle[byte], at, middle_width);
+		state->has_middle[byte] = true;
+	}
+	memcpy(at, state->middle[byte], middle_width);
+	return at + middle_width;
+}
+
 static void make_tail(struct text_state *state, const struct dump_packet *packet, bool no_time)
 {
 	char *at = state->tail;
@@ -167,16 +192,16 @@ static int text_packet(void *context, const struct dump_packet *packet)
 	struct dump_writer *writer = context;
 	struct text_state *state = writer->state;
 	char *at = output_room(writer->output, line_most);
-	struct packet_fields fields;
 
 	if (!at)
 		return -1;
-	packet_fields(&fields, packet->packet);
 	at = separate(put_hex(at, packet->offset, state->offset_width));
 	if (writer->raw)
 		at = put_bytes(at, packet->bytes, packet->size);
-	at = put_name(at, fields.name, packet->in_psb_header);
-	at = put_payload(at, &fields);
+	if (packet->size == 1 && !packet->in_psb_header)
+		at = put_ready_middle(at, state, packet);
+	else
+		at = put_middle(at, packet);
 	at = put_tail(at, state, packet, writer->no_time);
 	output_advance(writer->output, at);
 	return 0;
@@ -195,7 +220,8 @@ static int text_skip(void *context, const struct dump_skip *skip)
 		at = put_bytes(at, skip->bytes, skip->size);
 	at = put_name(at, skip->damage ? "error" : "skipped", false);
 	output_advance(writer->output, at);
-	return output_printf(writer->output, "%s: %" PRIu64 " bytes left out\n", skip->reason, skip->size);
+	return output_printf(writer->output, "%s: %" PRIu64 " byte%s left out\n", skip->reason, skip->size,
+	                     skip->size == 1 ? "" : "s");
 }
 
 const struct dump_form_type dump_form_text = {
