@@ -38,6 +38,7 @@ struct case_filter {
 
 struct diff_case {
 	char name[128];
+	int damaged;    /* the trace is not as a CPU wrote it */
 	int shared;     /* the sections belong to another case */
 	uint8_t *trace; /* owned */
 	size_t size;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ring_size = 64, text_size = 512 };
+enum { ring_size = 64, text_size = 512, held_max = 8 };
 
 /* The last records that were equal. */
 struct ring {
@@ -28,7 +28,33 @@ struct run {
 	int more[sides];
 	struct check check[sides];
 	struct ring ring;
+	struct record held[held_max]; /* Debian's events that came early */
+	unsigned nheld;
+	char note[signature_size]; /* instead of a signature */
+	int pending[sides]; /* what the last status said of events: 1 one comes, 0 none, -1 nothing was said
+	                     */
 };
+
+/* The status of a decoder must tell whether an event is next. */
+static void check_pending(struct run *run, int side)
+{
+	struct record *record = &run->record[side];
+
+	if (run->pending[side] >= 0 && record->kind != rec_error &&
+	    run->pending[side] != (record->kind == rec_event)) {
+		if (side == side_debian) {
+			known_bad_status(run->comparer->known);
+		} else {
+			record->kind = rec_defect;
+			record->text = "the status before was wrong about a pending event";
+		}
+	}
+	run->pending[side] = -1;
+	if (run->layer >= layer_query && run->layer <= layer_block && record->status >= 0 &&
+	    (record->kind == rec_event || record->kind == rec_branch || record->kind == rec_target ||
+	     (record->kind == rec_insn && run->layer == layer_insn)))
+		run->pending[side] = record->status & 1;
+}
 
 static void advance(struct run *run, int side)
 {
@@ -37,6 +63,7 @@ static void advance(struct run *run, int side)
 	run->comparer->progress->side = sides;
 	if (!run->more[side])
 		memset(&run->record[side], 0, sizeof(run->record[side]));
+	check_pending(run, side);
 	record_forget(&run->record[side], run->comparer->forget);
 }
 
@@ -149,11 +176,73 @@ static void resync(struct run *run)
 /* Both records are the same, or differ in a known way. */
 static void step_both(struct run *run)
 {
+	if (run->record[side_ours].kind == rec_sync)
+		run->nheld = 0;
 	check_truth(run, side_ours);
 	check_truth(run, side_debian);
 	run->ring.record[run->ring.count++ % ring_size] = run->record[side_ours];
 	advance(run, side_ours);
 	advance(run, side_debian);
+}
+
+/* Debian had this event earlier. */
+static int release_held(struct run *run)
+{
+	for (unsigned i = 0; i < run->nheld; ++i) {
+		const struct record *held = &run->held[i], *ours = &run->record[side_ours];
+
+		if (ours->kind != rec_event || ours->type != held->type || (ours->flags ^ held->flags) & 3 ||
+		    memcmp(ours->field, held->field, sizeof(held->field)))
+			continue;
+		run->held[i] = run->held[--run->nheld];
+		advance(run, side_ours);
+		return 1;
+	}
+	return 0;
+}
+
+static int hold(struct run *run)
+{
+	if (run->nheld == held_max)
+		return 0;
+	run->held[run->nheld++] = run->record[side_debian];
+	advance(run, side_debian);
+	return 1;
+}
+
+/* Goes on to the next error. Its code, or zero. */
+static int next_error(struct run *run, int side)
+{
+	if (run->record[side].kind == rec_sync)
+		advance(run, side);
+	while (run->more[side] && run->record[side].kind != rec_sync) {
+		if (run->record[side].kind == rec_error)
+			return run->record[side].status;
+		advance(run, side);
+	}
+	return 0;
+}
+
+static int step_over_damage(struct run *run, const struct known_query *query)
+{
+	struct known_query copy = *query;
+	struct record ours = *query->ours, debian = *query->debian;
+	int ours_error, debian_error;
+
+	if (ours.kind != rec_error && debian.kind != rec_error)
+		return 0;
+	copy.ours = &ours;
+	copy.debian = &debian;
+	ours_error = next_error(run, side_ours);
+	debian_error = next_error(run, side_debian);
+	if (!known_damaged(&copy, ours_error, debian_error, run->comparer->known)) {
+		snprintf(run->note, sizeof(run->note), "damage: ours %s, debian %s",
+		         record_error_name(ours_error), record_error_name(debian_error));
+		return 0;
+	}
+	run->nheld = 0;
+	resync(run);
+	return 1;
 }
 
 /* Whether the difference is a known one, and has been stepped over. */
@@ -164,6 +253,8 @@ static int step_over(struct run *run)
 
 	if (run->ring.count)
 		query.before = &run->ring.record[(run->ring.count - 1) % ring_size];
+	if (release_held(run))
+		return 1;
 	if (known_same(&query, run->comparer->known)) {
 		step_both(run);
 		return 1;
@@ -178,7 +269,12 @@ static int step_over(struct run *run)
 	case known_resync:
 		resync(run);
 		return 1;
+	case known_hold:
+		return hold(run);
+	case known_damage:
+		return step_over_damage(run, &query);
 	case known_stop:
+		run->nheld = 0;
 		run->more[side_ours] = run->more[side_debian] = 0;
 		return 1;
 	default:
@@ -196,7 +292,10 @@ static void step(struct run *run, struct verdict *verdict)
 	if (step_over(run))
 		return;
 	verdict->differs = 1;
-	signature_of(verdict->signature, &run->record[side_ours], &run->record[side_debian]);
+	if (*run->note)
+		memcpy(verdict->signature, run->note, sizeof(run->note));
+	else
+		signature_of(verdict->signature, &run->record[side_ours], &run->record[side_debian]);
 	if (!run->comparer->quiet)
 		print_difference(run);
 }
@@ -239,7 +338,7 @@ static void close_both(struct run *run)
 
 void compare(struct comparer *comparer, const struct diff_case *c, enum layer layer, struct verdict *verdict)
 {
-	struct run run = {.comparer = comparer, .c = c, .layer = layer};
+	struct run run = {.comparer = comparer, .c = c, .layer = layer, .pending = {-1, -1}};
 
 	*verdict = (struct verdict){.right = {-1, -1}};
 	if (!open_both(&run)) {
@@ -253,6 +352,11 @@ void compare(struct comparer *comparer, const struct diff_case *c, enum layer la
 	       verdict->records < comparer->max_records) {
 		++verdict->records;
 		step(&run, verdict);
+	}
+	if (run.nheld && !verdict->differs && !c->damaged) {
+		verdict->differs = 1;
+		snprintf(verdict->signature, sizeof(verdict->signature), "Debian alone: %s",
+		         record_event_name(run.held[0].type));
 	}
 	if (c->truth && (layer == layer_insn || layer == layer_block))
 		judge(&run, verdict);

@@ -8,16 +8,21 @@
 /* Types as in intel-pt.h, which this file does not include: it is neither side's. */
 enum {
 	ev_enabled = 0,
+	ev_paging = 4,
+	ev_exec_mode = 7,
 	ev_async_vmcs = 11,
 	ev_exstop,
 	ev_mwait,
 	ev_pwre,
 	ev_pwrx,
 	ev_ptwrite,
+	ev_cbr = 18,
 	packet_mode = 11,
 	packet_pwre = 24,
 	err_eos = -7,
-	err_bad_query = -8
+	err_bad_query = -8,
+	err_nomem = -9,
+	err_bad_insn = -14
 };
 
 struct known {
@@ -73,7 +78,22 @@ static void estimated_time(const struct known_query *query, struct record *ours,
 	ours->time_lost_mtc = ours->time_lost_cyc = debian->time_lost_mtc = debian->time_lost_cyc = 0;
 }
 
-/* ---- What cannot ---- */
+/* What the next record is tells as much, and is checked; see compare.c. */
+static void event_pending(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	(void)query;
+	if (ours->status >= 0 && debian->status >= 0) {
+		ours->status &= ~1;
+		debian->status &= ~1;
+	}
+}
+
+static void resumed(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	(void)query;
+	if (is_event(ours, ev_enabled) && ours->field[1] && !debian->field[1])
+		debian->field[1] = 1;
+}
 
 /* Whether execution, once at @ip, never leaves a circle of direct branches. */
 static int is_endless(const struct diff_case *c, uint64_t ip, int mode)
@@ -92,6 +112,34 @@ static int is_endless(const struct diff_case *c, uint64_t ip, int mode)
 	return 0;
 }
 
+static void endless_eos(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	struct code_insn insn;
+
+	if (ours->kind == rec_insn && !(ours->status & 4) && debian->status & 4 &&
+	    !code_decode(query->c, ours->field[0], (int)ours->field[2], &insn) &&
+	    is_endless(query->c, insn.next, (int)ours->field[2]))
+		debian->status &= ~4;
+}
+
+/* The end of a trace that was cut in the middle of a packet. */
+static void eos_status(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (query->c->damaged && ours->status >= 0 && debian->status >= 0) {
+		ours->status &= ~4;
+		debian->status &= ~4;
+	}
+}
+
+/* An end of the trace in the middle of a packet. */
+static void eos_offset(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (ours->kind == rec_error && ours->status == err_eos && debian->offset > query->c->size)
+		debian->offset = ours->offset;
+}
+
+/* ---- What cannot ---- */
+
 static enum known_effect endless(const struct known_query *query)
 {
 	const struct record *ours = query->ours, *debian = query->debian;
@@ -102,13 +150,96 @@ static enum known_effect endless(const struct known_query *query)
 	return known_none;
 }
 
-static const struct known rows[known_count] = {
+static enum known_effect early_cbr(const struct known_query *query)
+{
+	return is_event(query->debian, ev_cbr) && query->debian->flags & 2 ? known_hold : known_none;
+}
+
+static enum known_effect early_exec_mode(const struct known_query *query)
+{
+	return is_event(query->debian, ev_exec_mode) && !(query->debian->flags & 2) ? known_hold : known_none;
+}
+
+static enum known_effect sync_at_end(const struct known_query *query)
+{
+	return query->ours->kind == rec_sync && query->debian->kind == rec_error &&
+	                       query->debian->status == err_eos
+	               ? known_stop
+	               : known_none;
+}
+
+static enum known_effect no_insn(const struct known_query *query)
+{
+	struct code_insn insn;
+
+	return query->ours->kind == rec_error && query->ours->status == err_bad_insn &&
+	                       query->debian->kind == rec_insn &&
+	                       code_decode(query->c, query->debian->field[0], (int)query->debian->field[2],
+	                                   &insn) < 0
+	               ? known_resync
+	               : known_none;
+}
+
+/* Only where a damaged trace has 32-bit code at an address above. */
+static enum known_effect high_address(const struct known_query *query)
+{
+	uint64_t ours = query->ours->field[0], debian = query->debian->field[0];
+
+	return query->c->damaged && query->debian->kind == rec_insn && query->debian->field[2] < 3 &&
+	                       ours != debian && (ours == (debian & 0xffffffff) || ours == (debian & 0xffff))
+	               ? known_resync
+	               : known_none;
+}
+
+static enum known_effect queue_full(const struct known_query *query)
+{
+	return query->debian->kind == rec_error && query->debian->status == err_nomem ? known_resync
+	                                                                              : known_none;
+}
+
+static enum known_effect damage(const struct known_query *query)
+{
+	return query->c->damaged && (query->ours->kind == rec_error || query->debian->kind == rec_error)
+	               ? known_damage
+	               : known_none;
+}
+
+enum { damage_both, damage_code, damage_debian, damage_ours, bad_status, nspecial };
+
+/* Rows that known_damaged() and known_bad_status() count. */
+static const char *const special[nspecial] = {
+        "damage: both give an error before the next PSB, one of them a little later: 2.0.5 reads further ahead",
+        "damage: both give an error at the same place, but not the same one",
+        "damage: 2.0.5 gives an error, ours goes on",
+        "damage: ours gives an error, 2.0.5 goes on",
+        "2.0.5's block decoder does not tell of the event behind one of PIP or VMCS in its status",
+};
+
+static const struct known rows[] = {
         {"PWRE: the HW bit is bit 7 of its byte (SDM); 2.0.5 reads another one", pwre_hw, NULL},
         {"MODE.Exec: the IF bit came after 2.0.5", mode_iflag, NULL},
         {"power events, PTWRITE and async VMCS have no time in 2.0.5", events_without_time, NULL},
         {"time between TSC packets is an estimate, and ours is another one", estimated_time, NULL},
+        {"the bit for pending events, where events come in another order", event_pending, NULL},
+        {"enabled at the return address of a call that disabled: resumed (BLOCKS.md), but not in 2.0.5",
+         resumed, NULL},
+        {"endless direct branches: no end of trace told at the last of them", endless_eos, NULL},
+        {"a trace cut in a packet: its end is told a step earlier or later", eos_status, NULL},
+        {"2.0.5's offset is behind the end of the trace", eos_offset, NULL},
         {"endless direct branches: ours ends where no trace is left, 2.0.5 goes on for ever", NULL, endless},
+        {"CBR in PSB+: 2.0.5 tells it before the place where the PSB+ is", NULL, early_cbr},
+        {"MODE.Exec before TIP: 2.0.5 tells it where the target is reached first, by whatever way", NULL,
+         early_exec_mode},
+        {"a PSB+ with nothing behind it: 2.0.5 does not synchronise there", NULL, sync_at_end},
+        {"bytes that are no instruction: 2.0.5 takes them for one", NULL, no_insn},
+        {"branches in 16 and 32-bit mode stay in 16 and 32 bits; not in 2.0.5", NULL, high_address},
+        {"2.0.5 has room for few events in a row", NULL, queue_full},
+        {NULL, NULL, damage},
 };
+
+enum { nrows = sizeof(rows) / sizeof(rows[0]) };
+
+_Static_assert(nrows + nspecial <= known_count, "room to count each row");
 
 int known_same(const struct known_query *query, uint64_t *counts)
 {
@@ -117,7 +248,7 @@ int known_same(const struct known_query *query, uint64_t *counts)
 
 	if (ours.kind != debian.kind || ours.type != debian.type)
 		return 0;
-	for (int row = 0; row < known_count; ++row) {
+	for (int row = 0; row < nrows; ++row) {
 		struct record before = ours, before_debian = debian;
 
 		if (!rows[row].excuse)
@@ -127,14 +258,14 @@ int known_same(const struct known_query *query, uint64_t *counts)
 	}
 	if (!record_equal(&ours, &debian))
 		return 0;
-	for (int row = 0; row < known_count; ++row)
+	for (int row = 0; row < nrows; ++row)
 		counts[row] += used[row] != 0;
 	return 1;
 }
 
 enum known_effect known_flow(const struct known_query *query, uint64_t *counts)
 {
-	for (int row = 0; row < known_count; ++row) {
+	for (int row = 0; row < nrows; ++row) {
 		enum known_effect effect = rows[row].flow ? rows[row].flow(query) : known_none;
 
 		if (effect == known_none)
@@ -145,7 +276,28 @@ enum known_effect known_flow(const struct known_query *query, uint64_t *counts)
 	return known_none;
 }
 
+int known_damaged(const struct known_query *query, int ours, int debian, uint64_t *counts)
+{
+	int what = damage_both;
+
+	if (!debian)
+		what = damage_ours;
+	else if (!ours)
+		what = damage_debian;
+	else if (query->ours->kind == rec_error && query->debian->kind == rec_error)
+		what = damage_code;
+	++counts[nrows + what];
+	return what == damage_both || what == damage_code;
+}
+
+void known_bad_status(uint64_t *counts)
+{
+	++counts[nrows + bad_status];
+}
+
 const char *known_reason(int row)
 {
-	return rows[row].reason;
+	if (row < nrows)
+		return rows[row].reason;
+	return row < nrows + nspecial ? special[row - nrows] : NULL;
 }

@@ -209,7 +209,7 @@ void mutate(struct diff_case *c, struct random *random)
 	free(c->truth);
 	c->truth = NULL;
 	c->ntruth = 0;
-	c->estimates = 1;
+	c->estimates = c->damaged = 1;
 	while (count-- && c->size > 1)
 		changes[random_below(random, sizeof(changes) / sizeof(changes[0]))](c, random);
 }
