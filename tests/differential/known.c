@@ -280,9 +280,11 @@ int known_damaged(const struct known_query *query, int ours, int debian, uint64_
 {
 	int what = damage_both;
 
-	if (!debian)
+	if (ours == debian)
+		what = damage_both;
+	else if (!debian || debian == err_eos)
 		what = damage_ours;
-	else if (!ours)
+	else if (!ours || ours == err_eos)
 		what = damage_debian;
 	else if (query->ours->kind == rec_error && query->debian->kind == rec_error)
 		what = damage_code;
