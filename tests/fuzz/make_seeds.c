@@ -57,17 +57,17 @@ static void save(const char *directory, const char *target, const struct seed *s
 	}
 }
 
-/* The configuration that the case was made for. */
-static void put_config(struct seed *seed, const struct diff_case *c, unsigned flags)
+/* The configuration that the case was made for; with a filter, all errata. */
+static void put_config(struct seed *seed, const struct diff_case *c, unsigned flags, unsigned filter)
 {
 	put8(seed, flags);
-	put8(seed, c->errata);
-	put8(seed, c->errata >> 8);
+	put8(seed, filter ? 255 : c->errata);
+	put8(seed, filter ? 3 : c->errata >> 8);
 	put8(seed, c->mtc_freq);
 	put8(seed, c->nom_freq);
 	put8(seed, c->eax);
 	put8(seed, c->ebx > 255 ? 168 : c->ebx);
-	put8(seed, 0);
+	put8(seed, filter);
 	put8(seed, 0);
 	put8(seed, 0);
 	put8(seed, 0);
@@ -128,7 +128,8 @@ static int save_program(const char *directory, const struct diff_case *c, unsign
 
 	if (layout < 0 || c->size < 100 || c->size > 2 * max_trace)
 		return 0;
-	put_config(&seed, c, number % 2 ? 0 : random_below(&random, 32));
+	put_config(&seed, c, number % 2 ? 0 : random_below(&random, 32),
+	           number % 6 == 5 ? 1 + number % 16 : 0);
 	put8(&seed, (unsigned)layout | (number % 3 ? 0 : random_below(&random, 16) << 4));
 	put8(&seed, number % 5 ? 0 : random_next(&random));
 	put8(&seed, ops ? client_is_mad : number % 7 ? 0 : random_below(&random, 4));
@@ -145,7 +146,12 @@ static int save_program(const char *directory, const struct diff_case *c, unsign
 	if (number % 2)
 		return 1;
 	seed.size = 0;
-	put_config(&seed, c, random_below(&random, 8));
+	put8(&seed, 2);
+	put_code(&seed, c, base, end);
+	if (number % 10 == 0)
+		save(directory, "insns", &seed, "program", number);
+	seed.size = 0;
+	put_config(&seed, c, random_below(&random, 8), 0);
 	put8(&seed, ops);
 	put_random(&seed, &random, ops);
 	put_trace(&seed, c, &random, number % 3 == 2);
@@ -213,6 +219,10 @@ static void save_packets(const char *directory)
 		for (unsigned i = 0; i < 250; i++)
 			put8(&seed, random_below(&random, i % 3 ? 6 : 256));
 		save(directory, "images", &seed, "steps", n);
+		seed.size = 0;
+		put8(&seed, n);
+		put_random(&seed, &random, 200);
+		save(directory, "insns", &seed, "random", n);
 	}
 }
 
