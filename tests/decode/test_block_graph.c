@@ -1,6 +1,7 @@
 /* The block graph: basic blocks of a section, found once, linked, and the same at any load address. */
 #include "image_fixture.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "code/block_graph.h"
@@ -279,6 +280,25 @@ static void an_absolute_jump_goes_to_its_address(void **state)
 	EXPECT_PATH(f->image, ptem_64bit, 0x20000, 0x1000, 0x1001);
 }
 
+/* Where the section's offsets need more than 32 bits: a branch over 4 GiB and back, and through it. */
+static void sections_of_more_than_4_gib_are_executed(void **state)
+{
+	struct image_fixture *f = *state;
+	const uint64_t size = 6ull << 30;
+	char *file = temp_dir_write(&f->code.dir, "sparse", "", 0);
+	int fd = open(file, O_WRONLY);
+
+	if (ftruncate(fd, (off_t)size) < 0)
+		skip();
+	assert_int_equal(pwrite(fd, "\xeb\x0e", 2, (off_t)((4ull << 30) - 8)), 2);
+	assert_int_equal(pwrite(fd, "\x90\xeb\xef", 3, (off_t)((4ull << 30) + 8)), 3);
+	close(fd);
+	assert_int_equal(pt_image_add_file(f->image, file, 0, size, NULL, 0x7f0000000000), 0);
+	EXPECT_PATH(f->image, ptem_64bit, 0x7f00fffffff8, 0x7f0100000008, 0x7f0100000009, 0x7f00fffffffa,
+	            0x7f00fffffffc);
+	free(file);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -295,6 +315,7 @@ int main(void)
 	        IMAGE_TEST(branches_of_32_bits_wrap),
 	        IMAGE_TEST(branches_of_a_word_go_to_the_first_64_kib),
 	        IMAGE_TEST(an_absolute_jump_goes_to_its_address),
+	        IMAGE_TEST(sections_of_more_than_4_gib_are_executed),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

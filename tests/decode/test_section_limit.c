@@ -246,6 +246,31 @@ static void sections_in_use_outlive_their_cache(void **state)
 	assert_int_equal(mappings_of(f->code.file), 0);
 }
 
+/* More users than 16 bits count, and back to none. */
+static void seventy_thousand_images_use_a_section(void **state)
+{
+	enum { count = 70000 };
+	struct image_fixture *f = *state;
+	struct pt_image **image = calloc(count, sizeof(struct pt_image *));
+	int isid = add(f, f->code.file, 0x1000);
+	uint8_t byte;
+
+	assert_int_equal(pt_iscache_set_limit(f->cache, 0), 0);
+	for (int i = 0; i < count; i++) {
+		image[i] = pt_image_alloc(NULL);
+		assert_int_equal(pt_image_add_cached(image[i], f->cache, isid, NULL), 0);
+		assert_int_equal(pt_image_read(image[i], &isid, &byte, 1, NULL, 0x1000), 1);
+	}
+	assert_int_equal(mappings_of(f->code.file), 1);
+	for (int i = 0; i < count; i++) {
+		assert_int_equal(pt_image_read(image[i], &isid, &byte, 1, NULL, 0x1001), 1);
+		assert_int_equal(byte, f->code.content[1]);
+		pt_image_free(image[i]);
+	}
+	assert_int_equal(mappings_of(f->code.file), 0);
+	free(image);
+}
+
 static void a_limit_needs_a_cache(void **state)
 {
 	(void)state;
@@ -267,6 +292,7 @@ int main(void)
 	        IMAGE_TEST(what_was_learned_of_the_code_counts_and_goes),
 	        IMAGE_TEST(a_file_that_changed_meanwhile_is_refused),
 	        IMAGE_TEST(sections_in_use_outlive_their_cache),
+	        IMAGE_TEST(seventy_thousand_images_use_a_section),
 	        IMAGE_TEST(a_limit_needs_a_cache),
 	};
 
