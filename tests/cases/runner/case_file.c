@@ -21,6 +21,8 @@ uint32_t case_view_bits(const char *name)
 {
 	if (!strcmp(name, "flow"))
 		return 1u << view_insn_flow | 1u << view_block_flow;
+	if (!strcmp(name, "all"))
+		return (1u << view_count) - 1;
 	for (uint32_t view = 0; view < view_count; ++view) {
 		if (!strcmp(name, case_view_names[view]))
 			return 1u << view;
@@ -238,6 +240,14 @@ static int on_debian_differs(struct reader *reader, char *rest)
 	return on_reason(reader, rest, &reader->file->debian_differs, &reader->file->reason_debian);
 }
 
+static int on_debian_not_asked(struct reader *reader, char *rest)
+{
+	if (!*rest)
+		return case_complain(reader->file, reader->line, "the reason is missing", NULL);
+	reader->file->debian_not_asked = 1;
+	return 0;
+}
+
 static int on_code(struct reader *reader, char *rest)
 {
 	struct case_file *file = reader->file;
@@ -302,6 +312,7 @@ static const struct {
         {"show", on_show},
         {"xfail", on_xfail},
         {"debian-differs", on_debian_differs},
+        {"debian-not-asked", on_debian_not_asked},
         {"code", on_code},
         {"packets", on_packets},
         {"expect", on_expect},

@@ -31,7 +31,7 @@ enum case_view {
 
 extern const char *const case_view_names[view_count];
 
-/* One view, or for "flow" both flows: a bit per view. Zero: no such name. */
+/* One view, for "flow" both flows, for "all" all: a bit per view. Zero: no such name. */
 uint32_t case_view_bits(const char *name);
 
 struct case_code {
@@ -64,8 +64,9 @@ struct case_file {
 	size_t ncode;
 	struct case_lines packets;
 	struct case_lines expect[view_count];
-	uint32_t expected;                        /* a bit per view */
-	uint32_t xfail, debian_differs;           /* a bit per view */
+	uint32_t expected;              /* a bit per view */
+	uint32_t xfail, debian_differs; /* a bit per view */
+	int debian_not_asked;
 	const char *reason_xfail, *reason_debian; /* NULL when there is none */
 };
 

@@ -103,9 +103,10 @@ static void print_events(FILE *out, const struct view *view)
 		event_print(out, &event, view->program);
 		fputc('\n', out);
 	}
-	if (decoder)
-		api->pt_evt_get_offset(decoder, &offset);
-	fprintf(out, "error %s @%" PRIx64 "\n", error_name(status), offset);
+	fprintf(out, "error %s", error_name(status));
+	if (decoder && status != -pte_eos && api->pt_evt_get_offset(decoder, &offset) >= 0)
+		fprintf(out, " @%" PRIx64, offset);
+	fputc('\n', out);
 	api->pt_evt_free_decoder(decoder);
 }
 
