@@ -216,6 +216,12 @@ static uint32_t exit_flags_of(const struct pt_event *ev)
 	case ptev_async_disabled:
 		return pt_flow_disabled;
 	case ptev_async_branch:
+	case ptev_interrupt:
+	case ptev_smi:
+	case ptev_init:
+	case ptev_vmexit:
+	case ptev_shutdown:
+	case ptev_uintr:
 		return pt_flow_interrupted;
 	case ptev_stop:
 		return pt_flow_stopped;
