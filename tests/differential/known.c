@@ -19,6 +19,7 @@ enum {
 	ev_cbr = 18,
 	packet_mode = 11,
 	packet_pwre = 24,
+	err_nosync = -3,
 	err_eos = -7,
 	err_bad_query = -8,
 	err_nomem = -9,
@@ -81,11 +82,42 @@ static void estimated_time(const struct known_query *query, struct record *ours,
 /* What the next record is tells as much, and is checked; see compare.c. */
 static void event_pending(const struct known_query *query, struct record *ours, struct record *debian)
 {
-	(void)query;
-	if (ours->status >= 0 && debian->status >= 0) {
+	if (query->layer <= layer_block && ours->status >= 0 && debian->status >= 0) {
 		ours->status &= ~1;
 		debian->status &= ~1;
 	}
+}
+
+static void lost_events(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (query->layer == layer_psb_back && ours->status >= 0 && !debian->status)
+		ours->status = 0;
+}
+
+/* The bytes at an offset are not a whole PSB. */
+static void no_psb(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	static const uint8_t psb[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	uint64_t offset = ours->field[0];
+
+	if (query->layer == layer_psb && ours->status >= 0 && debian->status == err_eos) {
+		debian->status = ours->status; /* as sync_at_end() */
+		debian->field[1] = ours->field[1];
+	}
+	if (query->layer == layer_psb && ours->status == err_nosync &&
+	    (query->c->size - offset < sizeof(psb) || memcmp(query->c->trace + offset, psb, sizeof(psb))))
+		debian->status = err_nosync;
+}
+
+/* 2.0.5 has read the packet behind PSB+, too; and of two errors in PSB+ it may tell the other. */
+static void damaged_psb(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (!query->c->damaged || query->layer < layer_psb || debian->status >= 0 ||
+	    ours->status == err_nosync)
+		return;
+	debian->status = ours->status;
+	debian->field[0] = ours->field[0];
+	debian->field[1] = ours->field[1];
 }
 
 static void resumed(const struct known_query *query, struct record *ours, struct record *debian)
@@ -160,6 +192,41 @@ static enum known_effect early_exec_mode(const struct known_query *query)
 	return is_event(query->debian, ev_exec_mode) && !(query->debian->flags & 2) ? known_hold : known_none;
 }
 
+static enum known_effect missed_psb(const struct known_query *query)
+{
+	const struct record *ours = query->ours, *debian = query->debian;
+
+	if (query->layer == layer_psb_back && ours->kind == rec_sync && ours->status >= 0 &&
+	    (debian->kind == rec_none || debian->status < 0 || debian->field[0] < ours->field[0]))
+		return known_skip_ours;
+	return known_none;
+}
+
+static enum known_effect stuck_at_psb(const struct known_query *query)
+{
+	const struct record *ours = query->ours, *debian = query->debian;
+
+	if (query->layer != layer_psb_back || !query->c->damaged)
+		return known_none;
+	if (ours->kind == rec_none && debian->kind == rec_sync && debian->status < 0)
+		return known_stop;
+	return ours->kind == rec_sync && ours->status < 0 ? known_skip_ours : known_none;
+}
+
+/* Behind an error, to before the place of the error. */
+static enum known_effect went_back(const struct known_query *query)
+{
+	const struct record *before = query->before, *debian = query->debian;
+
+	if (!query->c->damaged || !before || before->kind != rec_error)
+		return known_none;
+	if (debian->kind == rec_sync && debian->field[0] < before->offset)
+		return known_resync;
+	if (debian->kind == rec_error && debian->offset < before->offset)
+		return known_resync;
+	return known_none;
+}
+
 static enum known_effect sync_at_end(const struct known_query *query)
 {
 	return query->ours->kind == rec_sync && query->debian->kind == rec_error &&
@@ -221,6 +288,10 @@ static const struct known rows[] = {
         {"power events, PTWRITE and async VMCS have no time in 2.0.5", events_without_time, NULL},
         {"time between TSC packets is an estimate, and ours is another one", estimated_time, NULL},
         {"the bit for pending events, where events come in another order", event_pending, NULL},
+        {"sync_backward: 2.0.5 loses the events of the PSB+", lost_events, NULL},
+        {"sync_set on what is not a whole PSB: nosync, bad_packet in 2.0.5", no_psb, NULL},
+        {"damage at or behind a PSB+: 2.0.5's sync_set and sync_backward tell another error, or one at all",
+         damaged_psb, NULL},
         {"enabled at the return address of a call that disabled: resumed (BLOCKS.md), but not in 2.0.5",
          resumed, NULL},
         {"endless direct branches: no end of trace told at the last of them", endless_eos, NULL},
@@ -230,6 +301,10 @@ static const struct known rows[] = {
         {"CBR in PSB+: 2.0.5 tells it before the place where the PSB+ is", NULL, early_cbr},
         {"MODE.Exec before TIP: 2.0.5 tells it where the target is reached first, by whatever way", NULL,
          early_exec_mode},
+        {"sync_backward: 2.0.5 misses a PSB that sync_forward finds", NULL, missed_psb},
+        {"sync_backward: 2.0.5 does not get past a damaged PSB+, or misses it", NULL, stuck_at_psb},
+        {"sync_forward: 2.0.5 goes back for a PSB whose first bytes a damaged packet had swallowed", NULL,
+         went_back},
         {"a PSB+ with nothing behind it: 2.0.5 does not synchronise there", NULL, sync_at_end},
         {"bytes that are no instruction: 2.0.5 takes them for one", NULL, no_insn},
         {"branches in 16 and 32-bit mode stay in 16 and 32 bits; not in 2.0.5", NULL, high_address},

@@ -17,7 +17,7 @@ enum known_effect {
 	known_damage  /* as known_damaged() tells */
 };
 
-enum { known_count = 32 };
+enum { known_count = 40 };
 
 struct known_query {
 	const struct diff_case *c;

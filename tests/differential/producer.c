@@ -273,6 +273,7 @@ static void psb_step(struct producer *p, struct record *record)
 	p->set_offset = record->field[0] + 1;
 }
 
+/* After a failure, the search goes on from there; the PSB that failed is told by some only. */
 static void back_step(struct producer *p, struct record *record)
 {
 	record->status = p->lib->pt_insn_sync_backward(p->decoder);
@@ -281,8 +282,11 @@ static void back_step(struct producer *p, struct record *record)
 		return;
 	}
 	record->kind = rec_sync;
-	if (insn_sync_offset(p, &record->field[0]) < 0 || record->field[0] == p->last_sync)
-		p->finished = 1;
+	if (record->status < 0)
+		return;
+	(void)insn_sync_offset(p, &record->field[0]);
+	if (record->field[0] >= p->last_sync)
+		block_defect(p, record, "sync_backward does not go backward");
 	p->last_sync = record->field[0];
 }
 
