@@ -1,32 +1,13 @@
 /* Images: which section is mapped where, in which address space.
  *
- * Per distinct asid (cr3, vmcs) an ordered tree of non-overlapping mappings; adding, finding and removing
- * one costs the logarithm of their number. Changing an image while a decoder uses it is allowed only from
- * the decoder's own thread (between calls or in an observer's callback); shared read-only use by many
- * threads is fine.
+ * Changing an image while a decoder uses it is allowed only from the decoder's own thread (between calls or
+ * in an observer's callback); shared read-only use by many threads is fine.
  */
 #ifndef PT_IMAGE_H
 #define PT_IMAGE_H
 
 #include "intel-pt.h"
-#include "code/ordered_tree.h"
-#include "code/section.h"
-
-struct space;
-struct named_file;
-
-/* One mapping: section bytes [0, end - begin) stand at [begin, end). Its size is the section's
- * size: a mapping that is cut by a later one gets sections of its own (pt_section_slice). */
-struct pt_mapping {
-	uint64_t begin, end; /* end is exclusive; 0 stands for 2^64 */
-	struct pt_section *section;
-	int isid;
-	/* The image's own: */
-	struct pt_tree_node node; /* in its space */
-	struct space *space;
-	struct named_file *file; /* the list of those from files of the same name */
-	struct pt_mapping *next, **link;
-};
+#include "code/mappings.h"
 
 /* The mapping that holds @vaddr in address space @asid, or NULL. With several matching address
  * spaces (an unknown cr3 or vmcs on either side matches any), an exact match wins. Valid until the
