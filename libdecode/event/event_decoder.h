@@ -96,6 +96,9 @@ int pt_evd_read_packet(struct pt_evd *evd);
  * TIPs"): reads up to it, leaves the bits, and gives pt_unit_tip; -pte_bad_query when none follows. */
 int pt_evd_fetch_deferred_tip(struct pt_evd *evd);
 
+/* Whether a TraceStop is what comes next, timing aside. */
+int pt_evd_stop_follows(const struct pt_evd *evd);
+
 static inline struct pt_event *pt_evd_event(struct pt_evd *evd)
 {
 	return evd->queue_count ? &evd->queue[evd->queue_head] : 0;

@@ -4,6 +4,8 @@
  */
 #include "event/event_packets.h"
 
+#include "packet/packet_read.h"
+
 /* CFE types (Intel SDM vol. 3, "Control Flow Event (CFE) Packet"). */
 enum cfe_type {
 	cfe_intr = 0x1,
@@ -39,6 +41,22 @@ int pt_evd_on_stop(struct pt_evd *evd, const struct pt_packet *packet)
 	(void)packet;
 	pt_evd_push(evd, ptev_stop);
 	return 0;
+}
+
+int pt_evd_stop_follows(const struct pt_evd *evd)
+{
+	const uint8_t *pos = evd->pos;
+	struct pt_packet packet;
+
+	for (;;) {
+		const int size = pt_packet_read(&packet, pos, &evd->config);
+
+		if (size < 0)
+			return 0;
+		if (packet.type != ppt_pad && !pt_evd_is_timing(packet.type))
+			return packet.type == ppt_stop;
+		pos += size;
+	}
 }
 
 int pt_evd_on_cbr(struct pt_evd *evd, const struct pt_packet *packet)

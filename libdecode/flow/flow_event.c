@@ -241,5 +241,8 @@ uint32_t pt_flow_exit_flags(const struct pt_flow *flow)
 	/* Events that were queued together hold at the same place. */
 	for (uint32_t i = 0; flow->due && i < flow->evd.queue_count; ++i)
 		flags |= exit_flags_of(&flow->evd.queue[(flow->evd.queue_head + i) % pt_evd_queue_size]);
+	/* A TraceStop comes behind the TIP.PGD of the branch that led to it. */
+	if ((flags & pt_flow_disabled) && pt_evd_stop_follows(&flow->evd))
+		flags |= pt_flow_stopped;
 	return flags;
 }
