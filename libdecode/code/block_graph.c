@@ -15,7 +15,8 @@ enum {
 	region_shift = 24,
 	lines_per_page = 1 << (page_shift - line_shift),
 	pages_per_region = 1 << (region_shift - page_shift),
-	chunk_size = 1 << 16
+	smallest_chunk = 1 << 10,
+	largest_chunk = 1 << 16
 };
 
 struct page {
@@ -23,13 +24,14 @@ struct page {
 };
 
 struct region {
-	_Atomic(struct page *) page[pages_per_region];
+	uint32_t npages; /* less than pages_per_region where the section ends */
+	_Atomic(struct page *) page[];
 };
 
-/* Memory for nodes, handed out from its beginning. */
+/* Memory for nodes, handed out from its beginning; the next one is twice as large. */
 struct chunk {
 	struct chunk *previous;
-	size_t used;
+	size_t size, used;
 	_Alignas(16) uint8_t memory[];
 };
 
@@ -37,6 +39,7 @@ struct pt_block_graph {
 	pthread_mutex_t lock; /* for making nodes, pages and regions */
 	struct chunk *chunk;
 	uint64_t memory; /* bytes allocated */
+	uint64_t npages; /* of the section */
 	uint64_t nregions;
 	_Atomic(struct region *) region[];
 };
@@ -48,6 +51,7 @@ static struct pt_block_graph *make_graph(uint64_t section_size)
 
 	if (!graph)
 		return NULL;
+	graph->npages = ((section_size - 1) >> page_shift) + 1;
 	graph->nregions = nregions;
 	graph->memory = sizeof(*graph) + nregions * sizeof(graph->region[0]);
 	if (pthread_mutex_init(&graph->lock, NULL)) {
@@ -66,7 +70,7 @@ void pt_block_graph_free(struct pt_block_graph *graph)
 
 		if (!region)
 			continue;
-		for (int p = 0; p < pages_per_region; ++p)
+		for (uint32_t p = 0; p < region->npages; ++p)
 			free(atomic_load_explicit(&region->page[p], memory_order_relaxed));
 		free(region);
 	}
@@ -102,24 +106,50 @@ static struct pt_block_graph *graph_of(struct pt_section *section)
 	return graph;
 }
 
+static struct chunk *make_chunk(struct pt_block_graph *graph)
+{
+	const size_t twice = graph->chunk ? 2 * graph->chunk->size : smallest_chunk;
+	const size_t size = twice < largest_chunk ? twice : largest_chunk;
+	struct chunk *chunk = malloc(sizeof(*chunk) + size);
+
+	if (!chunk)
+		return NULL;
+	graph->memory += sizeof(*chunk) + size;
+	chunk->previous = graph->chunk;
+	chunk->size = size;
+	chunk->used = 0;
+	graph->chunk = chunk;
+	return chunk;
+}
+
 static void *allocate(struct pt_block_graph *graph, size_t size)
 {
 	struct chunk *chunk = graph->chunk;
 	void *memory;
 
 	size = (size + 15) & ~(size_t)15;
-	if (!chunk || chunk->used + size > chunk_size) {
-		chunk = malloc(sizeof(*chunk) + chunk_size);
-		if (!chunk)
-			return NULL;
-		graph->memory += sizeof(*chunk) + chunk_size;
-		chunk->previous = graph->chunk;
-		chunk->used = 0;
-		graph->chunk = chunk;
-	}
+	if (!chunk || chunk->used + size > chunk->size)
+		chunk = make_chunk(graph);
+	if (!chunk)
+		return NULL;
 	memory = chunk->memory + chunk->used;
 	chunk->used += size;
 	return memory;
+}
+
+/* The region of that number, for as many pages as the section has there. */
+static struct region *make_region(struct pt_block_graph *graph, uint64_t number)
+{
+	const uint64_t left = graph->npages - number * pages_per_region;
+	const uint32_t npages = left < pages_per_region ? (uint32_t)left : pages_per_region;
+	const size_t size = sizeof(struct region) + npages * sizeof(((struct region *)0)->page[0]);
+	struct region *region = calloc(1, size);
+
+	if (!region)
+		return NULL;
+	graph->memory += size;
+	region->npages = npages;
+	return region;
 }
 
 /* The list of nodes in the line that holds @offset; NULL when there is none yet. */
@@ -147,10 +177,9 @@ static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, uint64
 	struct page *page;
 
 	if (!region) {
-		region = calloc(1, sizeof(*region));
+		region = make_region(graph, offset >> region_shift);
 		if (!region)
 			return NULL;
-		graph->memory += sizeof(*region);
 		atomic_store_explicit(region_slot, region, memory_order_release);
 	}
 	page_slot = &region->page[(offset >> page_shift) % pages_per_region];
@@ -227,15 +256,13 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 	return 0;
 }
 
-static int make_node(const struct pt_node **made, struct pt_block_graph *graph, struct pt_section *section,
-                     const struct pt_node *decoded)
+static int make_node(const struct pt_node **made, struct pt_block_graph *graph, const struct pt_node *decoded)
 {
 	const size_t size = sizeof(*decoded) + decoded->ninsn;
 	_Atomic(struct pt_node *) *line;
 	struct pt_node *node;
 	int status = 0;
 
-	(void)section;
 	pthread_mutex_lock(&graph->lock);
 	line = make_line(graph, decoded->offset);
 	node = find_in_line(line, decoded->offset, decoded->mode);
@@ -277,7 +304,7 @@ int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint6
 	status = pt_node_decode(decoded, bytes + offset, section->size - offset, offset, mode);
 	if (status < 0)
 		return status;
-	return make_node(node, graph, section, decoded);
+	return make_node(node, graph, decoded);
 }
 
 int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node)

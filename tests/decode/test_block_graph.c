@@ -146,6 +146,16 @@ static void a_file_that_is_gone_has_no_blocks(void **state)
 	free(file);
 }
 
+/* Sections may be many and small: what is known of one must not cost more than a few pages. */
+static void a_small_section_has_a_small_graph(void **state)
+{
+	struct pt_section *section = make(*state, "code_", "\x90\xc3", 2);
+
+	node_at(section, 0, ptem_64bit);
+	assert_true(pt_block_graph_size(atomic_load(&section->graph)) < 4096);
+	pt_section_put(section);
+}
+
 /* Blocks at every offset of more than one region of 16 MiB, and of one line of 64 bytes. */
 static void blocks_are_found_wherever_they_start(void **state)
 {
@@ -309,6 +319,7 @@ int main(void)
 	        IMAGE_TEST(a_block_ends_before_what_is_no_instruction),
 	        IMAGE_TEST(a_long_block_is_cut),
 	        IMAGE_TEST(a_file_that_is_gone_has_no_blocks),
+	        IMAGE_TEST(a_small_section_has_a_small_graph),
 	        IMAGE_TEST(blocks_are_found_wherever_they_start),
 	        IMAGE_TEST(code_of_32_bits_goes_on_at_zero),
 	        IMAGE_TEST(code_of_16_bits_goes_on_at_zero),
