@@ -107,7 +107,13 @@ int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const uint64_t before = evd->time.tsc;
 	const int had_tsc = evd->time.have_tsc;
-	int status = pt_time_update(&evd->time, packet, &evd->config);
+	int status;
+
+	if (!evd->ahead) {
+		evd->before = evd->time;
+		evd->ahead = 1;
+	}
+	status = pt_time_update(&evd->time, packet, &evd->config);
 
 	if (status < 0)
 		return status;
@@ -507,6 +513,7 @@ int pt_evd_fetch(struct pt_evd *evd)
 {
 	const uint8_t *end = evd->config.end;
 
+	evd->ahead = 0;
 	for (;;) {
 		int status;
 

@@ -58,6 +58,8 @@ struct pt_evd {
 
 	struct pt_last_ip last;
 	struct pt_time time;
+	struct pt_time before; /* the time when the last unit was asked for, if it came later */
+	uint8_t ahead;         /* it did */
 
 	/* Events in order; a TIP among events that wait is queued as ptev_tip. */
 	struct pt_event queue[pt_evd_queue_size];

@@ -190,24 +190,32 @@ static void push_enabled(struct pt_evd *evd)
 	ev->variant.enabled.ip = evd->last.ip;
 }
 
-/* All hold at the header's address, and at its end. */
+static void push_update(struct pt_evd *evd, const struct pt_event *update, int have_ip)
+{
+	struct pt_event *ev = pt_evd_push(evd, update->type);
+	uint64_t *place;
+
+	ev->status_update = update->status_update;
+	ev->variant = update->variant;
+	place = pt_event_place(ev);
+	if (!place)
+		return;
+	ev->ip_suppressed = !have_ip;
+	*place = have_ip ? evd->last.ip : 0;
+}
+
+/* In their order. From the first one that has a place, they hold at the header's address. */
 static void queue_updates(struct pt_evd *evd, struct psb_header *header)
 {
+	const uint32_t count = header->updates.count;
+	uint32_t i = 0;
+
+	for (; i < count && !pt_event_place(&header->updates.event[i]); ++i)
+		push_update(evd, &header->updates.event[i], header->have_ip);
 	if (header->have_ip)
 		push_enabled(evd);
-	for (uint32_t i = 0; i < header->updates.count; ++i) {
-		const struct pt_event *update = &header->updates.event[i];
-		struct pt_event *ev = pt_evd_push(evd, update->type);
-		uint64_t *place;
-
-		ev->status_update = update->status_update;
-		ev->variant = update->variant;
-		place = pt_event_place(ev);
-		if (!place)
-			continue;
-		ev->ip_suppressed = !header->have_ip;
-		*place = header->have_ip ? evd->last.ip : 0;
-	}
+	for (; i < count; ++i)
+		push_update(evd, &header->updates.event[i], header->have_ip);
 	evd->psb_status = evd->queue_count != 0;
 }
 

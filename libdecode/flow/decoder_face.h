@@ -122,16 +122,16 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		if (!decoder || !time)                                                                       \
 			return -pte_invalid;                                                                 \
-		return pt_time_query(&decoder->flow.evd.time, time, lost_mtc, lost_cyc);                     \
+		return pt_time_query(pt_flow_time(&decoder->flow), time, lost_mtc, lost_cyc);                \
 	}                                                                                                    \
                                                                                                              \
 	int prefix##_core_bus_ratio(struct type *decoder, uint32_t *cbr)                                     \
 	{                                                                                                    \
 		if (!decoder || !cbr)                                                                        \
 			return -pte_invalid;                                                                 \
-		if (!decoder->flow.evd.time.have_cbr)                                                        \
+		if (!pt_flow_time(&decoder->flow)->have_cbr)                                                 \
 			return -pte_no_cbr;                                                                  \
-		*cbr = decoder->flow.evd.time.cbr;                                                           \
+		*cbr = pt_flow_time(&decoder->flow)->cbr;                                                    \
 		return 0;                                                                                    \
 	}                                                                                                    \
                                                                                                              \

@@ -209,13 +209,30 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	return status < 0 ? status : pt_flow_status(flow);
 }
 
+/* Whether the unit was read ahead, and not used yet. */
+static int unit_is_ahead(const struct pt_flow *flow)
+{
+	switch (flow->unit) {
+	case pt_unit_tnt:
+		return flow->evd.tnt_count == flow->fresh_tnt;
+	case pt_unit_tip:
+	case -pte_no_enable:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 const uint8_t *pt_flow_pos(const struct pt_flow *flow)
 {
-	const struct pt_evd *evd = &flow->evd;
-	const int unused =
-	        flow->unit == pt_unit_tip || (flow->unit == pt_unit_tnt && evd->tnt_count == flow->fresh_tnt);
+	return unit_is_ahead(flow) ? flow->evd.packet : flow->evd.pos;
+}
 
-	return unused ? evd->packet : evd->pos;
+const struct pt_time *pt_flow_time(const struct pt_flow *flow)
+{
+	const int ahead = flow->evd.ahead && !flow->observers.calling && unit_is_ahead(flow);
+
+	return ahead ? &flow->evd.before : &flow->evd.time;
 }
 
 /* Where a search for another PSB begins. One that was read ahead, but not reached because of an error, is the

@@ -139,6 +139,9 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size);
 /* Where the flow stands in the trace: before a TNT or TIP that was read ahead and is not used yet. */
 const uint8_t *pt_flow_pos(const struct pt_flow *flow);
 
+/* The time there; for observers the one that they are told. */
+const struct pt_time *pt_flow_time(const struct pt_flow *flow);
+
 /* Status bits of the present position. */
 int pt_flow_status(const struct pt_flow *flow);
 

@@ -151,11 +151,17 @@ static void set_vmcs(struct pt_flow *flow, uint64_t base)
 	flow->asid.vmcs = base;
 }
 
-static void set_mode(struct pt_flow *flow, enum pt_exec_mode mode)
+static int apply_exec_mode(struct pt_flow *flow, const struct pt_event *ev)
 {
-	if (flow->mode != mode)
-		forget_places(flow);
+	const enum pt_exec_mode mode = ev->variant.exec_mode.mode;
+
+	if (flow->mode == mode)
+		return 0;
+	if (ev->status_update && flow->enabled && flow->mode != ptem_unknown)
+		return -pte_bad_status_update;
+	forget_places(flow);
 	flow->mode = mode;
+	return 0;
 }
 
 int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
@@ -191,8 +197,7 @@ int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
 		set_vmcs(flow, ev->variant.async_vmcs.base);
 		return 0;
 	case ptev_exec_mode:
-		set_mode(flow, ev->variant.exec_mode.mode);
-		return 0;
+		return apply_exec_mode(flow, ev);
 	case ptev_tsx:
 		flow->speculative = ev->variant.tsx.speculative;
 		return 0;

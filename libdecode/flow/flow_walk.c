@@ -414,7 +414,7 @@ static int step_tip(struct pt_flow *flow, struct pt_flow_sink *sink)
 }
 
 /* One block on, towards the address that an event binds to. */
-static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, const struct pt_event *ev, uint64_t ip)
+static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t ip)
 {
 	int status;
 
@@ -422,8 +422,6 @@ static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, const str
 		return arrive(flow, sink);
 	emit_node(flow, sink);
 	status = needs_trace(flow->node) ? -pte_bad_query : go_free(flow);
-	if (status < 0 && ev->status_update)
-		return -pte_bad_status_update;
 	if (status < 0)
 		return status;
 	/* The next block may begin at the address: the event is due before anything is read there. */
@@ -547,7 +545,7 @@ static int step_to_event(struct pt_flow *flow, struct pt_flow_sink *sink)
 
 	switch (pt_flow_binding(flow, ev, &ip)) {
 	case pt_bind_ip:
-		return step_to_ip(flow, sink, ev, ip);
+		return step_to_ip(flow, sink, ip);
 	case pt_bind_disable:
 		return step_to_disable(flow, sink, ev);
 	case pt_bind_paging:

@@ -1,4 +1,5 @@
-/* run_decoder.c - pt_blk_run(): all basic blocks up to the next event or change of time, and where PSBs are. */
+/* run_decoder.c - pt_blk_run(): all basic blocks up to the next event or change of time, and where PSBs are.
+ */
 #include "flow/block_decoder.h"
 
 #include "flow/decoder_face.h"

@@ -255,6 +255,14 @@ static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t ts
 	return 0;
 }
 
+/* Whether the flow stands where PSB+ says. What has no place of its own (CBR) comes earlier. */
+static int confirms_psb(const struct pt_event *event)
+{
+	if (event->status_update)
+		return event->type != ptev_cbr && event->type != ptev_mnt;
+	return event->type == ptev_enabled;
+}
+
 /* Fetches all events that are due. *@bits: the decoder's status. Positive: the segment ends here. */
 static int take_events(struct stream_replay *replay, int *bits)
 {
@@ -275,7 +283,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 			*bits = -pte_no_time;
 			break;
 		}
-		if (event.status_update || event.type == ptev_enabled)
+		if (confirms_psb(&event))
 			status = reach_psb(replay, psb);
 		if (event.type == ptev_enabled && !event.status_update) {
 			replay->last_ip = event.variant.enabled.ip;
@@ -285,7 +293,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 			status = note_overflow(replay);
 		if (status < 0)
 			return status;
-		if (event.status_update && psb >= replay->segment->stop)
+		if (event.status_update && confirms_psb(&event) && psb >= replay->segment->stop)
 			return 1;
 	}
 	return 0;

@@ -214,7 +214,7 @@ static const struct flow_case cases[] = {
                 "PSB at a place that the flow cannot come to",
                 CODE("\x90\x74\xfd\x90\x0f\x05"),
                 {{pge, 0x1000, 0}, {psb_at, 0x1003, 0}, {pgd, 0, 0}},
-                "[enabled] 1000 1001 bad_status_update",
+                "[enabled] 1000 1001 bad_query",
         },
         {
                 "PSB while tracing is off",
@@ -701,8 +701,8 @@ static void resynchronising_after_an_error(void **state)
 		else
 			status = pt_blk_next(decoder, &block, sizeof(block));
 	} while (status >= 0);
-	assert_int_equal(status, -pte_bad_status_update);
-	assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), -pte_bad_status_update);
+	assert_int_equal(status, -pte_bad_query);
+	assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), -pte_bad_query);
 
 	status = pt_blk_sync_forward(decoder);
 	assert_true(status >= 0);
