@@ -248,8 +248,8 @@ static int step_over_damage(struct run *run, const struct known_query *query)
 /* Whether the difference is a known one, and has been stepped over. */
 static int step_over(struct run *run)
 {
-	struct known_query query = {run->c, run->layer, &run->record[side_ours], &run->record[side_debian],
-	                            NULL};
+	struct known_query query = {run->c, run->layer, &run->record[side_ours],   &run->record[side_debian],
+	                            NULL,   run->nheld, run->comparer->insn_agreed};
 
 	if (run->ring.count)
 		query.before = &run->ring.record[(run->ring.count - 1) % ring_size];

@@ -24,6 +24,7 @@ struct comparer {
 	struct progress {
 		int side; /* which library is being called, for those who watch from outside */
 	} * progress;
+	int insn_agreed; /* in the instruction layer of this case; the caller's */
 	uint64_t *known; /* how often each known difference was met */
 };
 

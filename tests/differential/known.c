@@ -10,6 +10,8 @@ enum {
 	ev_enabled = 0,
 	ev_paging = 4,
 	ev_exec_mode = 7,
+	ev_stop = 9,
+	ev_vmcs,
 	ev_async_vmcs = 11,
 	ev_exstop,
 	ev_mwait,
@@ -23,7 +25,11 @@ enum {
 	err_eos = -7,
 	err_bad_query = -8,
 	err_nomem = -9,
-	err_bad_insn = -14
+	err_bad_opc = -4,
+	err_bad_context = -6,
+	err_bad_insn = -14,
+	err_retstack = -20,
+	err_bad_status = -22
 };
 
 struct known {
@@ -83,8 +89,8 @@ static void estimated_time(const struct known_query *query, struct record *ours,
 static void event_pending(const struct known_query *query, struct record *ours, struct record *debian)
 {
 	if (query->layer <= layer_block && ours->status >= 0 && debian->status >= 0) {
-		ours->status &= ~1;
-		debian->status &= ~1;
+		ours->status &= query->held ? ~5 : ~1;
+		debian->status &= query->held ? ~5 : ~1;
 	}
 }
 
@@ -125,6 +131,22 @@ static void resumed(const struct known_query *query, struct record *ours, struct
 	(void)query;
 	if (is_event(ours, ev_enabled) && ours->field[1] && !debian->field[1])
 		debian->field[1] = 1;
+}
+
+static void block_resumed(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (query->layer == layer_block && query->c->errata & err_skl014 && is_event(ours, ev_enabled) &&
+	    !ours->field[1])
+		debian->field[1] = 0;
+}
+
+static void suppressed_status(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (query->c->damaged && ours->status >= 0 && debian->status >= 0 &&
+	    (ours->kind == rec_event || ours->kind == rec_sync)) {
+		ours->status &= ~2;
+		debian->status &= ~2;
+	}
 }
 
 /* Whether execution, once at @ip, never leaves a circle of direct branches. */
@@ -258,6 +280,77 @@ static enum known_effect high_address(const struct known_query *query)
 	               : known_none;
 }
 
+static enum known_effect newer_packet(const struct known_query *query)
+{
+	const struct record *debian = query->debian;
+	const uint8_t *bytes = query->c->trace + debian->offset;
+
+	if (debian->kind != rec_error || debian->status != err_bad_opc || debian->offset + 2 > query->c->size)
+		return known_none;
+	return bytes[0] == 0xd9 || (bytes[0] == 0x02 && (bytes[1] == 0x13 || bytes[1] == 0x53)) ? known_resync
+	                                                                                        : known_none;
+}
+
+static enum known_effect two_at_once(const struct known_query *query)
+{
+	const struct record *ours = query->ours;
+
+	return query->c->damaged && query->before && (is_event(ours, ev_paging) || is_event(ours, ev_vmcs)) &&
+	                       is_event(query->before, ours->type) && query->debian->kind == rec_insn
+	               ? known_resync
+	               : known_none;
+}
+
+static enum known_effect wrong_mode(const struct known_query *query)
+{
+	return query->c->damaged && query->ours->kind == rec_insn && query->debian->kind == rec_insn &&
+	                       query->ours->field[2] != query->debian->field[2]
+	               ? known_resync
+	               : known_none;
+}
+
+static int is_ptwrite(const struct diff_case *c, uint64_t ip)
+{
+	uint8_t bytes[5] = {0};
+	size_t at = 1;
+
+	(void)case_read(c, ip, bytes, sizeof(bytes));
+	at += bytes[1] >> 4 == 4;
+	return bytes[0] == 0xf3 && bytes[at] == 0x0f && bytes[at + 1] == 0xae;
+}
+
+static enum known_effect no_ptwrite(const struct known_query *query)
+{
+	return query->c->damaged && is_event(query->debian, ev_ptwrite) &&
+	                       !is_ptwrite(query->c, query->debian->field[0])
+	               ? known_resync
+	               : known_none;
+}
+
+static enum known_effect stop_while_enabled(const struct known_query *query)
+{
+	return is_event(query->ours, ev_stop) && query->debian->kind == rec_error &&
+	                       query->debian->status == err_bad_context
+	               ? known_resync
+	               : known_none;
+}
+
+static enum known_effect bad_psb(const struct known_query *query)
+{
+	return query->c->damaged &&
+	                       ((query->ours->kind == rec_error && query->ours->status == err_bad_status) ||
+	                        (query->debian->kind == rec_error && query->debian->status == err_bad_status))
+	               ? known_resync
+	               : known_none;
+}
+
+static enum known_effect return_stack(const struct known_query *query)
+{
+	return query->c->damaged && query->ours->kind == rec_error && query->ours->status == err_retstack
+	               ? known_resync
+	               : known_none;
+}
+
 static enum known_effect queue_full(const struct known_query *query)
 {
 	return query->debian->kind == rec_error && query->debian->status == err_nomem ? known_resync
@@ -271,7 +364,7 @@ static enum known_effect damage(const struct known_query *query)
 	               : known_none;
 }
 
-enum { damage_both, damage_code, damage_debian, damage_ours, bad_status, nspecial };
+enum { damage_both, damage_code, damage_debian, damage_ours, damage_block, bad_status, nspecial };
 
 /* Rows that known_damaged() and known_bad_status() count. */
 static const char *const special[nspecial] = {
@@ -279,6 +372,7 @@ static const char *const special[nspecial] = {
         "damage: both give an error at the same place, but not the same one",
         "damage: 2.0.5 gives an error, ours goes on",
         "damage: ours gives an error, 2.0.5 goes on",
+        "damage: 2.0.5's block decoder goes another way than its instruction decoder, which agrees with ours",
         "2.0.5's block decoder does not tell of the event behind one of PIP or VMCS in its status",
 };
 
@@ -294,6 +388,9 @@ static const struct known rows[] = {
          damaged_psb, NULL},
         {"enabled at the return address of a call that disabled: resumed (BLOCKS.md), but not in 2.0.5",
          resumed, NULL},
+        {"SKL014: 2.0.5's block decoder says resumed where its instruction decoder does not", block_resumed,
+         NULL},
+        {"damage: pts_ip_suppressed behind events while tracing is off", suppressed_status, NULL},
         {"endless direct branches: no end of trace told at the last of them", endless_eos, NULL},
         {"a trace cut in a packet: its end is told a step earlier or later", eos_status, NULL},
         {"2.0.5's offset is behind the end of the trace", eos_offset, NULL},
@@ -308,6 +405,16 @@ static const struct known rows[] = {
         {"a PSB+ with nothing behind it: 2.0.5 does not synchronise there", NULL, sync_at_end},
         {"bytes that are no instruction: 2.0.5 takes them for one", NULL, no_insn},
         {"branches in 16 and 32-bit mode stay in 16 and 32 bits; not in 2.0.5", NULL, high_address},
+        {"CFE, EVD and TRIG packets came after 2.0.5", NULL, newer_packet},
+        {"damage: two PIP or VMCS at one branch: ours gives both there, 2.0.5 one of them later", NULL,
+         two_at_once},
+        {"damage: MODE.Exec before TIP, as above, and 2.0.5 reads code in the wrong mode", NULL, wrong_mode},
+        {"damage: PTW with the address of no PTWRITE: no event in ours", NULL, no_ptwrite},
+        {"damage: TraceStop while tracing is on: ours tells it, 2.0.5 calls it an error", NULL,
+         stop_while_enabled},
+        {"damage: PSB+ contradicts the flow: bad_status, another error, or unnoticed", NULL, bad_psb},
+        {"damage: compressed returns behind one that was not: what is left of the return stack", NULL,
+         return_stack},
         {"2.0.5 has room for few events in a row", NULL, queue_full},
         {NULL, NULL, damage},
 };
@@ -363,8 +470,11 @@ int known_damaged(const struct known_query *query, int ours, int debian, uint64_
 		what = damage_debian;
 	else if (query->ours->kind == rec_error && query->debian->kind == rec_error)
 		what = damage_code;
+	if (query->layer == layer_block && query->insn_agreed &&
+	    (what == damage_ours || what == damage_debian))
+		what = damage_block;
 	++counts[nrows + what];
-	return what == damage_both || what == damage_code;
+	return what == damage_block || what == damage_both || what == damage_code;
 }
 
 void known_bad_status(uint64_t *counts)

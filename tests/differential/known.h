@@ -17,13 +17,15 @@ enum known_effect {
 	known_damage  /* as known_damaged() tells */
 };
 
-enum { known_count = 40 };
+enum { known_count = 48 };
 
 struct known_query {
 	const struct diff_case *c;
 	enum layer layer;
 	const struct record *ours, *debian; /* the first that differ; kind 0 at the end */
 	const struct record *before;        /* the last equal one, or NULL */
+	unsigned held;   /* Debian's events that came early and are still to come in ours */
+	int insn_agreed; /* the instruction layer of this case did not differ */
 };
 
 /* Whether the rows together take the difference away; counts those that were needed. */

@@ -56,6 +56,8 @@ static void run_layer(struct comparer *comparer, const struct run_plan *plan, st
 
 	set_timer(plan->timeout);
 	compare(comparer, c, layer, &verdict);
+	if (layer == layer_insn)
+		comparer->insn_agreed = !verdict.skipped && !verdict.differs;
 	set_timer(0);
 	count(tally, &verdict, layer);
 	if (verdict.differs)
@@ -80,6 +82,7 @@ static void run_from(struct comparer *comparer, const struct run_plan *plan, str
 		if (!plan->make(plan->context, &c, at))
 			continue;
 		++tally->cases;
+		comparer->insn_agreed = 0;
 		for (; layer < layer_count; ++layer) {
 			tally->layer = layer;
 			if (plan->layers & 1u << layer)
