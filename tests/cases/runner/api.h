@@ -20,8 +20,21 @@
 	X(prefix##_time)                                                                                     \
 	X(prefix##_asid)
 
+#define CASE_QUERY_FACE(X)                                                                                   \
+	X(pt_qry_alloc_decoder)                                                                              \
+	X(pt_qry_free_decoder)                                                                               \
+	X(pt_qry_sync_forward)                                                                               \
+	X(pt_qry_sync_backward)                                                                              \
+	X(pt_qry_sync_set)                                                                                   \
+	X(pt_qry_get_offset)                                                                                 \
+	X(pt_qry_cond_branch)                                                                                \
+	X(pt_qry_indirect_branch)                                                                            \
+	X(pt_qry_event)                                                                                      \
+	X(pt_qry_time)
+
 #define CASE_API(X)                                                                                          \
 	CASE_FACE(X, pt_pkt)                                                                                 \
+	CASE_QUERY_FACE(X)                                                                                   \
 	CASE_FLOW_FACE(X, pt_insn)                                                                           \
 	CASE_FLOW_FACE(X, pt_blk)                                                                            \
 	X(pt_image_alloc)                                                                                    \

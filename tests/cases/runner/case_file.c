@@ -15,6 +15,7 @@
 const char *const case_view_names[view_count] = {
         [view_packets] = "packets",       [view_events] = "events", [view_insn_flow] = "insn-flow",
         [view_block_flow] = "block-flow", [view_insn] = "insn",     [view_blocks] = "blocks",
+        [view_query] = "query",
 };
 
 uint32_t case_view_bits(const char *name)

@@ -26,6 +26,7 @@ enum case_view {
 	view_block_flow,
 	view_insn,
 	view_blocks,
+	view_query,
 	view_count
 };
 

@@ -8,6 +8,7 @@
 #include "event_text.h"
 #include "names.h"
 #include "view_flow.h"
+#include "view_query.h"
 
 static int describe_unknown(struct pt_packet_unknown *unknown, const struct pt_config *config,
                             const uint8_t *pos, void *context)
@@ -110,14 +111,23 @@ static void print_events(FILE *out, const struct view *view)
 	api->pt_evt_free_decoder(decoder);
 }
 
+/* Older libraries have neither an event decoder nor resynchronisation. */
+static int can_give(const struct view *view, enum case_view which)
+{
+	if (which == view_events)
+		return view->api->pt_evt_next != NULL;
+	if (which == view_packets || which == view_query)
+		return 1;
+	return view->file->after_error != case_resync || view->api->pt_insn_resync;
+}
+
 char *view_text(const struct view *view, enum case_view which)
 {
 	char *text = NULL;
 	size_t size;
 	FILE *out;
 
-	if ((which == view_events && !view->api->pt_evt_next) ||
-	    (view->file->after_error == case_resync && !view->api->pt_insn_resync))
+	if (!can_give(view, which))
 		return NULL;
 	out = open_memstream(&text, &size);
 	if (!out)
@@ -126,6 +136,8 @@ char *view_text(const struct view *view, enum case_view which)
 		print_packets(out, view);
 	else if (which == view_events)
 		print_events(out, view);
+	else if (which == view_query)
+		print_query(out, view);
 	else
 		print_flow(out, view, which);
 	fclose(out);

@@ -254,6 +254,25 @@ static void print_block(const struct walk *walk, const struct pt_block *block, i
 	fputc('\n', out);
 }
 
+/* The bytes of an instruction must be those of the code, and all of them. */
+static void check_bytes(const struct walk *walk, const struct pt_insn *insn)
+{
+	struct pt_asid asid;
+	struct pt_insn_info info;
+	uint8_t bytes[pt_max_insn_size];
+	size_t size;
+
+	memset(&asid, 0, sizeof(asid));
+	pt_asid_init(&asid);
+	walk->view->api->pt_insn_asid(walk->decoder, &asid, sizeof(asid));
+	size = program_read(walk->view->program, &asid, insn->ip, bytes, sizeof(bytes));
+	if (insn->size > size || memcmp(bytes, insn->raw, insn->size))
+		fprintf(walk->out, "bad bytes\n");
+	else if (!walk->view->plain &&
+	         (pt_insn_classify(&info, bytes, size, insn->mode) < 0 || info.length != insn->size))
+		fprintf(walk->out, "bad size\n");
+}
+
 static int next_insn(struct walk *walk)
 {
 	struct pt_insn insn;
@@ -262,8 +281,10 @@ static int next_insn(struct walk *walk)
 	memset(&insn, 0, sizeof(insn));
 	status = walk->view->api->pt_insn_next(walk->decoder, &insn, sizeof(insn));
 	walk->ip = insn.ip;
-	if (status >= 0)
+	if (status >= 0) {
 		print_insn(walk, &insn, status);
+		check_bytes(walk, &insn);
+	}
 	return status;
 }
 
