@@ -14,16 +14,24 @@ void code_read(const struct world *world, unsigned image, uint64_t ip, enum pt_e
 		insn->size = insn->info.length;
 }
 
+static int is_mapped(const struct world *world, uint64_t ip)
+{
+	uint8_t byte;
+
+	return world_read(world, 0, ip, &byte, 1) != 0;
+}
+
 uint64_t code_next(const struct world *world, uint64_t ip, enum pt_exec_mode mode,
                    const struct code_insn *insn)
 {
-	const uint64_t next = ip + (uint64_t)insn->size;
-	uint8_t byte;
+	uint64_t next = ip + (uint64_t)insn->size,
+	         wrapped = pt_wrap_ip(next, pt_mode_ip_bits(mode), ip, mode);
 
-	if (insn->info.kind == pt_kind_jump || insn->info.kind == pt_kind_call)
-		return pt_insn_target(&insn->info, ip, mode);
-	/* Addresses that the mode does not have are the trace's fault: whichever is there. */
-	if (world_read(world, 0, next, &byte, 1))
-		return next;
-	return pt_wrap_ip(next, pt_mode_ip_bits(mode), ip, mode);
+	if (insn->info.kind == pt_kind_jump || insn->info.kind == pt_kind_call) {
+		wrapped = pt_insn_target(&insn->info, ip, mode);
+		if (insn->info.ip_bits)
+			next += (uint64_t)insn->info.displacement;
+	}
+	/* At addresses that the mode does not have, it depends on sections whether they are wrapped. */
+	return is_mapped(world, wrapped) ? wrapped : next;
 }

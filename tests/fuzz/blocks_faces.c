@@ -34,7 +34,8 @@ static void check_insn(const struct world *world, const struct pt_insn *insn)
 		struct code_insn code;
 
 		code_read(world, i, insn->ip, insn->mode, &code);
-		found |= code.size == insn->size && !memcmp(code.raw, insn->raw, insn->size);
+		found |= code.size == insn->size && !memcmp(code.raw, insn->raw, insn->size) &&
+		         code.info.iclass == insn->iclass;
 	}
 	FUZZ_CHECK(found, "insn of %d bytes %02x %02x at %llx is not in the code", insn->size, insn->raw[0],
 	           insn->raw[1], (unsigned long long)insn->ip);
@@ -67,7 +68,8 @@ static int expand(const struct world *world, unsigned i, const struct pt_block *
 		struct log_entry *entry;
 
 		code_read(world, i, ip, block->mode, &insn);
-		if (!insn.size)
+		if (!insn.size ||
+		    (n + 1u == block->ninsn && block->iclass && block->iclass != insn.info.iclass))
 			return 0;
 		entry = log_add(log, log_insn);
 		entry->ip = ip;
@@ -133,6 +135,8 @@ static void log_add_run_insn(const struct world *world, const struct pt_run_bloc
 	entry->mode = (int)block->mode;
 	entry->speculative = !!(block->flags & ptrf_speculative);
 	entry->iclass = n + 1u == block->ninsn ? block->iclass : (int)ptic_other;
+	FUZZ_CHECK(insn[0].info.iclass == entry->iclass || insn[1].info.iclass == entry->iclass,
+	           "class %d at %llx", entry->iclass, (unsigned long long)ip);
 	entry->isid = entry->entry_flags = entry->exit_flags = -1;
 }
 

@@ -187,6 +187,11 @@ static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, ui
 	struct world *world = self->context;
 
 	FUZZ_CHECK(tsc >= self->tick.limit, "before its limit");
+	/* Without a limit, every change is told, and so it is one; but resynchronising may synchronise as
+	 * well. */
+	FUZZ_CHECK(!tsc || self->tick.limit || world->client || tsc != world->ticked, "told twice of %llx",
+	           (unsigned long long)tsc);
+	world->ticked = tsc;
 	*tell(world) = (struct told){tsc, lost_mtc, lost_cyc, -1};
 	if (world->observers & tick_swaps)
 		swap_images(world);
@@ -226,6 +231,7 @@ void world_begin(struct world *world)
 	world->now = 0;
 	world->calls = 0;
 	world->ntold = 0;
+	world->ticked = 0;
 	memset(&world->tick, 0, sizeof(world->tick));
 	memset(&world->state, 0, sizeof(world->state));
 	world->tick.size = world->state.size = sizeof(struct pt_observer);

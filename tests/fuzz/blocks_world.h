@@ -67,6 +67,7 @@ struct world {
 	void *decoder;
 	struct told told[max_ticks];
 	unsigned ntold;
+	uint64_t ticked; /* the moment of the last tick since synchronising; zero: there was none */
 };
 
 void world_init(struct world *world, const uint8_t *data, size_t size);

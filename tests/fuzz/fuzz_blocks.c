@@ -109,6 +109,7 @@ static int do_sync(struct client *client, int first)
 	uint64_t offset = 0;
 	int status;
 
+	client->world->ticked = 0;
 	if (!first && (client->world->client & client_resyncs)) {
 		status = face->resync(client->decoder);
 	} else if (first && (client->world->client & client_goes_back)) {
@@ -262,6 +263,7 @@ static void mad_call(struct client *client, uint8_t op)
 	const unsigned number = op >> 4;
 	int status = 0;
 
+	client->world->ticked = 0;
 	switch (op & 15) {
 	case 0:
 		status = face->sync_forward(client->decoder);

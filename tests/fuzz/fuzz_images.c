@@ -73,7 +73,7 @@ static struct pt_asid asid_of(unsigned space)
 /* A range of a file: in it, across its end, behind it, and as large as numbers get. */
 static void take_range(struct world *world, uint64_t *offset, uint64_t *size)
 {
-	const uint8_t kind = fuzz_u8(&world->in);
+	const uint8_t kind = fuzz_u8(&world->in) & 15;
 
 	*offset = fuzz_u8(&world->in) % (file_size + 2);
 	*size = fuzz_u8(&world->in) % (file_size + 2);
@@ -83,6 +83,10 @@ static void take_range(struct world *world, uint64_t *offset, uint64_t *size)
 		*offset = UINT64_MAX;
 	if (kind == 3)
 		*size = UINT64_MAX - *offset;
+	if (kind == 4)
+		*offset = 0, *size = file_size;
+	if (kind == 5)
+		*offset = 16, *size = 32;
 }
 
 /* What of the range is in the file and has an address. */

@@ -109,7 +109,25 @@ static int cannot_be_written(enum pt_packet_type type)
 	return type == ppt_unknown || type == ppt_invalid || type == ppt_trig;
 }
 
-static void check_rewritten(const struct pt_packet *packet, const struct pt_config *config)
+/* All of whose bits mean something, in one way only. */
+static int has_one_form(enum pt_packet_type type)
+{
+	switch (type) {
+	case ppt_cyc:
+	case ppt_mode:
+	case ppt_cbr:
+	case ppt_pwre:
+	case ppt_pwrx:
+	case ppt_cfe:
+	case ppt_evd:
+		return 0;
+	default:
+		return 1;
+	}
+}
+
+static void check_rewritten(const struct pt_packet *packet, const uint8_t *original,
+                            const struct pt_config *config)
 {
 	uint8_t bytes[16];
 	struct pt_packet again;
@@ -132,6 +150,8 @@ static void check_rewritten(const struct pt_packet *packet, const struct pt_conf
 	/* CYC may have had leading zeros. */
 	FUZZ_CHECK(packet->type == ppt_cyc ? size > 0 && size <= packet->size : size == packet->size,
 	           "type %d of %d bytes is written as %d", packet->type, packet->size, size);
+	FUZZ_CHECK(!has_one_form(packet->type) || !memcmp(bytes, original, (size_t)size),
+	           "type %d has other bytes", packet->type);
 	own.end = bytes + size;
 	decoder = pt_pkt_alloc_decoder(&own);
 	FUZZ_CHECK(pt_pkt_sync_set(decoder, 0) == 0, "no position");
@@ -182,7 +202,7 @@ static uint64_t check_packets(struct pt_packet_decoder *decoder, uint64_t offset
 		FUZZ_CHECK(offset_of(decoder) == offset + packet.size, "moved by something else");
 		FUZZ_CHECK(offset + packet.size <= (uint64_t)(config->end - config->begin), "beyond the end");
 		check_sizes(decoder, offset, &packet);
-		check_rewritten(&packet, config);
+		check_rewritten(&packet, config->begin + offset, config);
 		offset += packet.size;
 	}
 }
