@@ -45,6 +45,8 @@ struct pt_evd {
 	const uint8_t *pos;    /* the next packet */
 	const uint8_t *packet; /* the last one that was read; of a PSB+, its last */
 	const uint8_t *sync;   /* the last PSB; NULL when not synchronised */
+	/* Of sync.h: the PSB that it was synchronised at, and how far that read. */
+	const uint8_t *started, *started_to;
 
 	uint64_t tnt; /* the oldest bit is bit tnt_count - 1 */
 	uint32_t tnt_count;

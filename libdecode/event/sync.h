@@ -10,8 +10,8 @@ typedef int pt_evd_start(void *decoder, const uint8_t *psb);
 /* Start at the next PSB from the reader's position on; or behind the one that could not be read. */
 int pt_evd_start_forward(struct pt_evd *evd, pt_evd_start *start, void *decoder);
 
-/* Starts at the last PSB that leads to a position before the present one. One whose PSB+ is cut off
- * does not count. */
+/* Starts at the last PSB before the present position, or before the PSB that was started at when nothing was
+ * read since. One whose PSB+ is cut off does not count. */
 int pt_evd_start_backward(struct pt_evd *evd, pt_evd_start *start, void *decoder);
 
 /* Starts at the PSB at @offset. -pte_nosync: something else is there. */

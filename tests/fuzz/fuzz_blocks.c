@@ -113,9 +113,12 @@ static int do_sync(struct client *client, int first)
 	if (!first && (client->world->client & client_resyncs)) {
 		status = face->resync(client->decoder);
 	} else if (first && (client->world->client & client_goes_back)) {
-		status = face->sync_backward(client->decoder);
-		if (status != -pte_eos && (client->world->observers & observe_state))
-			status = face->sync_backward(client->decoder);
+		unsigned syncs = 0;
+
+		/* all the way, but for one */
+		while ((status = face->sync_backward(client->decoder)) != -pte_eos)
+			FUZZ_CHECK(syncs++ <= client->trace_size, "goes back without end");
+		status = face->sync_forward(client->decoder);
 	} else {
 		status = face->sync_forward(client->decoder);
 	}

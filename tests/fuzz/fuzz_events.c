@@ -292,12 +292,11 @@ static void good_clients(const struct pt_config *config)
 		if (status >= 0)
 			all_queries(qry, size, status);
 	}
-	/* A PSB+ that cannot be read stands in the way back, as in libipt. */
 	syncs = 0;
-	while (pt_evt_sync_backward(evt) >= 0)
+	while (pt_evt_sync_backward(evt) != -pte_eos)
 		FUZZ_CHECK(syncs++ <= size, "synchronises without end");
 	syncs = 0;
-	while (pt_qry_sync_backward(qry, &ip) >= 0)
+	while (pt_qry_sync_backward(qry, &ip) != -pte_eos)
 		FUZZ_CHECK(syncs++ <= size, "synchronises without end");
 	pt_evt_free_decoder(evt);
 	pt_qry_free_decoder(qry);
