@@ -6,6 +6,7 @@
 #include "code/block_graph.h"
 
 #include <pthread.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -258,7 +259,7 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 
 static int make_node(const struct pt_node **made, struct pt_block_graph *graph, const struct pt_node *decoded)
 {
-	const size_t size = sizeof(*decoded) + decoded->ninsn;
+	const size_t size = offsetof(struct pt_node, length) + decoded->ninsn;
 	_Atomic(struct pt_node *) *line;
 	struct pt_node *node;
 	int status = 0;
