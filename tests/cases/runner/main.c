@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "coverage.h"
+#include "damage.h"
 #include "diff.h"
 #include "view.h"
 
@@ -116,6 +117,7 @@ static int check(struct run *run)
 		good &= check_debian(run, which, expected);
 		free(expected);
 	}
+	good &= damage_check(&run->file, &run->program, &run->trace);
 	if (!run->have_debian && !run->file.debian_not_asked && good)
 		printf("%s: Debian's libipt is not there to compare with\n", run->file.path);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -310,21 +310,43 @@ static int asid_matches(const struct pt_asid *of_section, const struct pt_asid *
 	        of_section->vmcs == asid->vmcs);
 }
 
+static int contains(const struct program_section *section, uint64_t address)
+{
+	return address - section->address < section->size;
+}
+
+/* A section hides those before it whose address space matches its own; among the others, the first counts. */
+static const struct program_section *section_at(const struct program *program, const struct pt_asid *asid,
+                                                uint64_t address)
+{
+	for (size_t i = 0; i < program->nsections; ++i) {
+		const struct program_section *section = &program->section[i];
+		size_t later = i + 1;
+
+		if (!contains(section, address) || !asid_matches(&section->asid, asid))
+			continue;
+		while (later < program->nsections &&
+		       (!contains(&program->section[later], address) ||
+		        !asid_matches(&program->section[later].asid, &section->asid)))
+			later += 1;
+		if (later == program->nsections)
+			return section;
+	}
+	return NULL;
+}
+
 size_t program_read(const struct program *program, const struct pt_asid *asid, uint64_t address,
                     uint8_t *buffer, size_t size)
 {
 	size_t n = 0;
 
-	for (size_t i = program->nsections; n < size && i-- > 0;) {
-		const struct program_section *section = &program->section[i];
+	while (n < size) {
+		const struct program_section *section = section_at(program, asid, address + n);
 
-		if (address + n - section->address >= section->size || !asid_matches(&section->asid, asid))
-			continue;
-		while (n < size && address + n - section->address < section->size) {
-			buffer[n] = section->bytes[address + n - section->address];
-			n += 1;
-		}
-		i = program->nsections;
+		if (!section)
+			break;
+		buffer[n] = section->bytes[address + n - section->address];
+		n += 1;
 	}
 	return n;
 }
