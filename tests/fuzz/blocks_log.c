@@ -94,16 +94,44 @@ static void print_around(const struct log *log, unsigned at)
 	}
 }
 
+static bool was_there(const struct log *log, unsigned before, uint64_t ip)
+{
+	while (before--)
+		if (log->entry[before].kind == log_insn && log->entry[before].ip == ip)
+			return true;
+	return false;
+}
+
+/* A circle of direct branches, which needs no trace, is an error in the end, after some rounds: how many
+ * depends on the face. From @at on, where another one says @error, @log may go round before. Returns where it
+ * says so, too. */
+static unsigned end_of_circle(const struct log *log, unsigned at, const struct log_entry *error)
+{
+	const unsigned first = at;
+
+	if (error->kind != log_error)
+		return first;
+	while (at < log->count && log->entry[at].kind == log_insn && was_there(log, first, log->entry[at].ip))
+		at++;
+	return at == log->count || same_entry(&log->entry[at], error) ? at : first;
+}
+
 void log_compare(const struct log *a, const struct log *b)
 {
-	const unsigned n = a->count < b->count ? a->count : b->count;
-	unsigned at = 0;
+	unsigned at_a = 0, at_b = 0;
 
-	while (at < n && same_entry(&a->entry[at], &b->entry[at]))
-		at++;
-	if (at == n && (a->count == b->count || a->full || b->full))
+	while (at_a < a->count && at_b < b->count) {
+		at_a = end_of_circle(a, at_a, &b->entry[at_b]);
+		at_b = at_a < a->count ? end_of_circle(b, at_b, &a->entry[at_a]) : at_b;
+		if (at_a == a->count || at_b == b->count || !same_entry(&a->entry[at_a], &b->entry[at_b]))
+			break;
+		at_a++;
+		at_b++;
+	}
+	if ((at_a == a->count || at_b == b->count) &&
+	    (a->full || b->full || (at_a == a->count && at_b == b->count)))
 		return;
-	print_around(a, at);
-	print_around(b, at);
-	FUZZ_CHECK(0, "%s and %s differ at %u", a->face, b->face, at);
+	print_around(a, at_a);
+	print_around(b, at_b);
+	FUZZ_CHECK(0, "%s and %s differ at %u", a->face, b->face, at_a);
 }
