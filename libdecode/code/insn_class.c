@@ -106,7 +106,8 @@ static struct class_row classify(const ZydisDecodedInstruction *insn)
 	return (struct class_row){pt_kind_other, ptic_other};
 }
 
-int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
+/* As pt_insn_classify(), but -pte_nomap also where no more bytes can help. */
+static int decode(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
 {
 	ZydisDecoder decoder;
 	ZydisDecodedInstruction insn;
@@ -114,15 +115,12 @@ int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t s
 	ZyanStatus zstatus;
 	int status;
 
-	memset(info, 0, sizeof(*info));
 	status = init_decoder(&decoder, mode);
 	if (status < 0)
 		return status;
-	if (size > pt_max_insn_size)
-		size = pt_max_insn_size;
 	zstatus = ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, (ZyanUSize)size, &insn);
 	if (zstatus == ZYDIS_STATUS_NO_MORE_DATA)
-		return size < pt_max_insn_size ? -pte_nomap : -pte_bad_insn;
+		return -pte_nomap;
 	if (zstatus == ZYDIS_STATUS_DECODING_ERROR || zstatus == ZYDIS_STATUS_INVALID_MAP ||
 	    zstatus == ZYDIS_STATUS_MALFORMED_EVEX)
 		return pt_insn_classify_newer(info, bytes, size, mode);
@@ -139,6 +137,16 @@ int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t s
 		info->ip_bits = (uint8_t)insn.operand_width;
 	}
 	return 0;
+}
+
+int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
+{
+	const uint64_t used = size < pt_max_insn_size ? size : pt_max_insn_size;
+	int status;
+
+	memset(info, 0, sizeof(*info));
+	status = decode(info, bytes, used, mode);
+	return status == -pte_nomap && used == pt_max_insn_size ? -pte_bad_insn : status;
 }
 
 uint64_t pt_insn_target(const struct pt_insn_info *info, uint64_t ip, enum pt_exec_mode mode)

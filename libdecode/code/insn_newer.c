@@ -90,7 +90,7 @@ static int finish(struct pt_insn_info *info, const struct reader *r, uint64_t im
 	const uint64_t modrm = modrm_size(r), length = r->pos + modrm + immediate;
 
 	if (!modrm || length > r->size)
-		return r->size < pt_max_insn_size ? -pte_nomap : -pte_bad_insn;
+		return -pte_nomap;
 	info->length = (uint8_t)length;
 	return 0;
 }
@@ -285,7 +285,7 @@ static int classify_rex2(struct pt_insn_info *info, const struct reader *r)
 	memcpy(bytes + size, r->bytes + r->pos + 2, rest);
 	status = pt_insn_classify(info, bytes, size + rest, r->mode);
 	info->length = (uint8_t)(info->length + (map1 ? 0 : 1));
-	return status == -pte_nomap && r->size == pt_max_insn_size ? -pte_bad_insn : status;
+	return status;
 }
 
 /* Whether any newer instruction begins with @byte behind its prefixes. */
@@ -305,7 +305,7 @@ int pt_insn_classify_newer(struct pt_insn_info *info, const uint8_t *bytes, uint
 	if (more(&r, 1) && !begins_newer(bytes[r.pos], mode))
 		return -pte_bad_insn;
 	if (!more(&r, 3))
-		return size < pt_max_insn_size ? -pte_nomap : -pte_bad_insn;
+		return -pte_nomap;
 	at = bytes + r.pos;
 	/* Outside of 64-bit mode these are BOUND, LDS and LES, unless they name no memory. */
 	if (mode == ptem_64bit || at[1] >= 0xc0) {

@@ -6,7 +6,7 @@
 
 #include "code/insn_class.h"
 
-/* As pt_insn_classify(); @size is at most pt_max_insn_size. */
+/* As pt_insn_classify(); @size is at most pt_max_insn_size, and -pte_nomap says that more would be needed. */
 int pt_insn_classify_newer(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size,
                            enum pt_exec_mode mode);
 
