@@ -71,6 +71,8 @@ static void print_packets(FILE *out, const struct view *view)
 	status = decoder ? api->pt_pkt_sync_set(decoder, 0) : -pte_bad_config;
 	while (status >= 0) {
 		api->pt_pkt_get_offset(decoder, &offset);
+		/* Debian's library leaves bits alone that it does not know. */
+		memset(&packet, 0, sizeof(packet));
 		status = api->pt_pkt_next(decoder, &packet, sizeof(packet));
 		if (status >= 0) {
 			fprintf(out, "%04" PRIx64 " ", offset);
