@@ -1,0 +1,170 @@
+/* test_run.c - pt_blk_run(): what comes with the blocks; and where PSBs are.
+ *
+ * The code is at 0x1000: nop; je 1000; nop; jmp 1006; 1006: syscall.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <intel-pt-run.h>
+
+#include "support/trace.h"
+
+static const char code[] = "\x90\x74\xfd\x90\xeb\x00\x0f\x05";
+
+struct fixture {
+	struct trace trace;
+	struct program program;
+	struct pt_image *image;
+	struct pt_block_decoder *decoder;
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	memset(&fixture, 0, sizeof(fixture));
+	program_write(&fixture.program, code, sizeof(code) - 1);
+	fixture.image = program_image(&fixture.program, 0x1000);
+	trace_start(&fixture.trace, 100);
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	pt_blk_free_decoder(fixture->decoder);
+	pt_image_free(fixture->image);
+	program_remove(&fixture->program);
+	return 0;
+}
+
+/* Synchronised, and past the first events. */
+static int start(struct fixture *fixture)
+{
+	struct pt_config config = trace_config(&fixture->trace);
+	struct pt_event event;
+	int status;
+
+	fixture->decoder = pt_blk_alloc_decoder(&config);
+	assert_non_null(fixture->decoder);
+	pt_blk_set_image(fixture->decoder, fixture->image);
+	status = pt_blk_sync_forward(fixture->decoder);
+	while (status >= 0 && (status & pts_event_pending))
+		status = pt_blk_event(fixture->decoder, &event, sizeof(event));
+	return status;
+}
+
+static void all_blocks_up_to_the_next_event(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_run run;
+
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&fixture->trace, "ttn");
+	trace_ip_suppressed(&fixture->trace, ppt_tip_pgd);
+	assert_int_equal(start(fixture), 0);
+	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), pts_event_pending);
+	assert_int_equal(run.nblocks, 5);
+	assert_int_equal(run.ninsn, 9);
+	assert_int_equal(run.has_tsc, 1);
+	assert_int_equal(run.tsc, 100);
+	assert_int_equal(run.block[2].ip, 0x1000);
+	assert_int_equal(run.block[2].end_ip, 0x1001);
+	assert_int_equal(run.block[3].ip, 0x1003);
+	assert_int_equal(run.block[3].ninsn, 2);
+	assert_int_equal(run.block[3].length[1], 2);
+	assert_int_equal(run.block[3].iclass, ptic_jump);
+	assert_int_equal(run.block[4].iclass, ptic_far_call);
+	assert_int_equal(run.block[4].mode, ptem_64bit);
+}
+
+static void behind_the_last_packet_nothing_is_proven(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_run run;
+
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&fixture->trace, "n");
+	assert_int_equal(start(fixture), 0);
+	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), -pte_eos);
+	assert_int_equal(run.nblocks, 3);
+	assert_int_equal(run.block[0].flags & ptrf_unproven, 0);
+	assert_true(run.block[1].flags & ptrf_unproven);
+	assert_true(run.block[2].flags & ptrf_unproven);
+}
+
+static void an_error_comes_with_the_blocks_before_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_run run;
+
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&fixture->trace, "tn");
+	trace_ptw(&fixture->trace, 1); /* there is no PTWRITE */
+	trace_ip(&fixture->trace, ppt_fup, 0x1003);
+	assert_int_equal(start(fixture), 0);
+	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), -pte_bad_query);
+	assert_int_equal(run.nblocks, 4);
+	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), -pte_bad_query);
+	assert_int_equal(run.nblocks, 0);
+}
+
+static void psbs_are_told_as_they_are_read(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t begin = fixture->trace.size;
+	uint64_t offset = 1;
+	struct pt_event event;
+	struct pt_run run;
+	int status;
+
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&fixture->trace, "n");
+	trace_ip_suppressed(&fixture->trace, ppt_tip_pgd);
+	trace_start(&fixture->trace, 200);
+	status = start(fixture);
+	assert_int_equal(status, 0);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset), 0);
+	assert_int_equal(offset, 0);
+	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), pts_event_pending);
+	assert_int_equal(pt_blk_event(fixture->decoder, &event, sizeof(event)),
+	                 pts_event_pending | pts_ip_suppressed);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset), 0);
+	assert_true(offset > begin);
+	assert_int_equal(pt_blk_get_sync_offset(fixture->decoder, &offset), 0);
+	assert_int_equal(offset, 0);
+}
+
+static void bad_arguments(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_config config = trace_config(&fixture->trace);
+	struct pt_run run;
+	uint64_t offset;
+
+	fixture->decoder = pt_blk_alloc_decoder(&config);
+	assert_int_equal(pt_blk_run(NULL, &run, sizeof(run)), -pte_invalid);
+	assert_int_equal(pt_blk_run(fixture->decoder, NULL, sizeof(run)), -pte_invalid);
+	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), -pte_nosync);
+	assert_int_equal(pt_blk_get_psb_offset(NULL, &offset), -pte_invalid);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, NULL), -pte_invalid);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset), -pte_nosync);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(all_blocks_up_to_the_next_event, setup, teardown),
+	        cmocka_unit_test_setup_teardown(behind_the_last_packet_nothing_is_proven, setup, teardown),
+	        cmocka_unit_test_setup_teardown(an_error_comes_with_the_blocks_before_it, setup, teardown),
+	        cmocka_unit_test_setup_teardown(psbs_are_told_as_they_are_read, setup, teardown),
+	        cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("run", tests, NULL, NULL);
+}
