@@ -39,7 +39,12 @@
 	CASE_FLOW_FACE(X, pt_blk)                                                                            \
 	X(pt_image_alloc)                                                                                    \
 	X(pt_image_free)                                                                                     \
-	X(pt_image_add_file)
+	X(pt_image_add_file)                                                                                 \
+	X(pt_image_add_cached)                                                                               \
+	X(pt_image_set_callback)                                                                             \
+	X(pt_iscache_alloc)                                                                                  \
+	X(pt_iscache_free)                                                                                   \
+	X(pt_iscache_add_file)
 
 /* What libipt 2.0.5 has not. */
 #define CASE_NEWER_API(X)                                                                                    \

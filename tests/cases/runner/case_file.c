@@ -208,6 +208,17 @@ static int on_after_error(struct reader *reader, char *rest)
 	return 0;
 }
 
+static int on_image(struct reader *reader, char *rest)
+{
+	if (!strcmp(rest, "cached"))
+		reader->file->image = case_image_cached;
+	else if (!strcmp(rest, "callback"))
+		reader->file->image = case_image_callback;
+	else
+		return case_complain(reader->file, reader->line, "image cached|callback, not", rest);
+	return 0;
+}
+
 static int on_show(struct reader *reader, char *rest)
 {
 	if (strcmp(rest, "time"))
@@ -310,6 +321,7 @@ static const struct {
         {"filter", on_filter},
         {"sync", on_sync},
         {"after-error", on_after_error},
+        {"image", on_image},
         {"show", on_show},
         {"xfail", on_xfail},
         {"debian-differs", on_debian_differs},

@@ -45,6 +45,7 @@ struct case_code {
 enum { case_max_code = 16, case_max_filters = 4 };
 
 enum case_sync { case_sync_forward, case_sync_backward, case_sync_set };
+enum case_image { case_image_files, case_image_cached, case_image_callback };
 enum case_after_error { case_stop, case_sync_again, case_resync };
 
 struct case_file {
@@ -57,6 +58,7 @@ struct case_file {
 	uint32_t flag_tick, flag_end_on_call, flag_end_on_jump, flag_keep_tcal, flag_iflags;
 	int unknown_size; /* packets that the config's callback describes; zero: no callback */
 	int show_time;
+	enum case_image image; /* where decoders get the code from */
 	enum case_sync sync;
 	uint64_t sync_offset;
 	enum case_after_error after_error;

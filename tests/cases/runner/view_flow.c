@@ -168,6 +168,8 @@ static void print_insn(const struct walk *walk, const struct pt_insn *insn, int 
 	print_word(out, insn->truncated, "truncated");
 	if (!plain)
 		PRINT_EXIT_FLAGS(out, insn);
+	if (walk->which == view_insn && insn->isid)
+		fprintf(out, " isid=%d", insn->isid);
 	print_time(walk);
 	if (walk->which == view_insn)
 		print_status(out, status);
@@ -249,6 +251,8 @@ static void print_block(const struct walk *walk, const struct pt_block *block, i
 	print_word(out, block->truncated, "truncated");
 	if (!walk->view->plain)
 		PRINT_EXIT_FLAGS(out, block);
+	if (block->isid)
+		fprintf(out, " isid=%d", block->isid);
 	print_time(walk);
 	print_status(out, status);
 	fputc('\n', out);
@@ -392,16 +396,38 @@ static void walk_all(struct walk *walk)
 	print_error(walk, "end", status);
 }
 
-static struct pt_image *make_image(const struct view *view)
+static int read_code(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
+{
+	const size_t n = program_read(context, asid, ip, buffer, size);
+
+	return n ? (int)n : -pte_nomap;
+}
+
+static void add_section(const struct view *view, struct pt_image *image,
+                        struct pt_image_section_cache *iscache, const struct program_section *section)
+{
+	const struct api *api = view->api;
+	int isid;
+
+	if (!iscache) {
+		api->pt_image_add_file(image, section->path, 0, section->size, &section->asid,
+		                       section->address);
+		return;
+	}
+	isid = api->pt_iscache_add_file(iscache, section->path, 0, section->size, section->address);
+	api->pt_image_add_cached(image, iscache, isid, &section->asid);
+}
+
+static struct pt_image *make_image(const struct view *view, struct pt_image_section_cache *iscache)
 {
 	struct pt_image *image = view->api->pt_image_alloc(NULL);
 
-	for (size_t i = 0; i < view->program->nsections; ++i) {
-		const struct program_section *section = &view->program->section[i];
-
-		view->api->pt_image_add_file(image, section->path, 0, section->size, &section->asid,
-		                             section->address);
+	if (view->file->image == case_image_callback) {
+		view->api->pt_image_set_callback(image, read_code, (void *)(uintptr_t)view->program);
+		return image;
 	}
+	for (size_t i = 0; i < view->program->nsections; ++i)
+		add_section(view, image, iscache, &view->program->section[i]);
 	return image;
 }
 
@@ -428,7 +454,9 @@ void print_flow(FILE *out, const struct view *view, enum case_view which)
 {
 	const int by_insn = which == view_insn || which == view_insn_flow;
 	const struct pt_config config = flow_config(view, by_insn);
-	struct pt_image *image = make_image(view);
+	struct pt_image_section_cache *iscache =
+	        view->file->image == case_image_cached ? view->api->pt_iscache_alloc(NULL) : NULL;
+	struct pt_image *image = make_image(view, iscache);
 	struct walk walk = {.out = out, .view = view, .which = which};
 
 	walk.face = by_insn ? &pt_insn_face : &pt_blk_face;
@@ -441,4 +469,5 @@ void print_flow(FILE *out, const struct view *view, enum case_view which)
 		fprintf(out, "no decoder\n");
 	}
 	view->api->pt_image_free(image);
+	view->api->pt_iscache_free(iscache);
 }
