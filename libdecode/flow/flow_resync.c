@@ -82,7 +82,8 @@ int pt_flow_resync(struct pt_flow *flow)
 	flow->status = 0;
 	pt_flow_look_at_image(flow);
 	status = go_on(flow);
-	if (is_lost(status))
+	/* Whatever the reader refuses, it refuses again. */
+	if (status < 0 && status != -pte_eos)
 		return pt_flow_sync_forward(flow);
 	flow->status = status < 0 ? status : 0;
 	if (status == 0)

@@ -222,6 +222,19 @@ static void without_an_address_it_is_the_end(void **state)
 	both_resync_to(fixture, -pte_eos);
 }
 
+/* The reader stays at an overflow whose FUP has no address: there is no way past it but the next PSB. */
+static void what_the_reader_refuses_it_does_not_refuse_for_ever(void **state)
+{
+	struct fixture *fixture = *state;
+
+	trace_ip(&fixture->trace, ppt_tip, 0x5000);
+	trace_tnt(&fixture->trace, "tnt");
+	trace_ovf(&fixture->trace);
+	trace_ip_suppressed(&fixture->trace, ppt_fup);
+	start(fixture, -pte_nomap);
+	both_resync_to(fixture, -pte_eos);
+}
+
 static void a_new_decoder_is_synchronised(void **state)
 {
 	struct fixture *fixture = *state;
@@ -243,6 +256,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(behind_an_unreadable_packet_comes_the_next_psb, setup,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(without_an_address_it_is_the_end, setup, teardown),
+	        cmocka_unit_test_setup_teardown(what_the_reader_refuses_it_does_not_refuse_for_ever, setup,
+	                                        teardown),
 	        cmocka_unit_test_setup_teardown(a_new_decoder_is_synchronised, setup, teardown),
 	};
 
