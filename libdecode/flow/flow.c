@@ -174,6 +174,23 @@ void pt_flow_lose_way(struct pt_flow *flow)
 	pt_flow_set_ip(flow, 0);
 }
 
+/* Where PSB+ says that execution stands, if tracing is enabled: the flow begins there. */
+static void begin_at_psb(struct pt_flow *flow)
+{
+	const struct pt_evd *evd = &flow->evd;
+
+	for (uint32_t i = 0; i < evd->queue_count; ++i) {
+		const struct pt_event *ev = &evd->queue[(evd->queue_head + i) % pt_evd_queue_size];
+
+		if (is_silent(ev)) {
+			pt_flow_enable(flow, ev->variant.enabled.ip);
+			return;
+		}
+	}
+	if (!evd->enabled)
+		pt_flow_notify(flow, ptds_disabled);
+}
+
 int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 {
 	int status;
@@ -201,8 +218,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->told = flow->evd.time.tsc;
 	flow->synced = 1;
 	flow->reached = psb;
-	if (!flow->evd.enabled)
-		pt_flow_notify(flow, ptds_disabled);
+	begin_at_psb(flow);
 	pt_flow_look_at_image(flow);
 	pt_flow_advance(flow);
 	status = pt_observers_take_error(&flow->observers);

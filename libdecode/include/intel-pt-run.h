@@ -33,7 +33,7 @@ struct pt_run_block {
 enum pt_run_flag {
 	ptrf_speculative = 1 << 0, /* ran inside a transaction */
 	/* Behind the last packet: needs no trace, and so ran unless something came first that was not
-	 * recorded any more. Such blocks come last, in the run that ends with pts_eos. */
+	 * recorded any more. Such blocks come last. */
 	ptrf_unproven = 1 << 1,
 };
 
