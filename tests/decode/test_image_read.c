@@ -187,6 +187,25 @@ static void a_file_that_changed_is_not_read(void **state)
 	assert_int_equal(memory.calls, 0);
 }
 
+static void a_file_that_changed_is_another_file(void **state)
+{
+	struct image_fixture *f = *state;
+	char *file = temp_dir_write(&f->code.dir, "changes", "before", 6);
+	uint8_t buffer[6];
+	int isid;
+
+	for (uint64_t i = 0; i < 3; i++) {
+		if (i == 1)
+			free(temp_dir_write(&f->code.dir, "changes", "behind it", 9));
+		assert_int_equal(pt_image_add_file(f->image, file, 0, 6, NULL, 0x1000 + i * 0x1000), 0);
+	}
+	assert_int_equal(pt_image_read(f->image, &isid, buffer, 6, NULL, 0x1000), -pte_bad_image);
+	expect_read(f, 0x2000, 6, 6, 0, (const uint8_t *)"behind");
+	expect_read(f, 0x3000, 6, 6, 0, (const uint8_t *)"behind");
+	assert_int_equal(pt_image_remove_by_filename(f->image, file, NULL), 3);
+	free(file);
+}
+
 static void sections_of_more_than_4_gib_can_be_split(void **state)
 {
 	const uint64_t size = 6ull << 30, base = 0x100000000000, hole = base + (5ull << 30);
@@ -343,6 +362,7 @@ int main(void)
 	        IMAGE_TEST(mappings_and_callback_join_in_one_read),
 	        IMAGE_TEST(errors_of_the_callback_are_passed_on),
 	        IMAGE_TEST(a_file_that_changed_is_not_read),
+	        IMAGE_TEST(a_file_that_changed_is_another_file),
 	        IMAGE_TEST(sections_of_more_than_4_gib_can_be_split),
 	        IMAGE_TEST(more_mappings_than_16_bits_count_are_found),
 	        IMAGE_TEST(mappings_may_come_in_any_order),
