@@ -676,6 +676,19 @@ static void copies_of_cut_pieces_are_right(void **state)
 		                 i < 40 || i >= 50 ? f->content[0][i] : f->content[1][i - 40]);
 }
 
+static void code_whose_file_changed_is_not_executed(void **state)
+{
+	struct fixture *f = *state;
+	char *file = temp_dir_write(&f->dir, "file", f->content[0], 100);
+
+	SAME_AS(L->image_add_file(L->image, file, 0, 100, NULL, range_base), 0);
+	free(temp_dir_write(&f->dir, "file", f->content[1], 101));
+	SAME_AS(first_byte(f, L), -pte_bad_image);
+	unlink(file);
+	SAME_AS(first_byte(f, L), -pte_bad_image);
+	free(file);
+}
+
 /* ---- callbacks ------------------------------------------------------------------------------------ */
 
 /* Serves what it is told to, at any address. */
@@ -742,6 +755,7 @@ int main(void)
 	        TEST(random_reads_of_the_cache_are_the_same),
 	        TEST(copies_are_the_same),
 	        TEST(copies_of_cut_pieces_are_right),
+	        TEST(code_whose_file_changed_is_not_executed),
 	        TEST(callbacks_are_the_same),
 	};
 
