@@ -171,10 +171,12 @@ int main(int argc, char **argv)
 		status = program_make(&run.program, &run.file);
 	if (!status)
 		status = case_trace_build(&run.trace, &run.file, &run.program);
-	if (!status)
+	if (!status) {
 		status = act(&run, argc == 3 ? argv[1] : NULL);
-	else if (status == program_no_tools)
+	} else if (status == program_no_tools) {
+		printf("skipped: neither as nor ld may be missing\n");
 		status = exit_skipped;
+	}
 	case_trace_free(&run.trace);
 	program_free(&run.program);
 	case_file_free(&run.file);
