@@ -84,6 +84,24 @@ static int parse_sideband(struct options *options, const char *text)
 	return status;
 }
 
+/* FILE:ROOT:CPU, with the settings of the recorder's CPU. */
+static int parse_perf(struct options *options, const char *text)
+{
+	char *copy = strdup(text), *cpu = strrchr(copy, ':'), *root = NULL;
+	int status = -1;
+
+	if (cpu) {
+		*cpu++ = 0;
+		root = strrchr(copy, ':');
+	}
+	if (root) {
+		*root++ = 0;
+		status = recording_open(&options->c, copy, root, (unsigned)strtoul(cpu, NULL, 0));
+	}
+	free(copy);
+	return status;
+}
+
 static int parse_layer(struct options *options, const char *text)
 {
 	const char *names[layer_count + 1] = {0};
@@ -218,6 +236,7 @@ static const struct row rows[] = {
         {"pt", "FILE", parse_pt},
         {"image", "FILE:OFFSET:SIZE:VADDR (SIZE 0: to the end)", parse_image},
         {"sideband", "PEVENT:ROOT (MMAP2 records)", parse_sideband},
+        {"perf", "PERF.DATA:ROOT:CPU of a software recording", parse_perf},
         {"layer", "NAME[,NAME]", parse_layer},
         {"cpu", "FAMILY/MODEL/STEPPING", parse_cpu},
         {"errata", "NAME[,NAME] or bits", parse_errata},
