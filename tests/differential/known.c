@@ -8,6 +8,8 @@
 /* Types as in intel-pt.h, which this file does not include: it is neither side's. */
 enum {
 	ev_enabled = 0,
+	ev_disabled,
+	ev_async_branch = 3,
 	ev_paging = 4,
 	ev_exec_mode = 7,
 	ev_stop = 9,
@@ -26,10 +28,13 @@ enum {
 	err_bad_query = -8,
 	err_nomem = -9,
 	err_bad_opc = -4,
+	err_bad_packet = -5,
 	err_bad_context = -6,
 	err_bad_insn = -14,
 	err_retstack = -20,
-	err_bad_status = -22
+	err_nomap = -13,
+	err_bad_status = -22,
+	err_no_enable = -23
 };
 
 struct known {
@@ -232,6 +237,8 @@ static enum known_effect stuck_at_psb(const struct known_query *query)
 		return known_none;
 	if (ours->kind == rec_none && debian->kind == rec_sync && debian->status < 0)
 		return known_stop;
+	if (debian->kind == rec_sync && ours->kind == rec_sync && debian->field[0] > ours->field[0])
+		return known_skip_debian;
 	return ours->kind == rec_sync && ours->status < 0 ? known_skip_ours : known_none;
 }
 
@@ -327,6 +334,89 @@ static enum known_effect no_ptwrite(const struct known_query *query)
 	               : known_none;
 }
 
+static int bytes_at(const struct known_query *query, uint64_t offset, uint8_t first, uint8_t second)
+{
+	const uint8_t *bytes = query->c->trace + offset;
+
+	return offset + 2 <= query->c->size && bytes[0] == first && bytes[1] == second;
+}
+
+/* By erratum SKZ84, a byte follows TMA; here the trace ends before it. */
+static enum known_effect tma_at_end(const struct known_query *query)
+{
+	const struct record *debian = query->debian;
+
+	return debian->kind == rec_error && query->c->errata & err_skz84 &&
+	                       query->c->size - debian->offset == 7 &&
+	                       bytes_at(query, debian->offset, 0x02, 0x73)
+	               ? known_resync
+	               : known_none;
+}
+
+/* A CYC of ten bytes, which can hold 64 bits. */
+static enum known_effect long_cyc(const struct known_query *query)
+{
+	const struct record *debian = query->debian;
+	const uint8_t *bytes = query->c->trace + debian->offset;
+	int size = 1;
+
+	if (debian->kind != rec_error || debian->status != err_bad_packet ||
+	    debian->offset + 10 > query->c->size || (bytes[0] & 7) != 7)
+		return known_none;
+	while (size < 10 && bytes[size] & 1)
+		++size;
+	return size >= 9 ? known_resync : known_none;
+}
+
+/* Without a TSC before it. */
+static enum known_effect stray_tma(const struct known_query *query)
+{
+	const struct record *debian = query->debian;
+
+	return debian->kind == rec_error && debian->status == err_bad_context &&
+	                       bytes_at(query, debian->offset, 0x02, 0x73)
+	               ? known_resync
+	               : known_none;
+}
+
+/* The instruction layer is where the flow is held against 2.0.5's. */
+static enum known_effect other_block(const struct known_query *query)
+{
+	return query->c->damaged && query->layer == layer_block && query->insn_agreed ? known_resync
+	                                                                              : known_none;
+}
+
+/* Where MODE.Exec takes effect when no TIP follows it, as a CPU would write it. */
+static enum known_effect stray_mode(const struct known_query *query)
+{
+	return query->c->damaged && is_event(query->ours, ev_exec_mode) && !(query->ours->flags & 2)
+	               ? known_resync
+	               : known_none;
+}
+
+/* A CPU writes TIP.PGD without IP for far branches and MOV CR3 only, and not while tracing is off. */
+static enum known_effect stray_disable(const struct known_query *query)
+{
+	return query->c->damaged && is_event(query->ours, ev_disabled) && query->ours->flags & 1
+	               ? known_resync
+	               : known_none;
+}
+
+static enum known_effect stray_fup(const struct known_query *query)
+{
+	return query->c->damaged && is_event(query->ours, ev_async_branch) ? known_resync : known_none;
+}
+
+/* An event that fits nowhere, and then the end of the trace. */
+static enum known_effect event_at_end(const struct known_query *query)
+{
+	return query->c->damaged && query->ours->kind == rec_error && query->ours->status == err_bad_query &&
+	                       query->debian->kind == rec_error && query->debian->status == err_eos &&
+	                       query->ours->offset + 16 >= query->c->size
+	               ? known_stop
+	               : known_none;
+}
+
 static enum known_effect stop_while_enabled(const struct known_query *query)
 {
 	return is_event(query->ours, ev_stop) && query->debian->kind == rec_error &&
@@ -364,15 +454,14 @@ static enum known_effect damage(const struct known_query *query)
 	               : known_none;
 }
 
-enum { damage_both, damage_code, damage_debian, damage_ours, damage_block, bad_status, nspecial };
+enum { damage_both, damage_code, damage_debian, damage_ours, bad_status, nspecial };
 
 /* Rows that known_damaged() and known_bad_status() count. */
 static const char *const special[nspecial] = {
         "damage: both give an error before the next PSB, one of them a little later: 2.0.5 reads further ahead",
         "damage: both give an error at the same place, but not the same one",
-        "damage: 2.0.5 gives an error, ours goes on",
-        "damage: ours gives an error, 2.0.5 goes on",
-        "damage: 2.0.5's block decoder goes another way than its instruction decoder, which agrees with ours",
+        "damage: packets in an order that no CPU writes: an error in 2.0.5, ours goes on",
+        "damage: packets in an order that no CPU writes: an error in ours, 2.0.5 goes on",
         "2.0.5's block decoder does not tell of the event behind one of PIP or VMCS in its status",
 };
 
@@ -406,6 +495,13 @@ static const struct known rows[] = {
         {"bytes that are no instruction: 2.0.5 takes them for one", NULL, no_insn},
         {"branches in 16 and 32-bit mode stay in 16 and 32 bits; not in 2.0.5", NULL, high_address},
         {"CFE, EVD and TRIG packets came after 2.0.5", NULL, newer_packet},
+        {"SKZ84: a TMA at the trace's end lacks its stray byte", NULL, tma_at_end},
+        {"a CYC of ten bytes holds 64 bits, which 2.0.5 cannot read", NULL, long_cyc},
+        {"damage: a second TMA for one TSC: ours takes it, bad_context in 2.0.5", NULL, stray_tma},
+        {"damage: MODE.Exec without its TIP: where it takes effect", NULL, stray_mode},
+        {"damage: TIP.PGD without IP at a conditional branch, or while tracing is off", NULL, stray_disable},
+        {"damage: which of two packets a FUP belongs to", NULL, stray_fup},
+        {"damage: an event that fits nowhere before the end: bad_query, eos in 2.0.5", NULL, event_at_end},
         {"damage: two PIP or VMCS at one branch: ours gives both there, 2.0.5 one of them later", NULL,
          two_at_once},
         {"damage: MODE.Exec before TIP, as above, and 2.0.5 reads code in the wrong mode", NULL, wrong_mode},
@@ -416,6 +512,8 @@ static const struct known rows[] = {
         {"damage: compressed returns behind one that was not: what is left of the return stack", NULL,
          return_stack},
         {"2.0.5 has room for few events in a row", NULL, queue_full},
+        {"damage: 2.0.5's block decoder goes another way than its instruction decoder, which agrees with ours",
+         NULL, other_block},
         {NULL, NULL, damage},
 };
 
@@ -458,6 +556,13 @@ enum known_effect known_flow(const struct known_query *query, uint64_t *counts)
 	return known_none;
 }
 
+/* Errors of packets in an order in which no CPU writes them. */
+static int is_order_error(int status)
+{
+	return status == err_bad_context || status == err_bad_query || status == err_no_enable ||
+	       status == err_nomap;
+}
+
 int known_damaged(const struct known_query *query, int ours, int debian, uint64_t *counts)
 {
 	int what = damage_both;
@@ -470,11 +575,12 @@ int known_damaged(const struct known_query *query, int ours, int debian, uint64_
 		what = damage_debian;
 	else if (query->ours->kind == rec_error && query->debian->kind == rec_error)
 		what = damage_code;
-	if (query->layer == layer_block && query->insn_agreed &&
-	    (what == damage_ours || what == damage_debian))
-		what = damage_block;
 	++counts[nrows + what];
-	return what == damage_block || what == damage_both || what == damage_code;
+	if (what == damage_debian)
+		return is_order_error(debian);
+	if (what == damage_ours)
+		return is_order_error(ours);
+	return 1;
 }
 
 void known_bad_status(uint64_t *counts)

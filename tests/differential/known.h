@@ -17,7 +17,7 @@ enum known_effect {
 	known_damage  /* as known_damaged() tells */
 };
 
-enum { known_count = 48 };
+enum { known_count = 64 };
 
 struct known_query {
 	const struct diff_case *c;

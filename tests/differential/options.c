@@ -259,7 +259,7 @@ static const struct row rows[] = {
 };
 
 /* A generated flow may be endless. */
-enum { max_generated = 20000, generated_timeout = 500 };
+enum { max_generated = 20000, generated_timeout = 3000 };
 
 enum { nrows = sizeof(rows) / sizeof(rows[0]) };
 

@@ -54,7 +54,8 @@ static void run_layer(struct comparer *comparer, const struct run_plan *plan, st
 {
 	struct verdict verdict;
 
-	set_timer(plan->timeout);
+	/* 2.0.5 goes in circles there now and then. */
+	set_timer(layer == layer_psb_back ? plan->timeout / 10 : plan->timeout);
 	compare(comparer, c, layer, &verdict);
 	if (layer == layer_insn)
 		comparer->insn_agreed = !verdict.skipped && !verdict.differs;

@@ -22,7 +22,7 @@ recording()
 	echo "== $1"
 	shift
 	diff "$@"
-	diff "$@" --mutate yes --seed 1 --count "$damaged" --timeout 2000
+	diff "$@" --mutate yes --seed 1 --count "$damaged"
 }
 
 settings="--cpu 6/85/4 --mtc-freq 3 --nom-freq 21 --cpuid 2:168"
