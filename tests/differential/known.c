@@ -140,13 +140,6 @@ static void state_between(const struct known_query *query, struct record *ours, 
 	record_forget(debian, part_time | part_asid);
 }
 
-/* The IP that PSB+ tells is known from its first event on, or from its FUP's on. */
-static void suppressed_sync(const struct known_query *query, struct record *ours, struct record *debian)
-{
-	if (query->layer != layer_query && ours->kind == rec_sync && ours->status >= 0 && debian->status >= 0)
-		ours->status &= ~(2 & ~debian->status);
-}
-
 static void resumed(const struct known_query *query, struct record *ours, struct record *debian)
 {
 	(void)query;
@@ -499,7 +492,6 @@ static const struct known rows[] = {
         {"damage at or behind a PSB+: 2.0.5's sync_set and sync_backward tell another error, or one at all",
          damaged_psb, NULL},
         {"pt_insn_time() and the like between events: how far was read", state_between, NULL},
-        {"the first event of a PSB+ does not know the IP yet: suppressed", suppressed_sync, NULL},
         {"enabled at the return address of a call that disabled: resumed (BLOCKS.md), but not in 2.0.5",
          resumed, NULL},
         {"SKL014: 2.0.5's block decoder says resumed where its instruction decoder does not", block_resumed,
@@ -613,6 +605,8 @@ int known_damaged(const struct known_query *query, int ours, int debian, uint64_
 	else if (query->ours->kind == rec_error && query->debian->kind == rec_error)
 		what = damage_code;
 	++counts[nrows + what];
+	if (query->layer == layer_block && query->insn_agreed)
+		return 1;
 	if (what == damage_debian)
 		return is_order_error(debian);
 	if (what == damage_ours)
