@@ -398,8 +398,10 @@ static enum known_effect stray_tma(const struct known_query *query)
 /* The instruction layer is where the flow is held against 2.0.5's. */
 static enum known_effect other_block(const struct known_query *query)
 {
-	return query->c->damaged && query->layer == layer_block && query->insn_agreed ? known_resync
-	                                                                              : known_none;
+	if (!query->c->damaged || query->layer != layer_block || !query->insn_agreed ||
+	    query->ours->kind == rec_error || query->debian->kind == rec_error)
+		return known_none;
+	return known_resync;
 }
 
 /* Where MODE.Exec takes effect when no TIP follows it, as a CPU would write it. */
