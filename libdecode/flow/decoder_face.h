@@ -16,7 +16,7 @@ static inline int pt_face_may_move(const struct pt_flow *flow)
 
 static inline int pt_face_offset(const uint8_t *pos, const struct pt_flow *flow, uint64_t *offset)
 {
-	if (!flow->synced)
+	if (!flow->start)
 		return -pte_nosync;
 	*offset = (uint64_t)(pos - flow->evd.config.begin);
 	return 0;

@@ -210,6 +210,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 		flow->evd.pos = psb + pt_psb_size;
 		flow->evd.sync = psb;
 		flow->reached = psb;
+		flow->unit = -pte_nosync;
 		flow->status = -pte_nosync;
 		pt_observers_take_error(&flow->observers);
 		return status;
@@ -241,6 +242,9 @@ static int unit_is_ahead(const struct pt_flow *flow)
 
 const uint8_t *pt_flow_pos(const struct pt_flow *flow)
 {
+	/* Where it failed to synchronise, so that the caller can tell. */
+	if (flow->unit == -pte_nosync)
+		return flow->start;
 	return unit_is_ahead(flow) ? flow->evd.packet : flow->evd.pos;
 }
 
@@ -266,6 +270,7 @@ int pt_flow_sync_forward(struct pt_flow *flow)
 	if (!pos) {
 		flow->evd.pos = config->end;
 		flow->at_start = 0;
+		flow->unit = -pte_eos;
 		flow->status = -pte_nosync;
 		return -pte_eos;
 	}

@@ -994,6 +994,8 @@ extern pt_export int pt_insn_sync_set(struct pt_insn_decoder *decoder, uint64_t 
  * instruction has `resynced` set. Status bits; -pte_eos: no address comes any more. */
 extern pt_export int pt_insn_resync(struct pt_insn_decoder *decoder);
 
+/* Where decoding stands, and the PSB where it was synchronised, as offsets into the buffer; when that failed,
+ * both are the PSB whose PSB+ could not be read. -pte_nosync: there was no attempt yet. */
 extern pt_export int pt_insn_get_offset(const struct pt_insn_decoder *decoder, uint64_t *offset);
 extern pt_export int pt_insn_get_sync_offset(const struct pt_insn_decoder *decoder, uint64_t *offset);
 

@@ -155,9 +155,6 @@ static void explain(const struct stream_replay *replay, struct sb_gap *gap, int 
 	case -pte_nomap:
 		explain_missing_code(replay, gap);
 		return;
-	case -pte_bad_file:
-		say(gap, sb_gap_no_binary, pt_errstr(pt_errcode(errcode)));
-		return;
 	case -pte_bad_image:
 		say(gap, sb_gap_binary_mismatch, pt_errstr(pt_errcode(errcode)));
 		return;
