@@ -243,6 +243,11 @@ static int on_tip(struct pt_evd *evd, const struct pt_packet *packet)
 	return 0;
 }
 
+static int is_of_mode_exec(enum pt_event_type type)
+{
+	return type == ptev_exec_mode || type == ptev_iflags;
+}
+
 /* Only MODE.Exec binds to it: nothing else happens while tracing is disabled. */
 static int on_tip_pge(struct pt_evd *evd, const struct pt_packet *packet)
 {
@@ -255,7 +260,7 @@ static int on_tip_pge(struct pt_evd *evd, const struct pt_packet *packet)
 	pt_evd_push(evd, ptev_enabled)->variant.enabled.ip = evd->last.ip;
 	evd->enabled = 1;
 	for (uint32_t i = 0; i < evd->tip_bound.count && !evd->refused; ++i) {
-		if (evd->tip_bound.event[i].type == ptev_exec_mode)
+		if (is_of_mode_exec(evd->tip_bound.event[i].type))
 			release(evd, &evd->tip_bound.event[i], packet);
 		else
 			evd->refused = 1;
@@ -301,6 +306,15 @@ static int on_tip_pgd(struct pt_evd *evd, const struct pt_packet *packet)
 	return 0;
 }
 
+int pt_evd_iflag_changed(struct pt_evd *evd, const struct pt_packet_mode_exec *exec)
+{
+	const uint8_t iflag = exec->iflag ? pt_iflag_set : pt_iflag_clear;
+	const int changed = evd->iflag != iflag;
+
+	evd->iflag = iflag;
+	return changed && (evd->flags & pt_evd_iflags);
+}
+
 static int on_mode_exec(struct pt_evd *evd, const struct pt_packet_mode_exec *exec)
 {
 	struct pt_event *ev = bind_tip(evd, ptev_exec_mode);
@@ -308,6 +322,12 @@ static int on_mode_exec(struct pt_evd *evd, const struct pt_packet_mode_exec *ex
 	if (!ev)
 		return -pte_nomem;
 	ev->variant.exec_mode.mode = pt_get_exec_mode(exec);
+	if (!pt_evd_iflag_changed(evd, exec))
+		return 0;
+	ev = bind_tip(evd, ptev_iflags);
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.iflags.iflag = exec->iflag;
 	return 0;
 }
 
@@ -456,6 +476,7 @@ static int read_ovf(struct pt_evd *evd, int size)
 	evd->have_cr2 = 0;
 	evd->have_vmxq = 0;
 	evd->have_vmxr = 0;
+	evd->iflag = pt_iflag_unknown;
 	pt_last_ip_reset(&evd->last);
 	pt_time_overflow(&evd->time, evd->flags & pt_evd_keep_tcal);
 	return pt_evd_resolve_overflow(evd);

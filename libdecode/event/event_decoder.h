@@ -27,6 +27,8 @@ enum pt_evd_flag {
 	pt_evd_iflags = 1 << 1     /* give ptev_iflags */
 };
 
+enum pt_evd_iflag { pt_iflag_unknown, pt_iflag_clear, pt_iflag_set };
+
 static inline int pt_evd_flags(uint32_t keep_tcal_on_ovf, uint32_t enable_iflags_events)
 {
 	return (keep_tcal_on_ovf ? pt_evd_keep_tcal : 0) | (enable_iflags_events ? pt_evd_iflags : 0);
@@ -56,6 +58,7 @@ struct pt_evd {
 	uint8_t refused;        /* the events in the queue are followed by an error */
 	uint8_t psb_status;     /* the PSB+ at sync brought status updates */
 	uint8_t flags;          /* enum pt_evd_flag */
+	uint8_t iflag;          /* RFLAGS.IF as MODE.Exec told it last: enum pt_evd_iflag */
 	uint64_t tip_ip;
 
 	struct pt_last_ip last;
@@ -112,6 +115,12 @@ static inline void pt_evd_pop(struct pt_evd *evd)
 {
 	evd->queue_head = (evd->queue_head + 1) % pt_evd_queue_size;
 	evd->queue_count -= 1;
+}
+
+/* Where decoding stands: while events of a packet are left, at that packet. */
+static inline const uint8_t *pt_evd_place(const struct pt_evd *evd)
+{
+	return evd->queue_count ? evd->packet : evd->pos;
 }
 
 #endif

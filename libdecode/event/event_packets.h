@@ -27,6 +27,9 @@ struct pt_event *pt_evd_bind(struct pt_evd *evd, struct pt_bound_events *bound, 
 /* An event that waits for the FUP that follows. */
 struct pt_event *pt_evd_bind_fup(struct pt_evd *evd, enum pt_event_type type);
 
+/* Takes note of MODE.Exec's interrupt flag. Positive when it changed, and events about it are wanted. */
+int pt_evd_iflag_changed(struct pt_evd *evd, const struct pt_packet_mode_exec *exec);
+
 /* Whether @type is about time only: TSC, TMA, MTC, CYC, CBR. */
 int pt_evd_is_timing(enum pt_packet_type type);
 

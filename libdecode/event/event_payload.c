@@ -4,25 +4,10 @@
  */
 #include "event/event_packets.h"
 
-#include "packet/packet_read.h"
+#include <stddef.h>
 
-/* CFE types (Intel SDM vol. 3, "Control Flow Event (CFE) Packet"). */
-enum cfe_type {
-	cfe_intr = 0x1,
-	cfe_iret = 0x2,
-	cfe_smi = 0x3,
-	cfe_rsm = 0x4,
-	cfe_sipi = 0x5,
-	cfe_init = 0x6,
-	cfe_vmentry = 0x7,
-	cfe_vmexit = 0x8,
-	cfe_vmexit_intr = 0x9,
-	cfe_shutdown = 0xa,
-	cfe_uintr = 0xc,
-	cfe_uiret = 0xd,
-	cfe_swintr = 0xe,
-	cfe_syscall = 0xf
-};
+#include "event/event_place.h"
+#include "packet/packet_read.h"
 
 /* An event that concerns a FUP when @has_ip says so, else stands alone. */
 static struct pt_event *bind_or_push(struct pt_evd *evd, enum pt_event_type type, int has_ip)
@@ -32,7 +17,7 @@ static struct pt_event *bind_or_push(struct pt_evd *evd, enum pt_event_type type
 	if (has_ip)
 		return pt_evd_bind_fup(evd, type);
 	ev = pt_evd_push(evd, type);
-	ev->ip_suppressed = 1;
+	ev->ip_suppressed = pt_event_place(ev) != NULL;
 	return ev;
 }
 
@@ -160,7 +145,7 @@ static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_pa
 		ev->variant.sipi.vector = cfe->vector;
 		break;
 	case ptev_vmexit:
-		ev->variant.vmexit.has_vector = cfe->type == (uint8_t)cfe_vmexit_intr;
+		ev->variant.vmexit.has_vector = cfe->type == pt_cfe_vmexit_intr;
 		ev->variant.vmexit.vector = cfe->vector;
 		ev->variant.vmexit.has_vmxr = evd->have_vmxr != 0;
 		ev->variant.vmexit.has_vmxq = evd->have_vmxq != 0;
@@ -188,20 +173,20 @@ int pt_evd_on_cfe(struct pt_evd *evd, const struct pt_packet *packet)
 		uint8_t branch; /* control is transferred asynchronously: a TIP follows the FUP */
 		enum pt_event_type event;
 	} row[] = {
-	        [cfe_intr] = {1, 1, ptev_interrupt},
-	        [cfe_iret] = {1, 0, ptev_iret},
-	        [cfe_smi] = {1, 1, ptev_smi},
-	        [cfe_rsm] = {1, 0, ptev_rsm},
-	        [cfe_sipi] = {1, 0, ptev_sipi},
-	        [cfe_init] = {1, 1, ptev_init},
-	        [cfe_vmentry] = {1, 0, ptev_vmentry},
-	        [cfe_vmexit] = {1, 1, ptev_vmexit},
-	        [cfe_vmexit_intr] = {1, 1, ptev_vmexit},
-	        [cfe_shutdown] = {1, 1, ptev_shutdown},
-	        [cfe_uintr] = {1, 1, ptev_uintr},
-	        [cfe_uiret] = {1, 0, ptev_uiret},
-	        [cfe_swintr] = {1, 0, ptev_swintr},
-	        [cfe_syscall] = {1, 0, ptev_syscall},
+	        [pt_cfe_intr] = {1, 1, ptev_interrupt},
+	        [pt_cfe_iret] = {1, 0, ptev_iret},
+	        [pt_cfe_smi] = {1, 1, ptev_smi},
+	        [pt_cfe_rsm] = {1, 0, ptev_rsm},
+	        [pt_cfe_sipi] = {1, 0, ptev_sipi},
+	        [pt_cfe_init] = {1, 1, ptev_init},
+	        [pt_cfe_vmentry] = {1, 0, ptev_vmentry},
+	        [pt_cfe_vmexit] = {1, 1, ptev_vmexit},
+	        [pt_cfe_vmexit_intr] = {1, 1, ptev_vmexit},
+	        [pt_cfe_shutdown] = {1, 1, ptev_shutdown},
+	        [pt_cfe_uintr] = {1, 1, ptev_uintr},
+	        [pt_cfe_uiret] = {1, 0, ptev_uiret},
+	        [pt_cfe_swintr] = {1, 0, ptev_swintr},
+	        [pt_cfe_syscall] = {1, 0, ptev_syscall},
 	};
 	const struct pt_packet_cfe *cfe = &packet->payload.cfe;
 	struct pt_event *ev;
@@ -224,7 +209,7 @@ int pt_evd_on_trig(struct pt_evd *evd, const struct pt_packet *packet)
 	if (!ev)
 		return -pte_nomem;
 	ev->variant.trig.trbv = packet->payload.trig.trbv;
-	ev->variant.trig.icnt = packet->payload.trig.icnt;
+	ev->variant.trig.icnt = packet->payload.trig.icntv ? packet->payload.trig.icnt : 0;
 	ev->variant.trig.mult = packet->payload.trig.mult;
 	return 0;
 }

@@ -18,6 +18,8 @@ uint64_t *pt_event_place(struct pt_event *ev)
 		return &ev->variant.async_vmcs.ip;
 	case ptev_exec_mode:
 		return &ev->variant.exec_mode.ip;
+	case ptev_iflags:
+		return &ev->variant.iflags.ip;
 	case ptev_tsx:
 		return &ev->variant.tsx.ip;
 	case ptev_exstop:

@@ -153,6 +153,8 @@ static int fup_is_stray(const struct pt_evd *evd, struct ahead ahead)
 		case ppt_tip_pge:
 		case ppt_stop:
 			return 1;
+		case ppt_psbend:
+			return -pte_bad_context;
 		case ppt_psb:
 			status = psb_address(evd, &ahead, &ip);
 			if (status >= 0)
@@ -230,6 +232,8 @@ static int find_address(struct pt_evd *evd, const uint8_t *pos, const uint8_t *t
 	case ppt_psb:
 		status = resolve_at_psb(evd, ahead);
 		break;
+	case ppt_psbend:
+		return -pte_bad_context;
 	default:
 		return 0;
 	}

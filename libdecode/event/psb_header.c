@@ -31,25 +31,45 @@ static int take_fup(struct pt_evd *evd, struct psb_header *header, const struct 
 	return pt_last_ip_update(&evd->last, &packet->payload.ip);
 }
 
+/* The interrupt flag is told again with the rest of the state. */
+static int take_mode_exec(struct pt_evd *evd, struct psb_header *header,
+                          const struct pt_packet_mode_exec *exec)
+{
+	struct pt_event *ev = add(evd, header, ptev_exec_mode);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.exec_mode.mode = pt_get_exec_mode(exec);
+	evd->iflag = pt_iflag_unknown;
+	if (!pt_evd_iflag_changed(evd, exec))
+		return 0;
+	ev = add(evd, header, ptev_iflags);
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.iflags.iflag = exec->iflag;
+	return 0;
+}
+
+static int take_mode_tsx(struct pt_evd *evd, struct psb_header *header, const struct pt_packet_mode_tsx *tsx)
+{
+	struct pt_event *ev = add(evd, header, ptev_tsx);
+
+	if (!ev)
+		return -pte_nomem;
+	ev->variant.tsx.speculative = tsx->intx;
+	ev->variant.tsx.aborted = tsx->abrt;
+	return 0;
+}
+
 static int take_mode(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
 {
 	const struct pt_packet_mode *mode = &packet->payload.mode;
-	struct pt_event *ev;
 
 	switch (mode->leaf) {
 	case pt_mol_exec:
-		ev = add(evd, header, ptev_exec_mode);
-		if (!ev)
-			return -pte_nomem;
-		ev->variant.exec_mode.mode = pt_get_exec_mode(&mode->bits.exec);
-		return 0;
+		return take_mode_exec(evd, header, &mode->bits.exec);
 	case pt_mol_tsx:
-		ev = add(evd, header, ptev_tsx);
-		if (!ev)
-			return -pte_nomem;
-		ev->variant.tsx.speculative = mode->bits.tsx.intx;
-		ev->variant.tsx.aborted = mode->bits.tsx.abrt;
-		return 0;
+		return take_mode_tsx(evd, header, &mode->bits.tsx);
 	}
 	return -pte_bad_packet;
 }
@@ -96,6 +116,27 @@ static int take_mnt(struct pt_evd *evd, struct psb_header *header, const struct 
 	return 0;
 }
 
+static int belongs_to_header(enum pt_packet_type type)
+{
+	if (pt_evd_is_timing(type))
+		return 1;
+	switch (type) {
+	case ppt_psbend:
+	case ppt_ovf:
+	case ppt_fup:
+	case ppt_mode:
+	case ppt_pip:
+	case ppt_vmcs:
+	case ppt_mnt:
+	case ppt_pad:
+	case ppt_unknown:
+	case ppt_invalid:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 /* One packet of PSB+. Positive when it ended the header. */
 static int take_packet(struct pt_evd *evd, struct psb_header *header, const struct pt_packet *packet)
 {
@@ -115,17 +156,8 @@ static int take_packet(struct pt_evd *evd, struct psb_header *header, const stru
 		return take_cbr(evd, header, packet);
 	case ppt_mnt:
 		return take_mnt(evd, header, packet);
-	case ppt_tsc:
-	case ppt_tma:
-	case ppt_mtc:
-	case ppt_cyc:
-		return pt_evd_update_time(evd, packet);
-	case ppt_pad:
-	case ppt_unknown:
-	case ppt_invalid:
-		return 0;
 	default:
-		return -pte_bad_context;
+		return pt_evd_update_time(evd, packet);
 	}
 }
 
@@ -135,6 +167,7 @@ static int may_precede_enabling(enum pt_packet_type type)
 		return 1;
 	switch (type) {
 	case ppt_pad:
+	case ppt_psbend:
 	case ppt_mnt:
 	case ppt_mode:
 	case ppt_pip:
@@ -219,10 +252,12 @@ static void queue_updates(struct pt_evd *evd, struct psb_header *header)
 	evd->psb_status = evd->queue_count != 0;
 }
 
-/* PTW does not belong here, whatever its content. */
+/* What does not belong here is out of place, whatever its content. */
 static int read_header_packet(const struct pt_evd *evd, struct pt_packet *packet)
 {
-	if (pt_packet_type_at(evd->pos, &evd->config) == ppt_ptw)
+	int type = pt_packet_type_at(evd->pos, &evd->config);
+
+	if (type >= 0 && !belongs_to_header((enum pt_packet_type)type))
 		return -pte_bad_context;
 	return pt_packet_read(packet, evd->pos, &evd->config);
 }

@@ -343,10 +343,13 @@ int pt_qry_event(struct pt_query_decoder *decoder, struct pt_event *event, size_
 	if (evd->tnt_count)
 		return -pte_bad_query;
 	status = fetch_event(evd);
+	if (status == -pte_bad_query)
+		evd->no_tnt = 0; /* what was announced is given up */
 	if (status < 0)
 		return status;
 	pt_copy_to_user(event, size, pt_evd_event(evd), sizeof(*event));
 	pt_evd_pop(evd);
+	drop_enabled_update(evd);
 	return answered(decoder);
 }
 

@@ -9,7 +9,7 @@ static int start_at(struct pt_evd *evd, const uint8_t *psb, pt_evd_start *start,
 	const int status = start(decoder, psb);
 
 	evd->started = psb;
-	evd->started_to = evd->pos;
+	evd->started_to = pt_evd_place(evd);
 	return status;
 }
 
@@ -18,23 +18,18 @@ int pt_evd_start_forward(struct pt_evd *evd, pt_evd_start *start, void *decoder)
 	const uint8_t *pos = evd->pos;
 
 	if (pos == evd->sync)
-		pos += pt_psb_size;
+		pos += 2; /* in a longer row of PSB's pattern, another one may begin within it */
 	pos = pt_psb_forward(pos, evd->config.end);
 	return pos ? start_at(evd, pos, start, decoder) : -pte_eos;
 }
 
 /* Where nothing was read since it was synchronised, the way back begins at that PSB: its PSB+ cannot be read,
- * or may reach beyond a later one. */
-static const uint8_t *way_back(const struct pt_evd *evd)
-{
-	if (!evd->sync)
-		return evd->config.end;
-	return evd->pos == evd->started_to ? evd->started : evd->pos;
-}
-
+ * or may reach beyond a later one. Else a PSB that leads to the present place is on the way already. */
 int pt_evd_start_backward(struct pt_evd *evd, pt_evd_start *start, void *decoder)
 {
-	const uint8_t *psb = way_back(evd);
+	const uint8_t *const from = evd->sync ? pt_evd_place(evd) : evd->config.end;
+	const int fresh = evd->sync && from == evd->started_to;
+	const uint8_t *psb = fresh ? evd->started : from;
 	int status;
 
 	do {
@@ -42,21 +37,21 @@ int pt_evd_start_backward(struct pt_evd *evd, pt_evd_start *start, void *decoder
 		if (!psb)
 			return -pte_eos;
 		status = start_at(evd, psb, start, decoder);
-	} while (status == -pte_eos);
+	} while (status == -pte_eos || (!fresh && status >= 0 && pt_evd_place(evd) == from));
 	return status;
 }
 
 int pt_evd_start_at(struct pt_evd *evd, uint64_t offset, pt_evd_start *start, void *decoder)
 {
-	const uint8_t *pos = evd->config.begin + offset;
+	const uint64_t size = (uint64_t)(evd->config.end - evd->config.begin);
+	const uint8_t *pos;
 	struct pt_packet packet;
 	int status;
 
-	if (offset > (uint64_t)(evd->config.end - evd->config.begin))
+	if (size < 2 || offset > size - 2) /* PSB's opcode has two bytes */
 		return -pte_eos;
+	pos = evd->config.begin + offset;
 	status = pt_packet_type_at(pos, &evd->config);
-	if (status == -pte_eos)
-		return status;
 	if (status != ppt_psb)
 		return -pte_nosync;
 	status = pt_packet_read(&packet, pos, &evd->config);

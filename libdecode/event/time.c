@@ -44,6 +44,7 @@ void pt_time_update_tsc(struct pt_time *time, uint64_t tsc)
 {
 	time->tsc = tsc;
 	time->stamp = tsc;
+	time->have_stamp = 1;
 	time->anchor = tsc;
 	time->ctc = 0;
 	time->cyc = 0;
@@ -73,8 +74,9 @@ int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const st
 {
 	uint32_t low = config->mtc_freq < tma_ctc_bits ? (1u << config->mtc_freq) - 1 : 0xffff;
 
-	if (!time->have_tsc)
+	if (!time->have_stamp)
 		return -pte_bad_context;
+	time->have_stamp = 0;
 	if (!can_use_ctc(config))
 		return 0;
 	/* The TSC packet's time lies fc ticks after the CTC edge that TMA names; MTCs come at edges at

@@ -23,6 +23,7 @@ struct pt_time {
 	uint8_t last_ctc;  /* payload of the last MTC, or what it would have been at TMA */
 	uint8_t cbr;       /* core:bus ratio, 0: not known */
 	uint8_t have_tsc, have_tma, have_mtc, have_cbr;
+	uint8_t have_stamp; /* no TMA came since */
 	uint8_t cyc_lost; /* erratum SKL168: cycles since the last MTC may be missing */
 };
 
@@ -34,7 +35,7 @@ void pt_time_overflow(struct pt_time *time, int keep_tcal);
 
 void pt_time_update_tsc(struct pt_time *time, uint64_t tsc);
 void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_config *config);
-/* -pte_bad_context: there was no TSC packet that it could belong to. */
+/* -pte_bad_context: there was no TSC packet, since the last TMA, that it could belong to. */
 int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config);
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config);
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config);

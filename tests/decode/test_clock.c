@@ -56,7 +56,8 @@ static int put_any(struct fixture *fixture, uint64_t *tsc, uint8_t *ctc)
 		return put_header(fixture, *tsc);
 	case 1:
 		return put(fixture, &(struct pt_packet){.type = ppt_tsc, .payload.tsc.tsc = *tsc});
-	case 2:
+	case 2: /* a TMA belongs to the TSC before it */
+		put(fixture, &(struct pt_packet){.type = ppt_tsc, .payload.tsc.tsc = *tsc});
 		return put(fixture,
 		           &(struct pt_packet){.type = ppt_tma, .payload.tma.ctc = (uint16_t)(*ctc << 3)});
 	case 3:

@@ -83,6 +83,7 @@ static void tma_needs_the_tsc_that_it_belongs_to(void **state)
 	assert_int_equal(pt_time_update_tma(&time, 5, 6, &config), -pte_bad_context);
 	pt_time_update_tsc(&time, 1000000);
 	assert_int_equal(pt_time_update_tma(&time, 5, 6, &config), 0);
+	assert_int_equal(pt_time_update_tma(&time, 5, 6, &config), -pte_bad_context);
 }
 
 /* Between TSC and TMA there may be a CYC: TMA still tells about the TSC packet's time. */
