@@ -24,7 +24,7 @@ struct pt_time {
 	uint8_t cbr;       /* core:bus ratio, 0: not known */
 	uint8_t have_tsc, have_tma, have_mtc, have_cbr;
 	uint8_t have_stamp; /* no TMA came since */
-	uint8_t cyc_lost; /* erratum SKL168: cycles since the last MTC may be missing */
+	uint8_t cyc_lost;   /* erratum SKL168: cycles since the last MTC may be missing */
 };
 
 void pt_time_init(struct pt_time *time);

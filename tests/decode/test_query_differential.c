@@ -230,6 +230,7 @@ static int is_error(int status)
 static void forget_details(struct answer *ours, struct answer *theirs)
 {
 	theirs->event = ours->event;
+	theirs->ip = ours->ip;
 	theirs->cbr_status = ours->cbr_status;
 	theirs->cbr = ours->cbr;
 	theirs->time_status = ours->time_status;
