@@ -21,7 +21,8 @@ enum {
 	ev_pwre,
 	ev_pwrx,
 	ev_ptwrite,
-	ev_cbr = 18,
+	ev_tick,
+	ev_cbr,
 	packet_mode = 11,
 	packet_pwre = 24,
 	err_nosync = -3,
@@ -140,6 +141,16 @@ static void state_between(const struct known_query *query, struct record *ours, 
 	record_forget(debian, part_time | part_asid);
 }
 
+/* The instruction near which it is this time. */
+static void tick_ip(const struct known_query *query, struct record *ours, struct record *debian)
+{
+	if (is_event(ours, ev_tick) && ours->field[0] < debian->field[0] &&
+	    debian->field[0] - ours->field[0] <= 15 && query->before && query->before->kind == rec_insn &&
+	    query->before->field[0] == ours->field[0] &&
+	    query->before->field[1] == debian->field[0] - ours->field[0])
+		debian->field[0] = ours->field[0];
+}
+
 static void resumed(const struct known_query *query, struct record *ours, struct record *debian)
 {
 	(void)query;
@@ -221,6 +232,15 @@ static enum known_effect endless(const struct known_query *query)
 static enum known_effect early_cbr(const struct known_query *query)
 {
 	return is_event(query->debian, ev_cbr) && query->debian->flags & 2 ? known_hold : known_none;
+}
+
+static enum known_effect estimated_tick(const struct known_query *query)
+{
+	if (!query->c->estimates)
+		return known_none;
+	if (is_event(query->debian, ev_tick))
+		return known_skip_debian;
+	return is_event(query->ours, ev_tick) ? known_skip_ours : known_none;
 }
 
 static enum known_effect enabled_update(const struct known_query *query)
@@ -494,6 +514,7 @@ static const struct known rows[] = {
         {"damage at or behind a PSB+: 2.0.5's sync_set and sync_backward tell another error, or one at all",
          damaged_psb, NULL},
         {"pt_insn_time() and the like between events: how far was read", state_between, NULL},
+        {"tick: at the branch that brought the time; behind it in 2.0.5", tick_ip, NULL},
         {"enabled at the return address of a call that disabled: resumed (BLOCKS.md), but not in 2.0.5",
          resumed, NULL},
         {"SKL014: 2.0.5's block decoder says resumed where its instruction decoder does not", block_resumed,
@@ -503,6 +524,7 @@ static const struct known rows[] = {
         {"a trace cut in a packet: its end is told a step earlier or later", eos_status, NULL},
         {"2.0.5's offset is behind the end of the trace", eos_offset, NULL},
         {"endless direct branches: ours ends where no trace is left, 2.0.5 goes on for ever", NULL, endless},
+        {"tick: where the estimates of time are others, they change at other places", NULL, estimated_tick},
         {"query decoder: PSB+ with a FUP gives enabled as a status update, which came after 2.0.5", NULL,
          enabled_update},
         {"CBR in PSB+: 2.0.5 tells it before the place where the PSB+ is", NULL, early_cbr},
