@@ -30,6 +30,7 @@ struct run {
 	struct ring ring;
 	struct record held[held_max]; /* Debian's events that came early */
 	unsigned nheld;
+	int stopped;               /* before the end, by a known difference */
 	char note[signature_size]; /* instead of a signature */
 	int pending[sides]; /* what the last status said of events: 1 one comes, 0 none, -1 nothing was said
 	                     */
@@ -275,7 +276,7 @@ static int step_over(struct run *run)
 		return step_over_damage(run, &query);
 	case known_stop:
 		run->nheld = 0;
-		run->more[side_ours] = run->more[side_debian] = 0;
+		run->stopped = 1;
 		return 1;
 	default:
 		return 0;
@@ -306,7 +307,7 @@ static void judge(struct run *run, struct verdict *verdict)
 	for (int side = 0; side < sides; ++side) {
 		uint64_t left = run->comparer->max_records;
 
-		while (verdict->differs && run->more[side] && !run->check[side].wrong &&
+		while ((verdict->differs || run->stopped) && run->more[side] && !run->check[side].wrong &&
 		       run->check[side].right < run->c->ntruth && left--) {
 			check_truth(run, side);
 			advance(run, side);
@@ -348,7 +349,7 @@ void compare(struct comparer *comparer, const struct diff_case *c, enum layer la
 	}
 	advance(&run, side_ours);
 	advance(&run, side_debian);
-	while ((run.more[side_ours] || run.more[side_debian]) && !verdict->differs &&
+	while ((run.more[side_ours] || run.more[side_debian]) && !verdict->differs && !run.stopped &&
 	       verdict->records < comparer->max_records) {
 		++verdict->records;
 		step(&run, verdict);

@@ -243,6 +243,17 @@ static enum known_effect estimated_tick(const struct known_query *query)
 	return is_event(query->ours, ev_tick) ? known_skip_ours : known_none;
 }
 
+/* The truth of such cases is that ours is right. */
+static enum known_effect block_disabled(const struct known_query *query)
+{
+	return query->layer == layer_block && query->insn_agreed && !query->c->damaged &&
+	                       query->c->errata & err_skl014 &&
+	                       query->c->flags & (flag_end_on_call | flag_end_on_jump) &&
+	                       is_event(query->debian, ev_disabled) && query->debian->flags & 1
+	               ? known_stop
+	               : known_none;
+}
+
 static enum known_effect enabled_update(const struct known_query *query)
 {
 	return query->layer == layer_query && is_event(query->ours, ev_enabled) && query->ours->flags & 2
@@ -525,6 +536,8 @@ static const struct known rows[] = {
         {"2.0.5's offset is behind the end of the trace", eos_offset, NULL},
         {"endless direct branches: ours ends where no trace is left, 2.0.5 goes on for ever", NULL, endless},
         {"tick: where the estimates of time are others, they change at other places", NULL, estimated_tick},
+        {"SKL014: 2.0.5's block decoder, told to end blocks at calls or jumps, stops at the wrong one", NULL,
+         block_disabled},
         {"query decoder: PSB+ with a FUP gives enabled as a status update, which came after 2.0.5", NULL,
          enabled_update},
         {"CBR in PSB+: 2.0.5 tells it before the place where the PSB+ is", NULL, early_cbr},

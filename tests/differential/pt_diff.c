@@ -40,6 +40,7 @@ static int make_case(void *context, struct diff_case *c, uint64_t at)
 		copy_case(c, &options->c);
 	else
 		generate(c, options->seed + at);
+	c->flags |= options->c.flags;
 	if (options->mutate) {
 		if (options->c.trace)
 			mutate_cut(c, &random, piece_size);

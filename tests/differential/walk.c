@@ -547,7 +547,7 @@ static void set_up(struct walk *walk)
 	if (random_hit(walk->random, 500))
 		c->errata =
 		        err_bdm70 | err_skd022 | err_skz84 | (random_hit(walk->random, 500) ? err_skl014 : 0);
-	c->flags = random_hit(walk->random, 400) ? random_below(walk->random, 8) : 0;
+	c->flags = random_hit(walk->random, 400) ? flag_end_on_call * random_below(walk->random, 4) : 0;
 	c->eax = 2;
 	c->ebx = 168;
 	c->mtc_freq = (uint8_t)random_below(walk->random, 6);
