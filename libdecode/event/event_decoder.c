@@ -473,9 +473,7 @@ static int read_ovf(struct pt_evd *evd, int size)
 	forget(&evd->fup_bound);
 	forget(&evd->tip_bound);
 	evd->no_tnt = 0;
-	evd->have_cr2 = 0;
-	evd->have_vmxq = 0;
-	evd->have_vmxr = 0;
+	memset(&evd->evd, 0, sizeof(evd->evd));
 	evd->iflag = pt_iflag_unknown;
 	pt_last_ip_reset(&evd->last);
 	pt_time_overflow(&evd->time, evd->flags & pt_evd_keep_tcal);

@@ -73,8 +73,10 @@ struct pt_evd {
 	struct pt_bound_events fup_bound, tip_bound;
 
 	/* EVD payloads that wait for their CFE. */
-	uint64_t cr2, vmxq, vmxr;
-	uint8_t have_cr2, have_vmxq, have_vmxr;
+	struct {
+		uint64_t cr2, vmxq, vmxr;
+		uint8_t have_cr2, have_vmxq, have_vmxr;
+	} evd;
 
 	/* Observers: called from within pt_evd_fetch(); a negative value ends it. */
 	int (*tick)(void *context);

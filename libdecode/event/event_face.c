@@ -123,7 +123,7 @@ int pt_evt_next(struct pt_event_decoder *decoder, struct pt_event *event, size_t
 	struct pt_event ev;
 	int unit;
 
-	if (!decoder || !event)
+	if (!decoder || !event || size < offsetof(struct pt_event, variant))
 		return -pte_invalid;
 	if (!decoder->sync)
 		return -pte_nosync;

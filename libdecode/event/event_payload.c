@@ -5,6 +5,7 @@
 #include "event/event_packets.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "event/event_place.h"
 #include "packet/packet_read.h"
@@ -117,16 +118,16 @@ int pt_evd_on_evd(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	switch (packet->payload.evd.type) {
 	case pt_evd_cr2:
-		evd->cr2 = packet->payload.evd.payload;
-		evd->have_cr2 = 1;
+		evd->evd.cr2 = packet->payload.evd.payload;
+		evd->evd.have_cr2 = 1;
 		return 0;
 	case pt_evd_vmxq:
-		evd->vmxq = packet->payload.evd.payload;
-		evd->have_vmxq = 1;
+		evd->evd.vmxq = packet->payload.evd.payload;
+		evd->evd.have_vmxq = 1;
 		return 0;
 	case pt_evd_vmxr:
-		evd->vmxr = packet->payload.evd.payload;
-		evd->have_vmxr = 1;
+		evd->evd.vmxr = packet->payload.evd.payload;
+		evd->evd.have_vmxr = 1;
 		return 0;
 	}
 	return -pte_bad_packet;
@@ -138,8 +139,8 @@ static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_pa
 	switch (ev->type) {
 	case ptev_interrupt:
 		ev->variant.interrupt.vector = cfe->vector;
-		ev->variant.interrupt.has_cr2 = evd->have_cr2 != 0;
-		ev->variant.interrupt.cr2 = evd->cr2;
+		ev->variant.interrupt.has_cr2 = evd->evd.have_cr2 != 0;
+		ev->variant.interrupt.cr2 = evd->evd.cr2;
 		break;
 	case ptev_sipi:
 		ev->variant.sipi.vector = cfe->vector;
@@ -147,10 +148,10 @@ static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_pa
 	case ptev_vmexit:
 		ev->variant.vmexit.has_vector = cfe->type == pt_cfe_vmexit_intr;
 		ev->variant.vmexit.vector = cfe->vector;
-		ev->variant.vmexit.has_vmxr = evd->have_vmxr != 0;
-		ev->variant.vmexit.has_vmxq = evd->have_vmxq != 0;
-		ev->variant.vmexit.vmxr = evd->vmxr;
-		ev->variant.vmexit.vmxq = evd->vmxq;
+		ev->variant.vmexit.has_vmxr = evd->evd.have_vmxr != 0;
+		ev->variant.vmexit.has_vmxq = evd->evd.have_vmxq != 0;
+		ev->variant.vmexit.vmxr = evd->evd.vmxr;
+		ev->variant.vmexit.vmxq = evd->evd.vmxq;
 		break;
 	case ptev_uintr:
 		ev->variant.uintr.vector = cfe->vector;
@@ -161,9 +162,7 @@ static void fill_cfe(struct pt_evd *evd, struct pt_event *ev, const struct pt_pa
 	default:
 		break;
 	}
-	evd->have_cr2 = 0;
-	evd->have_vmxq = 0;
-	evd->have_vmxr = 0;
+	memset(&evd->evd, 0, sizeof(evd->evd));
 }
 
 int pt_evd_on_cfe(struct pt_evd *evd, const struct pt_packet *packet)

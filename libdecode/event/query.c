@@ -334,7 +334,7 @@ int pt_qry_event(struct pt_query_decoder *decoder, struct pt_event *event, size_
 	struct pt_evd *evd;
 	int status;
 
-	if (!decoder || !event)
+	if (!decoder || !event || size < offsetof(struct pt_event, variant))
 		return -pte_invalid;
 	status = is_ready(decoder);
 	if (status < 0)
