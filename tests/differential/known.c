@@ -507,7 +507,7 @@ enum { damage_both, damage_code, damage_debian, damage_ours, bad_status, nspecia
 
 /* Rows that known_damaged() and known_bad_status() count. */
 static const char *const special[nspecial] = {
-        "damage: both give an error before the next PSB, one of them a little later: 2.0.5 reads further ahead",
+        "damage: both give an error before the next PSB, one a little later: 2.0.5 reads ahead",
         "damage: both give an error at the same place, but not the same one",
         "damage: packets in an order that no CPU writes: an error in 2.0.5, ours goes on",
         "damage: packets in an order that no CPU writes: an error in ours, 2.0.5 goes on",
@@ -568,8 +568,8 @@ static const struct known rows[] = {
         {"damage: compressed returns behind one that was not: what is left of the return stack", NULL,
          return_stack},
         {"2.0.5 has room for few events in a row", NULL, queue_full},
-        {"damage: 2.0.5's block decoder goes another way than its instruction decoder, which agrees with ours",
-         NULL, other_block},
+        {"damage: 2.0.5's block decoder goes another way than its instruction decoder does", NULL,
+         other_block},
         {NULL, NULL, damage},
 };
 

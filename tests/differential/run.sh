@@ -1,5 +1,5 @@
-# run.sh generated|damaged|corpus|software: our decoder against Debian's libipt. By default some hundred cases; with
-# SBTRACE_DIFF_COUNT=10000 as many generated, and as many damaged ones spread over generated traces and recordings.
+# run.sh generated|damaged|corpus|software: our decoder against Debian's libipt. By default some hundred cases;
+# with SBTRACE_DIFF_COUNT=10000 that many generated, that many damaged generated, and damaged pieces of recordings.
 set -u
 
 count=${SBTRACE_DIFF_COUNT:-300}
