@@ -45,7 +45,7 @@ software()
 # sideband DIRECTORY: options for its code
 sideband()
 {
-	for file in "$1"/sideband.pevent "$1"/cpu*.pevent; do
+	for file in "$1"/*.pevent; do
 		echo "--sideband $file:$1/root"
 	done
 }

@@ -476,7 +476,7 @@ static void rest(struct walk *walk)
 {
 	walk_time(walk);
 	if (hit(walk, 300) && hit(walk, walk->rates.far_paging))
-		walk_context(walk, walk_insn(walk)->mode, 500);
+		walk_context(walk, 0, 500);
 	if (!hit(walk, 300))
 		return;
 	walk->at = walk->resume_at >= 0 ? walk->resume_at : choose_place(walk, 0);

@@ -59,8 +59,9 @@ void walk_case(struct diff_case *c, const struct program *program, struct random
 const struct program_insn *walk_insn(const struct walk *walk);
 void walk_commit(struct walk *walk); /* what ran so far is told by the trace */
 void walk_psb(struct walk *walk);
-void walk_time(struct walk *walk);                                    /* lets time pass */
-void walk_context(struct walk *walk, int mode, uint32_t paging_rate); /* PIP, VMCS, MODE before a TIP */
+void walk_time(struct walk *walk); /* lets time pass */
+/* PIP, VMCS, and MODE (0: none) before a TIP. */
+void walk_context(struct walk *walk, int mode, uint32_t paging_rate);
 void walk_power(struct walk *walk);
 
 #endif

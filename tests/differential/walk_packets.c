@@ -107,7 +107,7 @@ void walk_context(struct walk *walk, int mode, uint32_t paging_rate)
 		walk->vmcs = (random_next(walk->random) & 0xffffff) << 12;
 		pt_vmcs(&walk->pt, walk->vmcs);
 	}
-	if (mode != walk->traced_mode || random_hit(walk->random, 50)) {
+	if (mode && (mode != walk->traced_mode || random_hit(walk->random, 50))) {
 		pt_mode_exec(&walk->pt, mode);
 		walk->traced_mode = mode;
 	}
