@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "event/event_packets.h"
 #include "support/stream.h"
 
 static const char *const names[] = {
@@ -610,7 +611,7 @@ static void queries(void **state)
 	}
 }
 
-/* TRIG is not read by us, but a config's callback may not describe it either: other packets are skipped. */
+/* What the config's callback takes is no event. */
 static int take_one_byte(struct pt_packet_unknown *unknown, const struct pt_config *config,
                          const uint8_t *pos, void *context)
 {
@@ -638,6 +639,56 @@ static void packets_that_the_user_knows_are_skipped(void **state)
 	assert_string_equal(text.events, "overflow 1000; tnt 1,1; async_branch 2000,3000; eos");
 }
 
+/* IP compression, as each code of IPBytes has it; the last IP is 0xffff_8000_1234_5678 at first. */
+static void addresses_are_uncompressed(void **state)
+{
+	static const struct event_case cases[] = {
+	        {"psb psbend raw:6d785634120080 raw:2d0100 raw:4d02000100 raw:8d030002000300 "
+	         "raw:cd0400000000000123 raw:8d010000000000",
+	         "tip ffff800012345678; tip ffff800012340001; tip ffff800000010002; tip ffff000300020003; "
+	         "tip 2301000000000004; tip 2301000000000001; eos"},
+	};
+
+	(void)state;
+	CHECK(cases, 0);
+}
+
+/* Our packet reader does not know TRIG, whose format is not published; what it would bring is here. */
+static void triggers(void **state)
+{
+	const struct pt_packet trig = {
+	        .type = ppt_trig, .payload.trig = {.trbv = 5, .icnt = 77, .ip = 0, .icntv = 1, .mult = 1}};
+	struct pt_packet bound = trig;
+	struct stream stream;
+	struct pt_config config;
+	struct pt_evd *evd = calloc(1, sizeof(*evd));
+
+	(void)state;
+	assert_non_null(evd);
+	stream_clear(&stream);
+	stream_write(&stream, "fup:1000");
+	config = stream_config(&stream);
+	pt_evd_init(evd, &config, 0);
+	assert_int_equal(pt_evd_on_trig(evd, &trig), 0);
+	assert_int_equal(pt_evd_event(evd)->type, ptev_trig);
+	assert_int_equal(pt_evd_event(evd)->ip_suppressed, 1);
+	assert_int_equal(pt_evd_event(evd)->variant.trig.trbv, 5);
+	assert_int_equal(pt_evd_event(evd)->variant.trig.icnt, 77);
+	assert_int_equal(pt_evd_event(evd)->variant.trig.mult, 1);
+	pt_evd_pop(evd);
+
+	bound.payload.trig.ip = 1;
+	bound.payload.trig.icntv = 0;
+	assert_int_equal(pt_evd_on_trig(evd, &bound), 0);
+	assert_int_equal(pt_evd_fetch(evd), pt_unit_event);
+	assert_int_equal(pt_evd_event(evd)->variant.trig.ip, 0x1000);
+	assert_int_equal(pt_evd_event(evd)->variant.trig.icnt, 0);
+	for (int i = 0; i < pt_evd_bound_size; ++i)
+		assert_int_equal(pt_evd_on_trig(evd, &bound), 0);
+	assert_int_equal(pt_evd_on_trig(evd, &bound), -pte_nomem);
+	free(evd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -655,6 +706,8 @@ int main(void)
 	        cmocka_unit_test(arguments_are_checked),
 	        cmocka_unit_test(queries),
 	        cmocka_unit_test(packets_that_the_user_knows_are_skipped),
+	        cmocka_unit_test(addresses_are_uncompressed),
+	        cmocka_unit_test(triggers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
