@@ -13,7 +13,7 @@
 #include "support/guarded.h"
 #include "support/target.h"
 
-enum { max_ops = 31, max_calls = 2000 };
+enum { max_ops = 31, max_calls = 800 };
 
 /* What an event's caller may be built against: 64 bytes was libipt 2.0.5's. */
 static const uint8_t sizes[] = {64, sizeof(struct pt_event), sizeof(struct pt_event) + 24, 40, 24, 0, 7, 64};
