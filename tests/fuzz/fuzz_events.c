@@ -165,12 +165,25 @@ static uint64_t check_offsets(const struct kind *kind, const void *decoder, uint
 
 /* ---- Calls in any order ---- */
 
+/* No event without what every event has; and it stays where it is. */
+static int refused_event(const struct kind *kind, void *decoder, size_t size)
+{
+	struct guarded odd;
+	const int status = kind->event(decoder, guarded_begin(&odd), size);
+
+	FUZZ_CHECK(status == -pte_invalid, "an event of %zu bytes: %d", size, status);
+	guarded_check(&odd, 0, 0, 0);
+	return status;
+}
+
 /* The same call on both decoders, the second with a struct of @size. */
 static int both_events(const struct kind *kind, void *const decoder[2], size_t size)
 {
 	struct guarded plain, odd;
 	int status, other;
 
+	if (size < offsetof(struct pt_event, variant))
+		return refused_event(kind, decoder[1], size);
 	memset(&plain, 0, sizeof(plain));
 	status = kind->event(decoder[0], &plain, sizeof(struct pt_event));
 	other = kind->event(decoder[1], guarded_begin(&odd), size);
