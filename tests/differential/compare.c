@@ -146,10 +146,12 @@ static void print_difference(struct run *run)
 
 static int reached_sync(struct run *run, int side, uint64_t offset)
 {
-	while (run->more[side] &&
+	uint64_t left = run->comparer->max_records;
+
+	while (run->more[side] && left-- &&
 	       !(run->record[side].kind == rec_sync && run->record[side].field[0] >= offset))
 		advance(run, side);
-	return run->more[side];
+	return run->more[side] && run->record[side].kind == rec_sync;
 }
 
 /* Goes on where both are at the same PSB, if there is such a place. */
@@ -214,9 +216,11 @@ static int hold(struct run *run)
 /* Goes on to the next error. Its code, or zero. */
 static int next_error(struct run *run, int side)
 {
+	uint64_t left = run->comparer->max_records;
+
 	if (run->record[side].kind == rec_sync)
 		advance(run, side);
-	while (run->more[side] && run->record[side].kind != rec_sync) {
+	while (run->more[side] && run->record[side].kind != rec_sync && left--) {
 		if (run->record[side].kind == rec_error)
 			return run->record[side].status;
 		advance(run, side);
@@ -230,8 +234,6 @@ static int step_over_damage(struct run *run, const struct known_query *query)
 	struct record ours = *query->ours, debian = *query->debian;
 	int ours_error, debian_error;
 
-	if (ours.kind != rec_error && debian.kind != rec_error)
-		return 0;
 	copy.ours = &ours;
 	copy.debian = &debian;
 	ours_error = next_error(run, side_ours);

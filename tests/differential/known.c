@@ -10,7 +10,8 @@
 enum {
 	ev_enabled = 0,
 	ev_disabled,
-	ev_async_branch = 3,
+	ev_async_disabled,
+	ev_async_branch,
 	ev_paging = 4,
 	ev_exec_mode = 7,
 	ev_stop = 9,
@@ -125,8 +126,8 @@ static void no_psb(const struct known_query *query, struct record *ours, struct 
 /* 2.0.5 has read the packet behind PSB+, too; and of two errors in PSB+ it may tell the other. */
 static void damaged_psb(const struct known_query *query, struct record *ours, struct record *debian)
 {
-	if (!query->c->damaged || query->layer < layer_psb || debian->status >= 0 ||
-	    ours->status == err_nosync)
+	if (!query->c->damaged || query->layer < layer_psb || ours->status == err_nosync ||
+	    (debian->status >= 0 && ours->status < 0))
 		return;
 	debian->status = ours->status;
 	debian->field[0] = ours->field[0];
@@ -191,16 +192,6 @@ static int is_endless(const struct diff_case *c, uint64_t ip, int mode)
 	return 0;
 }
 
-static void endless_eos(const struct known_query *query, struct record *ours, struct record *debian)
-{
-	struct code_insn insn;
-
-	if (ours->kind == rec_insn && !(ours->status & 4) && debian->status & 4 &&
-	    !code_decode(query->c, ours->field[0], (int)ours->field[2], &insn) &&
-	    is_endless(query->c, insn.next, (int)ours->field[2]))
-		debian->status &= ~4;
-}
-
 /* The end of a trace that was cut in the middle of a packet. */
 static void eos_status(const struct known_query *query, struct record *ours, struct record *debian)
 {
@@ -218,6 +209,21 @@ static void eos_offset(const struct known_query *query, struct record *ours, str
 }
 
 /* ---- What cannot ---- */
+
+/* Behind the last packet, and both go on to the same instruction. */
+static enum known_effect endless_eos(const struct known_query *query)
+{
+	const struct record *ours = query->ours, *debian = query->debian;
+	struct code_insn insn;
+
+	return ours->kind == rec_insn && debian->kind == rec_insn && !(ours->status & 4) &&
+	                       debian->status & 4 &&
+	                       !memcmp(ours->field, debian->field, sizeof(ours->field)) &&
+	                       !code_decode(query->c, ours->field[0], (int)ours->field[2], &insn) &&
+	                       is_endless(query->c, insn.next, (int)ours->field[2])
+	               ? known_stop
+	               : known_none;
+}
 
 static enum known_effect endless(const struct known_query *query)
 {
@@ -315,6 +321,9 @@ static enum known_effect no_insn(const struct known_query *query)
 {
 	struct code_insn insn;
 
+	if (query->ours->kind == rec_error && query->ours->status == err_bad_insn &&
+	    query->debian->kind == rec_error && query->debian->status == err_eos && query->c->damaged)
+		return known_stop;
 	return query->ours->kind == rec_error && query->ours->status == err_bad_insn &&
 	                       query->debian->kind == rec_insn &&
 	                       code_decode(query->c, query->debian->field[0], (int)query->debian->field[2],
@@ -415,6 +424,40 @@ static enum known_effect long_cyc(const struct known_query *query)
 	return size >= 9 ? known_resync : known_none;
 }
 
+/* A CBR of zero, or a PSB+ with one. */
+static enum known_effect zero_cbr(const struct known_query *query)
+{
+	const struct record *debian = query->debian;
+	size_t size = query->c->size;
+
+	if (!query->c->damaged || debian->kind != rec_error || debian->status != err_bad_packet ||
+	    debian->offset >= size)
+		return known_none;
+	size -= debian->offset;
+	return memmem(query->c->trace + debian->offset, size < 80 ? size : 80, "\2\3\0", 3) ? known_resync
+	                                                                                    : known_none;
+}
+
+/* Behind an error, to a PSB+ that had been read but not reached. */
+static enum known_effect began_earlier(const struct known_query *query)
+{
+	const struct record *before = query->before;
+
+	return query->c->damaged && before && before->kind == rec_error && query->ours->kind == rec_sync &&
+	                       query->ours->field[0] < before->offset
+	               ? known_resync
+	               : known_none;
+}
+
+/* An event at another place, if the flow then ends in an error for both. */
+static enum known_effect other_place(const struct known_query *query)
+{
+	int ours = query->ours->kind == rec_event, debian = query->debian->kind == rec_event;
+
+	return query->c->damaged && (ours || debian) && query->ours->kind != rec_defect ? known_damage
+	                                                                                : known_none;
+}
+
 /* Without a TSC before it. */
 static enum known_effect stray_tma(const struct known_query *query)
 {
@@ -453,13 +496,18 @@ static enum known_effect stray_disable(const struct known_query *query)
 
 static enum known_effect stray_fup(const struct known_query *query)
 {
-	return query->c->damaged && is_event(query->ours, ev_async_branch) ? known_resync : known_none;
+	return query->c->damaged && (is_event(query->ours, ev_async_branch) ||
+	                             is_event(query->ours, ev_async_disabled))
+	               ? known_resync
+	               : known_none;
 }
 
 /* An event that fits nowhere, and then the end of the trace. */
 static enum known_effect event_at_end(const struct known_query *query)
 {
-	return query->c->damaged && query->ours->kind == rec_error && query->ours->status == err_bad_query &&
+	return query->c->damaged && query->ours->kind == rec_error &&
+	                       (query->ours->status == err_bad_query ||
+	                        query->ours->status == err_bad_insn) &&
 	                       query->debian->kind == rec_error && query->debian->status == err_eos &&
 	                       query->ours->offset + 16 >= query->c->size
 	               ? known_stop
@@ -531,9 +579,10 @@ static const struct known rows[] = {
         {"SKL014: 2.0.5's block decoder says resumed where its instruction decoder does not", block_resumed,
          NULL},
         {"damage: pts_ip_suppressed behind events while tracing is off", suppressed_status, NULL},
-        {"endless direct branches: no end of trace told at the last of them", endless_eos, NULL},
         {"a trace cut in a packet: its end is told a step earlier or later", eos_status, NULL},
         {"2.0.5's offset is behind the end of the trace", eos_offset, NULL},
+        {"endless direct branches: ours does not tell the end of the trace at the last of them", NULL,
+         endless_eos},
         {"endless direct branches: ours ends where no trace is left, 2.0.5 goes on for ever", NULL, endless},
         {"tick: where the estimates of time are others, they change at other places", NULL, estimated_tick},
         {"SKL014: 2.0.5's block decoder, told to end blocks at calls or jumps, stops at the wrong one", NULL,
@@ -553,6 +602,9 @@ static const struct known rows[] = {
         {"CFE, EVD and TRIG packets came after 2.0.5", NULL, newer_packet},
         {"SKZ84: a TMA at the trace's end lacks its stray byte", NULL, tma_at_end},
         {"a CYC of ten bytes holds 64 bits, which 2.0.5 cannot read", NULL, long_cyc},
+        {"damage: a CBR of zero: ours takes it, bad_packet in 2.0.5", NULL, zero_cbr},
+        {"damage: sync_forward: ours begins at a PSB+ that was read ahead, 2.0.5 at the next", NULL,
+         began_earlier},
         {"damage: a second TMA for one TSC: ours takes it, bad_context in 2.0.5", NULL, stray_tma},
         {"damage: MODE.Exec without its TIP: where it takes effect", NULL, stray_mode},
         {"damage: TIP.PGD without IP at a conditional branch, or while tracing is off", NULL, stray_disable},
@@ -571,6 +623,7 @@ static const struct known rows[] = {
         {"damage: 2.0.5's block decoder goes another way than its instruction decoder does", NULL,
          other_block},
         {NULL, NULL, damage},
+        {"damage: an event elsewhere in a flow that ends in an error in both", NULL, other_place},
 };
 
 enum { nrows = sizeof(rows) / sizeof(rows[0]) };
@@ -616,7 +669,7 @@ enum known_effect known_flow(const struct known_query *query, uint64_t *counts)
 
 		if (effect == known_none)
 			continue;
-		++counts[row];
+		counts[row] += rows[row].reason != NULL;
 		return effect;
 	}
 	return known_none;

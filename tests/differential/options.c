@@ -197,6 +197,12 @@ static int parse_mutate(struct options *options, const char *text)
 	return 0;
 }
 
+static int parse_wrong_code(struct options *options, const char *text)
+{
+	options->c.damaged = !strcmp(text, "yes");
+	return 0;
+}
+
 static int parse_timeout(struct options *options, const char *text)
 {
 	options->timeout = (unsigned)strtoul(text, NULL, 0);
@@ -248,6 +254,7 @@ static const struct row rows[] = {
         {"seed", "N of the first generated case", parse_seed},
         {"count", "N generated cases", parse_count},
         {"mutate", "yes|no", parse_mutate},
+        {"wrong-code", "yes: the code is not all that ran, as good as damage", parse_wrong_code},
         {"timeout", "MILLISECONDS of CPU time per case and layer", parse_timeout},
         {"save", "DIRECTORY for trace and code of the case", parse_save},
         {"ignore", "time,asid,status,offset,iclass,raw,tsc,flags", parse_ignore},

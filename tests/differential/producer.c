@@ -195,6 +195,10 @@ static void insn_step(struct producer *p, struct record *record)
 	record->field[5] = insn.truncated;
 	memcpy(record->raw, insn.raw, insn.size <= sizeof(insn.raw) ? insn.size : sizeof(insn.raw));
 	insn_state(p, record);
+	if (!insn.size) {
+		record->kind = rec_defect;
+		record->text = "an instruction of no bytes";
+	}
 }
 
 /* ---- Blocks, an instruction at a time ---- */
