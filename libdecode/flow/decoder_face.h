@@ -27,6 +27,19 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	return user ? pt_config_from_user(config, user) : -pte_invalid;
 }
 
+/* The caller's struct says how much of it there is: its size is not more than that. */
+static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid, size_t size)
+{
+	struct pt_asid known = flow->asid;
+
+	if (size < sizeof(known.size))
+		return -pte_invalid;
+	if (size < known.size)
+		known.size = size;
+	pt_copy_to_user(asid, size, &known, sizeof(known));
+	return 0;
+}
+
 /* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its
  * member of the configuration's flags; @reset forgets what the face itself remembers. */
 #define PT_DECODER_FACE(prefix, type, conf, reset)                                                           \
@@ -139,8 +152,7 @@ static inline int pt_face_config(struct pt_config *config, const struct pt_confi
 	{                                                                                                    \
 		if (!decoder || !asid)                                                                       \
 			return -pte_invalid;                                                                 \
-		pt_copy_to_user(asid, size, &decoder->flow.asid, sizeof(decoder->flow.asid));                \
-		return 0;                                                                                    \
+		return pt_face_asid(&decoder->flow, asid, size);                                             \
 	}                                                                                                    \
                                                                                                              \
 	int prefix##_attach_obsv(struct type *decoder, struct pt_observer *obsv)                             \

@@ -819,11 +819,40 @@ static void an_empty_psb_header_is_not_decoded_twice(void **state)
 	program_remove(&program);
 }
 
+/* A caller's struct of another size: what it says of itself stays true, so that it can be passed on. */
+static void address_spaces_of_any_size(void **state)
+{
+	static const struct {
+		size_t size, told;
+	} row[] = {{8, 8}, {16, 16}, {24, 24}, {32, 24}};
+	struct trace trace = {0};
+	struct pt_config config;
+	struct pt_block_decoder *decoder;
+
+	(void)state;
+	trace_start(&trace, 100);
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); ++i) {
+		union {
+			struct pt_asid asid;
+			uint8_t room[32];
+		} user = {0};
+
+		assert_int_equal(pt_blk_asid(decoder, &user.asid, row[i].size), 0);
+		assert_int_equal(user.asid.size, row[i].told);
+		assert_int_equal(user.asid.cr3, row[i].size < 16 ? 0 : pt_asid_no_cr3);
+		assert_int_equal(user.asid.vmcs, row[i].size < 24 ? 0 : pt_asid_no_vmcs);
+	}
+	assert_int_equal(pt_blk_asid(decoder, &(struct pt_asid){0}, 7), -pte_invalid);
+	pt_blk_free_decoder(decoder);
+}
+
 enum { ncases = sizeof(cases) / sizeof(cases[0]) };
 
 int main(void)
 {
-	struct CMUnitTest tests[ncases + 9];
+	struct CMUnitTest tests[ncases + 10];
 	size_t n = 0;
 
 	for (; n < ncases; ++n) {
@@ -842,5 +871,6 @@ int main(void)
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(an_empty_psb_header_is_not_decoded_twice);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(several_blocks_from_a_callback);
 	tests[n++] = (struct CMUnitTest)cmocka_unit_test(blocks_outlive_their_image);
+	tests[n++] = (struct CMUnitTest)cmocka_unit_test(address_spaces_of_any_size);
 	return _cmocka_run_group_tests("flow", tests, n, NULL, NULL);
 }
