@@ -58,6 +58,7 @@ static int go_on(struct pt_flow *flow)
 		flow->unit = pt_evd_fetch(&flow->evd);
 		if (flow->unit < 0)
 			return flow->unit;
+		flow->reached = flow->evd.sync;
 		if (stands_at_unit(flow))
 			return 0;
 	}

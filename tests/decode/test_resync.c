@@ -235,6 +235,27 @@ static void what_the_reader_refuses_it_does_not_refuse_for_ever(void **state)
 	both_resync_to(fixture, -pte_eos);
 }
 
+/* A PSB that was passed on the way is not gone back to: what stands behind it would come twice. */
+static void a_psb_that_was_passed_stays_behind(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_event event;
+
+	trace_ip(&fixture->trace, ppt_tip, 0x5000);
+	trace_ip_suppressed(&fixture->trace, ppt_tip_pgd);
+	trace_psb(&fixture->trace);
+	trace_mode64(&fixture->trace);
+	trace_psbend(&fixture->trace);
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1003);
+	trace_tnt(&fixture->trace, "n");
+	fixture->trace.bytes[fixture->trace.size++] = 0x05;
+	start(fixture, -pte_nomap);
+	both_resync_to(fixture, pts_event_pending | pts_ip_suppressed);
+	event = run_into(fixture, pts_event_pending, pts_event_pending, -pte_bad_opc);
+	assert_int_equal(event.type, ptev_enabled);
+	both_resync_to(fixture, -pte_eos);
+}
+
 static void a_new_decoder_is_synchronised(void **state)
 {
 	struct fixture *fixture = *state;
@@ -258,6 +279,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(without_an_address_it_is_the_end, setup, teardown),
 	        cmocka_unit_test_setup_teardown(what_the_reader_refuses_it_does_not_refuse_for_ever, setup,
 	                                        teardown),
+	        cmocka_unit_test_setup_teardown(a_psb_that_was_passed_stays_behind, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_new_decoder_is_synchronised, setup, teardown),
 	};
 
