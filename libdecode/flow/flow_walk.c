@@ -328,6 +328,8 @@ static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 		return;
 	if (left != flow->evd.tnt_count)
 		leave_circle(flow);
+	else
+		flow->free_steps += n - before;
 	flow->evd.tnt_count = left;
 	flow->node = node;
 	flow->ip = base + node->offset;

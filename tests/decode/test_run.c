@@ -140,6 +140,37 @@ static void psbs_are_told_as_they_are_read(void **state)
 	assert_int_equal(offset, 0);
 }
 
+/* Jumps from one to the next, and from the last one to the first, while TNT bits wait: refused as soon as a
+ * way without trace is too long, not after each of its blocks was given a thousand times. */
+static void circles_end_while_trace_waits(void **state)
+{
+	enum { jumps = 70001, most = (1 << 20) + 1024, back = -(2 * (jumps - 1) + 5) };
+	static uint8_t circle[2 * jumps + 3];
+	struct fixture *fixture = *state;
+	uint64_t nblocks = 0;
+	struct pt_run run;
+	int status;
+
+	for (size_t i = 0; i < jumps; ++i)
+		circle[2 * i] = 0xeb;
+	circle[2 * (jumps - 1)] = 0xe9;
+	memcpy(circle + 2 * (jumps - 1) + 1, &(int32_t){back}, sizeof(int32_t));
+	program_remove(&fixture->program);
+	pt_image_free(fixture->image);
+	program_write(&fixture->program, circle, sizeof(circle));
+	fixture->image = program_image(&fixture->program, 0x1000);
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&fixture->trace, "ttn");
+	assert_int_equal(start(fixture), 0);
+	do {
+		status = pt_blk_run(fixture->decoder, &run, sizeof(run));
+		nblocks += run.nblocks;
+	} while (status >= 0);
+	assert_int_equal(status, -pte_bad_query);
+	assert_true(nblocks >= jumps);
+	assert_true(nblocks <= most);
+}
+
 static void bad_arguments(void **state)
 {
 	struct fixture *fixture = *state;
@@ -163,6 +194,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(behind_the_last_packet_nothing_is_proven, setup, teardown),
 	        cmocka_unit_test_setup_teardown(an_error_comes_with_the_blocks_before_it, setup, teardown),
 	        cmocka_unit_test_setup_teardown(psbs_are_told_as_they_are_read, setup, teardown),
+	        cmocka_unit_test_setup_teardown(circles_end_while_trace_waits, setup, teardown),
 	        cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
 	};
 
