@@ -87,6 +87,13 @@ static int event_is_due(struct pt_flow *flow)
 	}
 }
 
+static void take_unit(struct pt_flow *flow)
+{
+	flow->unit = pt_evd_fetch(&flow->evd);
+	if (flow->ticks && !flow->tick_is_due)
+		flow->unit_time = flow->evd.time;
+}
+
 /* The target of the far branch that the flow stands in. */
 static void finish_branch(struct pt_flow *flow)
 {
@@ -95,16 +102,15 @@ static void finish_branch(struct pt_flow *flow)
 		return;
 	}
 	flow->in_branch = 0;
+	pt_flow_tick_at(flow, flow->branch_ip);
 	pt_flow_set_ip(flow, flow->evd.tip_ip);
-	flow->unit = pt_evd_fetch(&flow->evd);
+	take_unit(flow);
 }
 
 static void fetch(struct pt_flow *flow)
 {
-	flow->unit = pt_evd_fetch(&flow->evd);
+	take_unit(flow);
 	flow->due = 0;
-	if (flow->ticks && !flow->tick_is_due)
-		flow->unit_time = flow->evd.time;
 	if (flow->in_branch && flow->unit == pt_unit_tip)
 		finish_branch(flow);
 	flow->fresh_tnt = flow->evd.tnt_count;

@@ -73,6 +73,7 @@ struct pt_flow {
 	uint8_t at_mov_cr3; /* its paging event was the last: it may have disabled tracing as well */
 	uint8_t have_resume_ip;
 	uint8_t entry_flags; /* enum pt_flow_flag: for the first block after an event */
+	uint64_t branch_ip;  /* the far branch, while in it */
 	uint64_t resume_ip;  /* where execution would go on after tracing was disabled */
 
 	/* Ways without trace must not go round in circles (Brent's algorithm). */
@@ -168,6 +169,19 @@ void pt_flow_arrive(struct pt_flow *flow);
 /* The image may have been changed or exchanged, by the user or by an observer: forgets what was known
  * of it. The flow's ip must be right. */
 void pt_flow_look_at_image(struct pt_flow *flow);
+
+/* The branch at @ip was decided by a TNT bit or TIP that came at the unit's time: a tick is due if that is
+ * news. */
+static inline void pt_flow_tick_at(struct pt_flow *flow, uint64_t ip)
+{
+	const struct pt_time *time = &flow->unit_time;
+
+	if (!flow->ticks || !time->have_tsc || time->tsc == flow->told)
+		return;
+	flow->told = time->tsc;
+	flow->tick_ip = ip;
+	flow->tick_is_due = 1;
+}
 
 /* Looks up the node at ip. */
 int pt_flow_locate(struct pt_flow *flow);

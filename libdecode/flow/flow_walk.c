@@ -234,18 +234,6 @@ static int stop_behind(const struct pt_flow_sink *sink, uint32_t kind)
 	return (sink->stop_kinds >> kind) & 1;
 }
 
-/* The branch at @ip was decided by a TNT bit or TIP that came at the unit's time: is that news? */
-static void tick_at_branch(struct pt_flow *flow, uint64_t ip)
-{
-	const struct pt_time *time = &flow->unit_time;
-
-	if (!flow->ticks || !time->have_tsc || time->tsc == flow->told)
-		return;
-	flow->told = time->tsc;
-	flow->tick_ip = ip;
-	flow->tick_is_due = 1;
-}
-
 /* The unit is used up: fetch the next one. */
 static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
@@ -268,7 +256,7 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
 	flow->unit_time = flow->evd.time;
-	tick_at_branch(flow, ip);
+	pt_flow_tick_at(flow, ip);
 	go_to(flow, flow->evd.tip_ip);
 	leave_circle(flow);
 	pt_flow_look_at_image(flow);
@@ -351,7 +339,7 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 	emit_node(flow, sink);
 	switch (kind) {
 	case pt_kind_cond:
-		tick_at_branch(flow, ip);
+		pt_flow_tick_at(flow, ip);
 		flow->evd.tnt_count -= 1;
 		if ((flow->evd.tnt >> flow->evd.tnt_count) & 1)
 			go_taken(flow);
@@ -359,7 +347,7 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 			go_next(flow);
 		break;
 	case pt_kind_ret:
-		tick_at_branch(flow, ip);
+		pt_flow_tick_at(flow, ip);
 		status = take_compressed_return(flow);
 		break;
 	case pt_kind_ind_call:
@@ -384,7 +372,7 @@ static int take_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
-	tick_at_branch(flow, node_ip(flow) + flow->node->last);
+	pt_flow_tick_at(flow, node_ip(flow) + flow->node->last);
 	go_to(flow, flow->evd.tip_ip);
 	return fetch(flow, sink);
 }
@@ -499,6 +487,7 @@ static int step_to_insn(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_
 	if (found == pt_kind_far) {
 		/* The event holds for the branch's target, which comes with the TIP behind it. */
 		flow->in_branch = 1;
+		flow->branch_ip = node_ip(flow) + flow->node->last;
 		set_resume_ip(flow);
 		go_next(flow);
 		flow->due = 1;
