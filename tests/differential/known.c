@@ -679,7 +679,7 @@ enum known_effect known_flow(const struct known_query *query, uint64_t *counts)
 static int is_order_error(int status)
 {
 	return status == err_bad_context || status == err_bad_query || status == err_no_enable ||
-	       status == err_nomap;
+	       status == err_nomap || status == err_bad_insn;
 }
 
 int known_damaged(const struct known_query *query, int ours, int debian, uint64_t *counts)
