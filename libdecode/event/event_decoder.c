@@ -550,14 +550,52 @@ int pt_evd_fetch(struct pt_evd *evd)
 	}
 }
 
+/* How many CBRs between deferred TIPs become events; of more, the last one counts. */
+enum { max_deferred_cbr = 4 };
+
+static struct pt_event *queued(struct pt_evd *evd, uint32_t i)
+{
+	return &evd->queue[(evd->queue_head + i) % pt_evd_queue_size];
+}
+
+/* A CBR before a deferred TIP: its event comes when the TNT bits are used up. */
+static int keep_cbr(struct pt_evd *evd, const struct pt_packet *packet)
+{
+	if (evd->queue_count < max_deferred_cbr)
+		return handlers[ppt_cbr](evd, packet);
+	queued(evd, evd->queue_count - 1)->variant.cbr.ratio = packet->payload.cbr.ratio;
+	return pt_evd_update_time(evd, packet);
+}
+
+/* Takes a TIP out of the queue from behind the CBRs that were kept. Positive when there is nothing but these.
+ */
+static int take_queued_tip(struct pt_evd *evd)
+{
+	struct pt_event tip;
+	uint32_t i = 0;
+
+	while (i < evd->queue_count && queued(evd, i)->type == ptev_cbr)
+		++i;
+	if (i == evd->queue_count)
+		return 1;
+	if (queued(evd, i)->type != ptev_tip)
+		return -pte_bad_query;
+	tip = *queued(evd, i);
+	for (; i; --i)
+		*queued(evd, i) = *queued(evd, i - 1);
+	*pt_evd_event(evd) = tip;
+	pop_tip(evd);
+	return 0;
+}
+
 int pt_evd_fetch_deferred_tip(struct pt_evd *evd)
 {
 	for (;;) {
 		struct pt_packet packet;
-		int status, size;
+		int status = take_queued_tip(evd), size;
 
-		if (evd->queue_count)
-			return pt_evd_event(evd)->type == ptev_tip ? pop_tip(evd) : -pte_bad_query;
+		if (status <= 0)
+			return status < 0 ? status : pt_unit_tip;
 		size = pt_packet_read(&packet, evd->pos, &evd->config);
 		if (size < 0)
 			return size;
@@ -565,7 +603,7 @@ int pt_evd_fetch_deferred_tip(struct pt_evd *evd)
 			return -pte_bad_query;
 		evd->packet = evd->pos;
 		if (packet.type == ppt_cbr)
-			status = pt_evd_update_time(evd, &packet);
+			status = keep_cbr(evd, &packet);
 		else
 			status = handlers[packet.type](evd, &packet);
 		if (status < 0)
