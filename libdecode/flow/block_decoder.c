@@ -64,7 +64,7 @@ static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_si
 	block->iclass = (enum pt_insn_class)last->iclass;
 	block->ninsn = (uint16_t)sink->ninsn;
 	block->speculative = first->flags & ptrf_speculative;
-	if (sink->truncated)
+	if (!sink->section && decoder->flow.truncated)
 		fill_truncated(&decoder->flow, block);
 	set_flags(block, pt_flow_take_entry_flags(&decoder->flow) | pt_flow_exit_flags(&decoder->flow));
 }

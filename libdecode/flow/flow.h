@@ -68,7 +68,7 @@ struct pt_flow {
 	uint8_t enabled;
 	uint8_t speculative;
 	uint8_t due;        /* the event at the queue's head holds at ip */
-	uint8_t truncated;  /* node is an instruction that crosses sections */
+	uint8_t truncated;  /* the scratch node is an instruction that crosses sections */
 	uint8_t in_branch;  /* a far branch was executed; the target is yet to come */
 	uint8_t at_mov_cr3; /* its paging event was the last: it may have disabled tracing as well */
 	uint8_t have_resume_ip;
@@ -107,12 +107,10 @@ struct pt_flow_sink {
 	uint32_t count, capacity;
 	uint32_t stop_kinds;        /* bit per enum pt_insn_kind: stop behind a block that ends so */
 	uint8_t one_section;        /* stop before the section changes */
-	struct pt_section *section; /* of the blocks */
+	struct pt_section *section; /* of the last block; NULL: the flow's scratch node, which comes alone */
 	uint64_t base;
 	int isid;
 	uint64_t ninsn;
-	uint8_t scratch;     /* the last block is in the flow's scratch node */
-	uint8_t truncated;   /* and is an instruction that crosses sections */
 	struct pt_time time; /* before the first block */
 };
 

@@ -58,12 +58,13 @@ static void go_to(struct pt_flow *flow, uint64_t ip)
 	flow->node = NULL;
 }
 
-static void push_return(struct pt_flow *flow)
+/* @node, which ends in a call, stands at @ip. */
+static void push_return(struct pt_flow *flow, const struct pt_node *node, uint64_t ip)
 {
 	/* A call to the next instruction only reads the instruction pointer: it is not pushed. */
-	if (flow->node->kind == pt_kind_call && flow->node->target == (int64_t)flow->node->size)
+	if (node->kind == pt_kind_call && node->target == (int64_t)node->size)
 		return;
-	pt_return_stack_push(&flow->returns, next_ip(flow));
+	pt_return_stack_push(&flow->returns, pt_node_next_ip(node, ip));
 }
 
 /* Trace was used: the way so far was no circle. */
@@ -96,7 +97,7 @@ static int go_free(struct pt_flow *flow)
 		go_taken(flow);
 		break;
 	case pt_kind_call:
-		push_return(flow);
+		push_return(flow, flow->node, node_ip(flow));
 		go_taken(flow);
 		break;
 	default:
@@ -120,12 +121,14 @@ static int needs_trace(const struct pt_node *node)
 	}
 }
 
-/* Keeps the section of the blocks that are handed out. */
-static void hold(struct pt_flow *flow)
+/* What follows comes from another section than before. It is kept while its blocks are handed out. */
+static void enter_section(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
-	if (flow->nheld && flow->held[flow->nheld - 1] == flow->section)
-		return;
-	flow->held[flow->nheld++] = pt_section_get(flow->section);
+	sink->section = flow->section;
+	sink->base = flow->base;
+	sink->isid = flow->isid;
+	if (flow->section && !(flow->nheld && flow->held[flow->nheld - 1] == flow->section))
+		flow->held[flow->nheld++] = pt_section_get(flow->section);
 }
 
 /* The blocks of the last run are not used any more. The last section is likely to be the next one. */
@@ -163,15 +166,10 @@ static uint32_t block_flags(const struct pt_flow *flow)
 /* Appends the present node. */
 static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
+	if (!sink->count || sink->section != flow->section || sink->base != flow->base)
+		enter_section(flow, sink);
 	fill_block(&sink->block[sink->count++], flow->node, node_ip(flow), block_flags(flow));
 	sink->ninsn += flow->node->ninsn;
-	sink->section = flow->section;
-	sink->base = flow->base;
-	sink->isid = flow->isid;
-	sink->scratch = !flow->section;
-	sink->truncated = sink->scratch && flow->truncated;
-	if (flow->section)
-		hold(flow);
 }
 
 /* The flow stands where the event holds. */
@@ -283,6 +281,7 @@ static inline const struct pt_node *linked(const struct pt_node *node, uint64_t 
 	case pt_kind_cond:
 		return atomic_load_explicit(bit ? &node->taken : &node->next, memory_order_acquire);
 	case pt_kind_jump:
+	case pt_kind_call:
 		return atomic_load_explicit(&node->taken, memory_order_acquire);
 	case pt_kind_fall:
 		return atomic_load_explicit(&node->next, memory_order_acquire);
@@ -291,8 +290,9 @@ static inline const struct pt_node *linked(const struct pt_node *node, uint64_t 
 	}
 }
 
-/* The common case in a loop of its own: branches and jumps along links that are known, with TNT bits to
- * spare, behind a block of the same section. Changes nothing that step_tnt() would do otherwise. */
+/* The common case in a loop of its own: branches, jumps and calls along links that are known, behind a block
+ * of the same section. Changes nothing that step_tnt() would do otherwise, but that circles are found later.
+ */
 static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	const struct pt_node *node = flow->node, *next;
@@ -303,12 +303,16 @@ static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 	if (!n || sink->stop_kinds || flow->ticks || !flow->section || sink->section != flow->section ||
 	    sink->base != base)
 		return;
-	while (left > 1 && n < sink->capacity) {
+	while (left && n < sink->capacity) {
+		const uint64_t ip = base + node->offset;
+
 		next = linked(node, (tnt >> (left - 1)) & 1);
 		if (!next || next->kind == pt_kind_split)
 			break;
 		left -= node->kind == pt_kind_cond;
-		fill_block(&sink->block[n++], node, base + node->offset, flags);
+		if (node->kind == pt_kind_call)
+			push_return(flow, node, ip);
+		fill_block(&sink->block[n++], node, ip, flags);
 		sink->ninsn += node->ninsn;
 		node = next;
 	}
@@ -332,6 +336,8 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 	int status = step_on;
 
 	walk_links(flow, sink);
+	if (!flow->evd.tnt_count)
+		return fetch(flow, sink);
 	if (sink->count == sink->capacity)
 		return step_stop;
 	kind = flow->node->kind;
@@ -351,7 +357,7 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 		status = take_compressed_return(flow);
 		break;
 	case pt_kind_ind_call:
-		push_return(flow);
+		push_return(flow, flow->node, node_ip(flow));
 		status = take_deferred_tip(flow, sink, ip);
 		break;
 	case pt_kind_ind_jump:
@@ -388,7 +394,7 @@ static int step_tip(struct pt_flow *flow, struct pt_flow_sink *sink)
 	case pt_kind_cond:
 		return -pte_bad_query;
 	case pt_kind_ind_call:
-		push_return(flow);
+		push_return(flow, flow->node, node_ip(flow));
 		status = take_tip(flow, sink);
 		break;
 	case pt_kind_ret: /* not compressed: the return stack stays as it is */
@@ -598,7 +604,7 @@ static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 		if (flow->in_branch)
 			return -pte_bad_query;
 		/* What a scratch node's lengths are lasts only until the next one is made. */
-		if (sink->scratch && sink->count)
+		if (sink->count && !sink->section)
 			return step_stop;
 		if (!flow->node) {
 			status = pt_flow_locate(flow);
@@ -619,8 +625,6 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 
 	sink->count = 0;
 	sink->ninsn = 0;
-	sink->scratch = 0;
-	sink->truncated = 0;
 	sink->time = flow->evd.time;
 	release_held(flow);
 	if (flow->status < 0)

@@ -15,7 +15,6 @@ struct pt_insn_decoder {
 	int status; /* what came with the block */
 	int before; /* the status bits before it */
 	int isid;
-	uint8_t truncated;
 	struct pt_section *section; /* NULL: the bytes are the flow's scratch_bytes */
 	uint64_t base;
 };
@@ -44,7 +43,6 @@ static int next_block(struct pt_insn_decoder *decoder)
 	}
 	decoder->ip = decoder->block.ip;
 	decoder->isid = sink.isid;
-	decoder->truncated = sink.truncated;
 	decoder->section = sink.section;
 	decoder->base = sink.base;
 	return 0;
@@ -58,7 +56,7 @@ static void fill_bytes(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 	if (decoder->section)
 		bytes = pt_section_bytes(decoder->section, &errcode);
 	else
-		insn->truncated = decoder->truncated != 0;
+		insn->truncated = decoder->flow.truncated != 0;
 	if (bytes)
 		memcpy(insn->raw, bytes + (insn->ip - decoder->base), insn->size);
 }
