@@ -23,22 +23,41 @@ int pt_evd_start_forward(struct pt_evd *evd, pt_evd_start *start, void *decoder)
 	return pos ? start_at(evd, pos, start, decoder) : -pte_eos;
 }
 
+/* Whether who starts at @psb reads on to the PSB at @next. */
+static int reads_on(struct pt_evd *evd, const uint8_t *psb, const uint8_t *next, pt_evd_start *start,
+                    void *decoder)
+{
+	uint8_t *const end = evd->config.end;
+	int status;
+
+	evd->config.end = (uint8_t *)(uintptr_t)next;
+	status = start_at(evd, psb, start, decoder);
+	evd->config.end = end;
+	return (status >= 0 || status == -pte_eos) && pt_evd_place(evd) == next;
+}
+
 /* Where nothing was read since it was synchronised, the way back begins at that PSB: its PSB+ cannot be read,
- * or may reach beyond a later one. Else a PSB that leads to the present place is on the way already. */
+ * or may reach beyond a later one. Else a PSB that leads to the present place is on the way already; and so
+ * is one that leads to it: of a long row, each is read once. */
 int pt_evd_start_backward(struct pt_evd *evd, pt_evd_start *start, void *decoder)
 {
 	const uint8_t *const from = evd->sync ? pt_evd_place(evd) : evd->config.end;
 	const int fresh = evd->sync && from == evd->started_to;
-	const uint8_t *psb = fresh ? evd->started : from;
-	int status;
+	const uint8_t *psb = fresh ? evd->started : from, *passed = NULL;
 
-	do {
-		psb = pt_psb_backward(psb, evd->config.begin);
-		if (!psb)
-			return -pte_eos;
-		status = start_at(evd, psb, start, decoder);
-	} while (status == -pte_eos || (!fresh && status >= 0 && pt_evd_place(evd) == from));
-	return status;
+	while ((psb = pt_psb_backward(psb, evd->config.begin))) {
+		if (!passed || !reads_on(evd, psb, passed, start, decoder)) {
+			const int status = start_at(evd, psb, start, decoder);
+
+			if (status != -pte_eos && (fresh || status < 0 || pt_evd_place(evd) != from))
+				return status;
+		}
+		if (passed || evd->sync != psb)
+			passed = psb;
+	}
+	if (passed)
+		start_at(evd, passed, start, decoder);
+	return -pte_eos;
 }
 
 int pt_evd_start_at(struct pt_evd *evd, uint64_t offset, pt_evd_start *start, void *decoder)

@@ -507,6 +507,39 @@ static void synchronising(void **state)
 	pt_evt_free_decoder(decoder);
 }
 
+/* A query decoder reads over PSBs that bring nothing. Going back over a row of them reads each once or twice:
+ * with half of all behind each of them, this test would take minutes. */
+static void going_back_over_many_psbs_takes_no_time(void **state)
+{
+	static const uint8_t psb[] = {2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82, 2, 0x82};
+	enum { segments = 200000, segment_size = sizeof(psb) + 2 };
+	uint8_t *trace = calloc(segments, segment_size);
+	struct pt_query_decoder *query;
+	struct pt_config config;
+	uint64_t offset, ip;
+
+	(void)state;
+	assert_non_null(trace);
+	for (size_t i = 0; i < segments; ++i) {
+		memcpy(trace + i * segment_size, psb, sizeof(psb));
+		memcpy(trace + i * segment_size + sizeof(psb), "\x02\x23", 2);
+	}
+	trace[segment_size] = 0x06; /* TNT: one bit; and not another PSB */
+	pt_config_init(&config);
+	config.begin = trace;
+	config.end = trace + (size_t)segments * segment_size;
+	memset(trace + segment_size + 1, 0, segment_size - 1);
+	query = pt_qry_alloc_decoder(&config);
+	assert_non_null(query);
+	assert_int_equal(pt_qry_sync_backward(query, &ip), pts_ip_suppressed);
+	assert_int_equal(pt_qry_get_sync_offset(query, &offset), 0);
+	assert_int_equal(pt_qry_get_offset(query, &offset), 0);
+	assert_int_equal(offset, segment_size);
+	assert_int_equal(pt_qry_sync_backward(query, &ip), -pte_eos);
+	pt_qry_free_decoder(query);
+	free(trace);
+}
+
 static void arguments_are_checked(void **state)
 {
 	struct pt_event_decoder *decoder;
@@ -703,6 +736,7 @@ int main(void)
 	        cmocka_unit_test(status_bits),
 	        cmocka_unit_test(events_for_callers_of_any_version),
 	        cmocka_unit_test(synchronising),
+	        cmocka_unit_test(going_back_over_many_psbs_takes_no_time),
 	        cmocka_unit_test(arguments_are_checked),
 	        cmocka_unit_test(queries),
 	        cmocka_unit_test(packets_that_the_user_knows_are_skipped),
