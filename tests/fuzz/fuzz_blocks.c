@@ -208,8 +208,8 @@ static void mad_query(struct client *client, unsigned number)
 	status = client->face->time(client->decoder, &time, &lost, NULL);
 	FUZZ_CHECK(status == 0 || status == -pte_no_time, "status %d", status);
 	status = client->face->asid(client->decoder, guarded_begin(&result), size);
-	FUZZ_CHECK(status == 0, "status %d", status);
-	guarded_check(&result, size, sizeof(struct pt_asid), 1);
+	FUZZ_CHECK(status == (size < sizeof(size_t) ? -pte_invalid : 0), "status %d", status);
+	guarded_check(&result, status < 0 ? 0 : size, sizeof(struct pt_asid), status == 0);
 }
 
 static int mad_event(struct client *client, unsigned number)
