@@ -25,7 +25,7 @@ static int answer_unknown(struct pt_packet_unknown *unknown, const struct pt_con
 	case 4:
 		return 1 + (answer & 15) + 250;
 	case 5:
-		return -(answer & 15) - 1;
+		return -(int)pte_nomem - (answer & 7); /* codes that no decoder ends or begins with */
 	default:
 		return 1 + (answer & 15);
 	}
