@@ -24,6 +24,17 @@ enum pt_insn_kind {
 	pt_kind_split     /* block_graph.h: the instruction goes on behind the section's end */
 };
 
+/* The kinds behind which only trace knows where execution goes on: a bit per kind. */
+enum {
+	pt_kinds_of_trace = 1 << pt_kind_cond | 1 << pt_kind_ind_jump | 1 << pt_kind_ind_call |
+	                    1 << pt_kind_ret | 1 << pt_kind_far
+};
+
+static inline int pt_kind_needs_trace(uint8_t kind)
+{
+	return pt_kinds_of_trace >> kind & 1;
+}
+
 struct pt_insn_info {
 	int64_t displacement; /* of a direct branch, relative to the next instruction */
 	uint8_t length;

@@ -23,8 +23,7 @@ PT_DECODER_FACE(pt_blk, pt_block_decoder, block, forget_nothing)
 static uint32_t stop_kinds(const struct pt_flow *flow)
 {
 	const struct pt_conf_flags *flags = &flow->evd.config.flags;
-	uint32_t kinds = 1u << pt_kind_cond | 1u << pt_kind_ind_jump | 1u << pt_kind_ind_call |
-	                 1u << pt_kind_ret | 1u << pt_kind_far;
+	uint32_t kinds = pt_kinds_of_trace;
 
 	if (flags->variant.block.end_on_call)
 		kinds |= 1u << pt_kind_call;
@@ -38,18 +37,6 @@ static void fill_truncated(const struct pt_flow *flow, struct pt_block *block)
 	block->truncated = 1;
 	block->size = ((const struct pt_node *)flow->scratch)->length[block->ninsn - 1];
 	memcpy(block->raw, flow->scratch_bytes + (block->end_ip - block->ip), block->size);
-}
-
-static void set_flags(struct pt_block *block, uint32_t flags)
-{
-	block->enabled = (flags & pt_flow_enabled) != 0;
-	block->disabled = (flags & pt_flow_disabled) != 0;
-	block->resumed = (flags & pt_flow_resumed) != 0;
-	block->interrupted = (flags & pt_flow_interrupted) != 0;
-	block->resynced = (flags & pt_flow_resynced) != 0;
-	block->stopped = (flags & pt_flow_stopped) != 0;
-	block->aborted = (flags & pt_flow_aborted) != 0;
-	block->committed = (flags & pt_flow_committed) != 0;
 }
 
 static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_sink *sink,
@@ -66,7 +53,8 @@ static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_si
 	block->speculative = first->flags & ptrf_speculative;
 	if (!sink->section && decoder->flow.truncated)
 		fill_truncated(&decoder->flow, block);
-	set_flags(block, pt_flow_take_entry_flags(&decoder->flow) | pt_flow_exit_flags(&decoder->flow));
+	PT_FACE_SET_FLAGS(block,
+	                  pt_flow_take_entry_flags(&decoder->flow) | pt_flow_exit_flags(&decoder->flow));
 }
 
 int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)

@@ -40,6 +40,21 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	return 0;
 }
 
+/* Says enum pt_flow_flag in the bits of @to, a struct pt_block or pt_insn. */
+#define PT_FACE_SET_FLAGS(to, said)                                                                          \
+	do {                                                                                                 \
+		const uint32_t flags_ = (said);                                                              \
+                                                                                                             \
+		(to)->enabled = (flags_ & pt_flow_enabled) != 0;                                             \
+		(to)->disabled = (flags_ & pt_flow_disabled) != 0;                                           \
+		(to)->resumed = (flags_ & pt_flow_resumed) != 0;                                             \
+		(to)->interrupted = (flags_ & pt_flow_interrupted) != 0;                                     \
+		(to)->resynced = (flags_ & pt_flow_resynced) != 0;                                           \
+		(to)->stopped = (flags_ & pt_flow_stopped) != 0;                                             \
+		(to)->aborted = (flags_ & pt_flow_aborted) != 0;                                             \
+		(to)->committed = (flags_ & pt_flow_committed) != 0;                                         \
+	} while (0)
+
 /* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its
  * member of the configuration's flags; @reset forgets what the face itself remembers. */
 #define PT_DECODER_FACE(prefix, type, conf, reset)                                                           \

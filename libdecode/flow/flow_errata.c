@@ -59,22 +59,14 @@ static struct ahead look_ahead(struct pt_flow *flow, uint64_t until)
 
 		if (size <= 0 || pt_insn_classify(&insn, bytes, (uint64_t)size, flow->mode) < 0)
 			return ahead;
-		switch (insn.kind) {
-		case pt_kind_cond:
-		case pt_kind_ind_jump:
-		case pt_kind_ind_call:
-		case pt_kind_ret:
-		case pt_kind_far:
+		if (pt_kind_needs_trace(insn.kind)) {
 			ahead.kind = insn.kind;
 			return ahead;
-		case pt_kind_jump:
-		case pt_kind_call:
-			ahead.ip = pt_insn_target(&insn, ahead.ip, flow->mode);
-			break;
-		default:
-			ahead.ip += insn.length;
-			break;
 		}
+		if (insn.kind == pt_kind_jump || insn.kind == pt_kind_call)
+			ahead.ip = pt_insn_target(&insn, ahead.ip, flow->mode);
+		else
+			ahead.ip += insn.length;
 	}
 	return ahead;
 }

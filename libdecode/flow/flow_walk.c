@@ -107,20 +107,6 @@ static int go_free(struct pt_flow *flow)
 	return in_circle(flow) ? -pte_bad_query : 0;
 }
 
-static int needs_trace(const struct pt_node *node)
-{
-	switch (node->kind) {
-	case pt_kind_cond:
-	case pt_kind_ind_jump:
-	case pt_kind_ind_call:
-	case pt_kind_ret:
-	case pt_kind_far:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 /* What follows comes from another section than before. It is kept while its blocks are handed out. */
 static void enter_section(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
@@ -172,6 +158,14 @@ static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
 	sink->ninsn += flow->node->ninsn;
 }
 
+/* The flow may have gone on to another event or another time than @before: enum step. */
+static int step_at(const struct pt_flow *flow, const struct pt_flow_sink *sink, uint64_t before)
+{
+	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
+	               ? step_stop
+	               : step_on;
+}
+
 /* The flow stands where the event holds. */
 static int arrive(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
@@ -179,9 +173,7 @@ static int arrive(struct pt_flow *flow, const struct pt_flow_sink *sink)
 
 	leave_circle(flow);
 	pt_flow_arrive(flow);
-	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
-	               ? step_stop
-	               : step_on;
+	return step_at(flow, sink, before);
 }
 
 /* Appends the instructions of the present node that come before @ip, when @ip is one of its
@@ -239,9 +231,7 @@ static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 
 	leave_circle(flow);
 	pt_flow_advance(flow);
-	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
-	               ? step_stop
-	               : step_on;
+	return step_at(flow, sink, before);
 }
 
 static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *sink, uint64_t ip)
@@ -417,7 +407,7 @@ static int step_to_ip(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t 
 	if (emit_up_to(flow, sink, ip))
 		return arrive(flow, sink);
 	emit_node(flow, sink);
-	status = needs_trace(flow->node) ? -pte_bad_query : go_free(flow);
+	status = pt_kind_needs_trace(flow->node->kind) ? -pte_bad_query : go_free(flow);
 	if (status < 0)
 		return status;
 	/* The next block may begin at the address: the event is due before anything is read there. */
@@ -467,7 +457,7 @@ static int disables(const struct pt_flow *flow, const struct pt_event *ev)
 	case pt_kind_mov_cr3: /* to what is filtered out; else its PIP would have come first */
 		return ev->ip_suppressed;
 	default:
-		return needs_trace(flow->node);
+		return pt_kind_needs_trace(flow->node->kind);
 	}
 }
 
@@ -499,7 +489,7 @@ static int step_to_insn(struct pt_flow *flow, struct pt_flow_sink *sink, uint32_
 		flow->due = 1;
 		return step_stop;
 	}
-	if (needs_trace(flow->node))
+	if (pt_kind_needs_trace(flow->node->kind))
 		return -pte_bad_query;
 	status = go_free(flow);
 	if (status < 0)
@@ -521,7 +511,7 @@ static int step_to_ptwrite(struct pt_flow *flow, struct pt_flow_sink *sink, stru
 	int status, found;
 
 	emit_node(flow, sink);
-	if (needs_trace(flow->node))
+	if (pt_kind_needs_trace(flow->node->kind))
 		return -pte_bad_query;
 	at = node_ip(flow) + flow->node->last;
 	found = flow->node->kind == pt_kind_ptwrite && (ev->ip_suppressed || at == *ip);
@@ -563,7 +553,7 @@ static int step_eos(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	int status;
 
-	if (needs_trace(flow->node)) {
+	if (pt_kind_needs_trace(flow->node->kind)) {
 		emit_node(flow, sink);
 		return -pte_eos;
 	}

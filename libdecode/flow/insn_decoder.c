@@ -76,18 +76,6 @@ static void fill_insn(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 	fill_bytes(decoder, insn);
 }
 
-static void set_flags(struct pt_insn *insn, uint32_t flags)
-{
-	insn->enabled = (flags & pt_flow_enabled) != 0;
-	insn->disabled = (flags & pt_flow_disabled) != 0;
-	insn->resumed = (flags & pt_flow_resumed) != 0;
-	insn->interrupted = (flags & pt_flow_interrupted) != 0;
-	insn->resynced = (flags & pt_flow_resynced) != 0;
-	insn->stopped = (flags & pt_flow_stopped) != 0;
-	insn->aborted = (flags & pt_flow_aborted) != 0;
-	insn->committed = (flags & pt_flow_committed) != 0;
-}
-
 /* What came with the block is said with its last instruction; an observer's error at once. */
 static int status_of_insn(struct pt_insn_decoder *decoder)
 {
@@ -128,7 +116,7 @@ int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t 
 	decoder->index += 1;
 	if (decoder->index == decoder->block.ninsn)
 		flags |= pt_flow_exit_flags(&decoder->flow);
-	set_flags(&insn, flags);
+	PT_FACE_SET_FLAGS(&insn, flags);
 	pt_copy_to_user(uinsn, size, &insn, sizeof(insn));
 	return status_of_insn(decoder);
 }
