@@ -274,6 +274,7 @@ int pt_flow_sync_forward(struct pt_flow *flow)
 	const uint8_t *pos = pt_psb_forward(reached_pos(flow), config->end);
 
 	if (!pos) {
+		pt_flow_lose_way(flow);
 		flow->evd.pos = config->end;
 		flow->at_start = 0;
 		flow->unit = -pte_eos;

@@ -104,6 +104,25 @@ static void passing_a_psb_does_not_move_the_synchronisation_point(void **state)
 	pt_blk_free_decoder(decoder);
 }
 
+/* No further PSB: what was pending is not to be had any more. */
+static void events_are_gone_with_the_synchronisation(void **state)
+{
+	struct trace trace = {0};
+	struct pt_block_decoder *decoder;
+	struct pt_event event;
+	struct pt_block block;
+
+	(void)state;
+	one_segment(&trace);
+	trace_stop(&trace);
+	decoder = make(&trace);
+	assert_int_equal(pt_blk_sync_forward(decoder), pts_event_pending | pts_ip_suppressed);
+	assert_int_equal(pt_blk_sync_forward(decoder), -pte_eos);
+	assert_int_equal(pt_blk_event(decoder, &event, sizeof(event)), -pte_nosync);
+	assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), -pte_nosync);
+	pt_blk_free_decoder(decoder);
+}
+
 /* Going on behind an interrupt that does not tell where it went looked at the event once more: a NULL
  * pointer. */
 static void resync_behind_an_event_that_failed(void **state)
@@ -134,6 +153,7 @@ int main(void)
 	        cmocka_unit_test(backward_gets_to_the_beginning),
 	        cmocka_unit_test(backward_begins_where_decoding_stands),
 	        cmocka_unit_test(passing_a_psb_does_not_move_the_synchronisation_point),
+	        cmocka_unit_test(events_are_gone_with_the_synchronisation),
 	        cmocka_unit_test(resync_behind_an_event_that_failed),
 	};
 
