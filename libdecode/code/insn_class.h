@@ -55,10 +55,11 @@ static inline uint8_t pt_mode_ip_bits(enum pt_exec_mode mode)
 }
 
 /* @ip, computed from @from in @mode, as an instruction pointer of @bits. A 16-bit one above 64 KiB is not
- * an offset, but the sum of one and an unknown segment base (CPUID.14H:ECX.LIP): it does not wrap. */
+ * an offset, but the sum of one and an unknown segment base (CPUID.14H:ECX.LIP): it does not wrap. Nor does
+ * a 32-bit one above 4 GiB, which no processor has: it comes from a damaged trace. */
 static inline uint64_t pt_wrap_ip(uint64_t ip, uint8_t bits, uint64_t from, enum pt_exec_mode mode)
 {
-	if (bits == 32)
+	if (bits == 32 && (mode != ptem_32bit || from <= 0xffffffffull))
 		return ip & 0xffffffffull;
 	if (bits == 16 && (mode != ptem_16bit || from <= 0xffff))
 		return ip & 0xffffull;

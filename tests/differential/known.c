@@ -229,7 +229,8 @@ static enum known_effect endless(const struct known_query *query)
 {
 	const struct record *ours = query->ours, *debian = query->debian;
 
-	if (ours->kind == rec_error && (ours->status == err_eos || ours->status == err_bad_query) &&
+	if (ours->kind == rec_error &&
+	    (ours->status == err_eos || ours->status == err_bad_query || query->c->damaged) &&
 	    debian->kind == rec_insn && is_endless(query->c, debian->field[0], (int)debian->field[2]))
 		return known_stop;
 	return known_none;
@@ -583,7 +584,8 @@ static const struct known rows[] = {
         {"2.0.5's offset is behind the end of the trace", eos_offset, NULL},
         {"endless direct branches: ours does not tell the end of the trace at the last of them", NULL,
          endless_eos},
-        {"endless direct branches: ours ends where no trace is left, 2.0.5 goes on for ever", NULL, endless},
+        {"endless direct branches: ours ends where no trace can be read, 2.0.5 goes on for ever", NULL,
+         endless},
         {"tick: where the estimates of time are others, they change at other places", NULL, estimated_tick},
         {"SKL014: 2.0.5's block decoder, told to end blocks at calls or jumps, stops at the wrong one", NULL,
          block_disabled},

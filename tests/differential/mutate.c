@@ -14,7 +14,8 @@ static void replace(struct diff_case *c, size_t at, size_t old, const uint8_t *b
 	if (!trace)
 		abort();
 	memcpy(trace, c->trace, at);
-	memcpy(trace + at, bytes, size);
+	if (size)
+		memcpy(trace + at, bytes, size);
 	memcpy(trace + at + size, c->trace + at + old, c->size - at - old);
 	free(c->trace);
 	c->trace = trace;
