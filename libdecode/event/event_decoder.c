@@ -12,6 +12,8 @@
 #include "packet/psb_search.h"
 
 _Static_assert(pt_evd_bound_size + 1 <= pt_evd_queue_size, "a TIP with all that binds to it fits");
+_Static_assert(2 * pt_evd_bound_size <= pt_evd_queue_size,
+               "a FUP with what binds to it or waited for a TIP fits");
 
 void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int flags)
 {

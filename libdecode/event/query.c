@@ -217,13 +217,11 @@ int pt_qry_sync_set(struct pt_query_decoder *decoder, uint64_t *ip, uint64_t off
 	return status < 0 ? status : pt_evd_start_at(&decoder->evd, offset, start, decoder);
 }
 
-/* While events of a packet are left, that packet's. */
 int pt_qry_get_offset(const struct pt_query_decoder *decoder, uint64_t *offset)
 {
 	if (!decoder || !offset)
 		return -pte_invalid;
-	return pt_evd_tell(&decoder->evd, decoder->evd.queue_count ? decoder->evd.packet : decoder->evd.pos,
-	                   offset);
+	return pt_evd_tell(&decoder->evd, pt_evd_place(&decoder->evd), offset);
 }
 
 int pt_qry_get_sync_offset(const struct pt_query_decoder *decoder, uint64_t *offset)
