@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "event/event_place.h"
 #include "packet/config.h"
 #include "packet/psb_search.h"
 
@@ -109,6 +110,9 @@ static void finish_branch(struct pt_flow *flow)
 
 static void fetch(struct pt_flow *flow)
 {
+	/* What a PSB+ that was read brought is used up. */
+	if (!flow->evd.queue_count)
+		flow->reached = flow->evd.sync;
 	take_unit(flow);
 	flow->due = 0;
 	if (flow->in_branch && flow->unit == pt_unit_tip)
@@ -445,7 +449,7 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 	applied = *pt_evd_event(&flow->evd);
 	flow->told = applied.tsc;
 	pt_evd_pop(&flow->evd);
-	if (applied.status_update)
+	if (applied.status_update && pt_event_place(&applied))
 		flow->reached = flow->evd.sync;
 	status = pt_flow_apply(flow, &applied);
 	if (status < 0) {

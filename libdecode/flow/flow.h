@@ -57,7 +57,7 @@ struct pt_flow {
 	int isid;
 
 	const uint8_t *start;   /* the PSB that it was synchronised at */
-	const uint8_t *reached; /* the last PSB whose status was applied: evd.sync may be ahead */
+	const uint8_t *reached; /* the last PSB that the flow has come to: evd.sync may be ahead */
 
 	uint32_t fresh_tnt; /* the bits of the TNT unit when it was fetched */
 	int unit;           /* enum pt_unit, or the negative code that came instead */

@@ -170,9 +170,13 @@ static int step_at(const struct pt_flow *flow, const struct pt_flow_sink *sink, 
 static int arrive(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	const uint64_t before = flow->evd.time.tsc;
+	const uint8_t *reached = flow->reached;
 
 	leave_circle(flow);
 	pt_flow_arrive(flow);
+	/* Whoever counts PSBs learns of each, also of one that brings no event. */
+	if (sink->count && flow->reached != reached)
+		return step_stop;
 	return step_at(flow, sink, before);
 }
 

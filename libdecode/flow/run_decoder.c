@@ -26,9 +26,12 @@ int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t siz
 	return status;
 }
 
-int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *offset)
+int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *passed, uint64_t *read)
 {
-	if (!decoder || !offset)
+	int status;
+
+	if (!decoder || !passed || !read)
 		return -pte_invalid;
-	return pt_face_offset(decoder->flow.evd.sync, &decoder->flow, offset);
+	status = pt_face_offset(decoder->flow.reached, &decoder->flow, passed);
+	return status < 0 ? status : pt_face_offset(decoder->flow.evd.sync, &decoder->flow, read);
 }

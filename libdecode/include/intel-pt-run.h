@@ -61,10 +61,12 @@ struct pt_run {
  */
 extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *run, size_t size);
 
-/* Where the last PSB is that was read, as an offset into the buffer: PSB+ may be ahead of the flow as
- * pt_blk_get_offset() is. (pt_blk_get_sync_offset() stays at the PSB where the decoder was synchronised.)
- * Zero; -pte_nosync: not synchronised yet. */
-extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *offset);
+/* PSBs as offsets into the buffer: in *passed the last one whose place the flow has come to, in *read the
+ * last one that was read, which may be ahead of it. A run ends where it comes to a PSB.
+ * (pt_blk_get_sync_offset() stays at the PSB where the decoder was synchronised.) Zero; -pte_nosync: there
+ * was no attempt to synchronise yet. */
+extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *passed,
+                                           uint64_t *read);
 
 #ifdef __cplusplus
 }

@@ -32,11 +32,18 @@ static uint64_t clip(const struct stream_replay *replay, uint64_t offset)
 	return offset < replay->segment->stop ? offset : replay->segment->stop;
 }
 
-static uint64_t psb_offset(const struct stream_replay *replay)
-{
-	uint64_t offset;
+/* The last PSBs that the flow has come to, and that the decoder has read. */
+struct psbs {
+	uint64_t passed, read;
+};
 
-	return pt_blk_get_psb_offset(replay->decoder, &offset) < 0 ? 0 : offset;
+static struct psbs psbs(const struct stream_replay *replay)
+{
+	struct psbs found;
+
+	if (pt_blk_get_psb_offset(replay->decoder, &found.passed, &found.read) < 0)
+		return (struct psbs){0};
+	return found;
 }
 
 /* Where the decoder reads, which may be ahead of the flow. */
@@ -218,20 +225,22 @@ static int fatal(const struct stream_replay *replay, int errcode)
 	                    replay->segment->aux_offset + replay->accounted, pt_errstr(pt_errcode(errcode)));
 }
 
-/* The flow has arrived at a PSB. */
-static int reach_psb(struct stream_replay *replay, uint64_t psb)
+/* What was found is right up to the PSB that the flow has come to. Positive: the next segment begins there.
+ */
+static int reach_psb(struct stream_replay *replay)
 {
+	const uint64_t passed = psbs(replay).passed, psb = clip(replay, passed);
+	const int ended = passed >= replay->segment->stop;
 	int status;
 
-	if (psb <= replay->confirmed)
-		return 0;
-	replay->confirmed = psb;
-	psb = clip(replay, psb);
+	if (passed <= replay->confirmed)
+		return ended;
+	replay->confirmed = passed;
 	status = ledger_confirm(replay->ledger);
 	if (status == 0)
 		status = ledger_decoded(replay->ledger, psb - replay->accounted);
 	replay->accounted = psb;
-	return status;
+	return status < 0 ? status : ended;
 }
 
 static int note_overflow(struct stream_replay *replay)
@@ -252,22 +261,14 @@ static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t ts
 	return 0;
 }
 
-/* Whether the flow stands where PSB+ says. What has no place of its own (CBR) comes earlier. */
-static int confirms_psb(const struct pt_event *event)
-{
-	if (event->status_update)
-		return event->type != ptev_cbr && event->type != ptev_mnt;
-	return event->type == ptev_enabled;
-}
-
 /* Fetches all events that are due. *@bits: the decoder's status. Positive: the segment ends here. */
 static int take_events(struct stream_replay *replay, int *bits)
 {
 	while (*bits >= 0 && (*bits & pts_event_pending)) {
 		/* Read ahead of the flow only when tracing is on, and then up to the event. */
-		const uint64_t psb = psb_offset(replay);
+		const uint64_t psb = psbs(replay).read;
 		struct pt_event event;
-		int status = 0;
+		int status;
 
 		if (psb >= replay->segment->stop && replay->observer->state != ptds_enabled)
 			return 1;
@@ -280,18 +281,15 @@ static int take_events(struct stream_replay *replay, int *bits)
 			*bits = -pte_no_time;
 			break;
 		}
-		if (confirms_psb(&event))
-			status = reach_psb(replay, psb);
+		status = reach_psb(replay);
 		if (event.type == ptev_enabled && !event.status_update) {
 			replay->last_ip = event.variant.enabled.ip;
 			replay->just_enabled = 1;
 		}
 		if (status == 0 && event.type == ptev_overflow)
 			status = note_overflow(replay);
-		if (status < 0)
+		if (status)
 			return status;
-		if (event.status_update && confirms_psb(&event) && psb >= replay->segment->stop)
-			return 1;
 	}
 	return 0;
 }
@@ -320,8 +318,10 @@ static int follow(struct stream_replay *replay, int bits)
 	for (;;) {
 		struct ledger_place place;
 		struct pt_run run = {0};
-		int status = take_events(replay, &bits);
+		int status = bits < 0 ? 0 : reach_psb(replay);
 
+		if (status == 0)
+			status = take_events(replay, &bits);
 		if (status)
 			return status < 0 ? status : course_end;
 		if (bits >= 0 && !(bits & pts_eos)) {
@@ -370,9 +370,9 @@ static int synchronise(struct stream_replay *replay, int *bits)
 			replay->in_gap = 1;
 		}
 	}
-	if (psb_offset(replay) >= replay->segment->stop)
+	if (psbs(replay).read >= replay->segment->stop)
 		return 1;
-	replay->confirmed = psb_offset(replay);
+	replay->confirmed = psbs(replay).read;
 	replay->just_enabled = 0;
 	replay->last_tsc = 0;
 	return close_gap(replay, replay->confirmed);

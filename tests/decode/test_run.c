@@ -118,7 +118,7 @@ static void psbs_are_told_as_they_are_read(void **state)
 {
 	struct fixture *fixture = *state;
 	const uint64_t begin = fixture->trace.size;
-	uint64_t offset = 1;
+	uint64_t passed = 1, read = 1, sync = 1;
 	struct pt_event event;
 	struct pt_run run;
 	int status;
@@ -129,15 +129,20 @@ static void psbs_are_told_as_they_are_read(void **state)
 	trace_start(&fixture->trace, 200);
 	status = start(fixture);
 	assert_int_equal(status, 0);
-	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset), 0);
-	assert_int_equal(offset, 0);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &passed, &read), 0);
+	assert_int_equal(passed, 0);
+	assert_int_equal(read, 0);
 	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), pts_event_pending);
 	assert_int_equal(pt_blk_event(fixture->decoder, &event, sizeof(event)),
 	                 pts_event_pending | pts_ip_suppressed);
-	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset), 0);
-	assert_true(offset > begin);
-	assert_int_equal(pt_blk_get_sync_offset(fixture->decoder, &offset), 0);
-	assert_int_equal(offset, 0);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &passed, &read), 0);
+	assert_int_equal(passed, 0);
+	assert_true(read > begin);
+	assert_int_equal(pt_blk_event(fixture->decoder, &event, sizeof(event)), pts_ip_suppressed | pts_eos);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &passed, &read), 0);
+	assert_int_equal(passed, read);
+	assert_int_equal(pt_blk_get_sync_offset(fixture->decoder, &sync), 0);
+	assert_int_equal(sync, 0);
 }
 
 /* Jumps from one to the next, and from the last one to the first, while TNT bits wait: refused as soon as a
@@ -182,9 +187,10 @@ static void bad_arguments(void **state)
 	assert_int_equal(pt_blk_run(NULL, &run, sizeof(run)), -pte_invalid);
 	assert_int_equal(pt_blk_run(fixture->decoder, NULL, sizeof(run)), -pte_invalid);
 	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), -pte_nosync);
-	assert_int_equal(pt_blk_get_psb_offset(NULL, &offset), -pte_invalid);
-	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, NULL), -pte_invalid);
-	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset), -pte_nosync);
+	assert_int_equal(pt_blk_get_psb_offset(NULL, &offset, &offset), -pte_invalid);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, NULL, &offset), -pte_invalid);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset, NULL), -pte_invalid);
+	assert_int_equal(pt_blk_get_psb_offset(fixture->decoder, &offset, &offset), -pte_nosync);
 }
 
 int main(void)

@@ -267,6 +267,42 @@ static void an_error_takes_back_what_no_psb_has_confirmed(void **state)
 	                 psb[1] - psb[0]);
 }
 
+/* A PSB+ that brings no event all the same ends the segment before it: nothing is given twice. */
+static void a_psb_without_events_is_where_the_next_segment_begins(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+	size_t second;
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x1000, "/a");
+	switches(fixture, 0, 150, 0, 1);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x1000);
+	/* chunks begin at multiples of eight */
+	while (trace.size % 8)
+		trace.bytes[trace.size++] = 0;
+	second = trace.size;
+	trace_psb(&trace);
+	trace_tsc(&trace, 300);
+	trace_ip(&trace, ppt_fup, 0x1000);
+	trace_psbend(&trace);
+	trace_ip(&trace, ppt_fup, 0x1000);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_tip, 0x1000);
+	trace_disabled(&trace);
+	trace_start(&trace, 400);
+	trace_stretch(&trace, 500, 0x1000);
+	memset(trace.bytes + trace.size, 0, 700);
+	trace.size += 700;
+	traced(fixture, 0, trace.bytes, second);
+	traced(fixture, 0, trace.bytes + second, trace.size - second);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "0/1/1@300: 1000 1001 1002; 0/1/1@500: 1000 1001 1002");
+}
+
 static void bytes_that_are_no_packets_are_bad_trace(void **state)
 {
 	struct fixture *fixture = *state;
@@ -596,6 +632,7 @@ int main(void)
 	        TEST(without_a_schedule_the_process_is_unknown),
 	        TEST(the_idle_task_runs_no_code_of_user_space),
 	        TEST(an_error_takes_back_what_no_psb_has_confirmed),
+	        TEST(a_psb_without_events_is_where_the_next_segment_begins),
 	        TEST(bytes_that_are_no_packets_are_bad_trace),
 	        TEST(bytes_before_the_first_psb_are_counted),
 	        TEST(trace_without_any_psb_is_all_no_sync),
