@@ -173,7 +173,6 @@ static int may_precede_enabling(enum pt_packet_type type)
 	case ppt_pip:
 	case ppt_vmcs:
 	case ppt_unknown:
-	case ppt_invalid:
 		return 1;
 	default:
 		return 0;
