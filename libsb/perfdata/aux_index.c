@@ -127,15 +127,27 @@ static int index_record(struct sb_perfdata *perfdata, const struct record_file *
 	}
 }
 
+/* The next record that may be of interest; nine of ten are not, and are only checked. */
+static int next(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes, struct sb_record *record,
+                struct sb_error *damage)
+{
+	/* Where trailers differ, the sizes do. */
+	if (cursor->perfdata->uniform && !cursor->done)
+		sb_perfdata_pass_records(cursor, sizes);
+	return sb_perfdata_next(cursor, record, damage);
+}
+
 static int walk(struct sb_perfdata *perfdata, struct sb_error *err)
 {
 	struct sb_perfdata_cursor cursor;
+	struct record_sizes sizes;
 	struct sb_error damage;
 	struct sb_record record;
 	int status, indexed;
 
+	record_sizes(&sizes, &perfdata->attr->trailer);
 	sb_perfdata_begin(perfdata, &cursor);
-	while ((status = sb_perfdata_next(&cursor, &record, &damage)) > 0) {
+	while ((status = next(&cursor, &sizes, &record, &damage)) > 0) {
 		indexed = index_record(perfdata, &perfdata->file[cursor.file], &record, err);
 		if (indexed < 0)
 			return indexed;

@@ -56,6 +56,17 @@ void sb_mapped_file_close(struct mapped_file *map)
 	memset(map, 0, sizeof(*map));
 }
 
+void sb_mapped_file_release(const struct mapped_file *map, uint64_t begin, uint64_t end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	begin = (begin + page - 1) & ~(page - 1);
+	end &= ~(page - 1);
+	/* A private mapping that nobody writes to: the bytes come from the file again. */
+	if (begin < end && end <= map->size)
+		(void)madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_DONTNEED);
+}
+
 char *sb_path_join(const char *directory, const char *name)
 {
 	char *path;

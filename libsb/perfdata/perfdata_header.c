@@ -88,8 +88,7 @@ static void read_attr(struct event_attr *attr, const uint8_t *bytes, uint64_t ro
 	memcpy(&raw, bytes, size < sizeof(raw) ? size : sizeof(raw));
 	attr->type = raw.type;
 	attr->config = raw.config;
-	attr->format.sample_type = raw.sample_type;
-	attr->format.sample_id_all = raw.sample_id_all;
+	attr->trailer = record_trailer(&(struct sb_sample_format){raw.sample_type, raw.sample_id_all});
 	attr->exclude_user = raw.exclude_user;
 	attr->exclude_kernel = raw.exclude_kernel;
 	attr->use_clockid = raw.use_clockid;
@@ -161,13 +160,13 @@ static int by_id(const void *a, const void *b)
 
 static int check_formats(struct sb_perfdata *perfdata, struct sb_error *err)
 {
-	uint64_t first = sb_sample_format_trailer(&perfdata->attr[0].format);
+	uint64_t first = perfdata->attr[0].trailer.fields;
 	uint64_t common = UINT64_MAX;
 	uint32_t i;
 
 	perfdata->uniform = 1;
 	for (i = 0; i < perfdata->nattrs; i++) {
-		uint64_t layout = sb_sample_format_trailer(&perfdata->attr[i].format);
+		uint64_t layout = perfdata->attr[i].trailer.fields;
 
 		common &= layout;
 		if (layout != first)

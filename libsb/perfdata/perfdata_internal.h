@@ -9,6 +9,8 @@
 
 #include <sb/perfdata.h>
 
+#include "record/record_parse.h"
+
 struct mapped_file {
 	char *path;
 	const uint8_t *bytes; /* NULL when size is 0 */
@@ -26,7 +28,7 @@ struct record_file {
 struct event_attr {
 	uint32_t type;
 	uint64_t config;
-	struct sb_sample_format format;
+	struct record_trailer trailer;
 	int exclude_user, exclude_kernel, use_clockid;
 };
 
@@ -119,6 +121,9 @@ enum sb_pt_priv {
 int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_error *err);
 void sb_mapped_file_close(struct mapped_file *map);
 
+/* [begin, end) was read, and may be read again, but not soon: the pages need not stay in memory. */
+void sb_mapped_file_release(const struct mapped_file *map, uint64_t begin, uint64_t end);
+
 /* "DIRECTORY/NAME", or NULL when out of memory. */
 char *sb_path_join(const char *directory, const char *name);
 
@@ -134,6 +139,9 @@ int sb_perfdata_read_features(struct sb_perfdata *perfdata, struct sb_error *err
 int sb_perfdata_read_raw(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
 /* Walks all records once: chunks, streams, the clock and what is known about Intel PT. */
 int sb_perfdata_index(struct sb_perfdata *perfdata, struct sb_error *err);
+
+/* Goes on to the next record that says more than that it is there; what is passed is right. */
+void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes);
 
 /* Appends a chunk to the index. */
 int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk,

@@ -136,7 +136,7 @@ void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_perfdata_cu
 	cursor->perfdata = perfdata;
 	cursor->file = 0;
 	cursor->done = perfdata->nfiles == 0;
-	cursor->offset = cursor->done ? 0 : perfdata->file[0].begin;
+	cursor->offset = cursor->released = cursor->done ? 0 : perfdata->file[0].begin;
 }
 
 static int compare_id(const void *key, const void *element)
@@ -147,16 +147,16 @@ static int compare_id(const void *key, const void *element)
 	return id < entry->id ? -1 : id > entry->id;
 }
 
-/* The format by the identifier at the record's end. Records that perf made up have identifier 0 and the first
- * attribute's format. Records too short for an identifier are left for sb_record_parse() to refuse. */
-static int find_format(const struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t avail,
-                       uint64_t offset, const struct sb_sample_format **format, struct sb_error *err)
+/* The trailer by the identifier at the record's end. Records that perf made up have identifier 0 and the
+ * first attribute's. Records too short for an identifier are left for record_parse() to refuse. */
+static int find_trailer(const struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t avail,
+                        uint64_t offset, const struct record_trailer **trailer, struct sb_error *err)
 {
 	const struct id_attr *entry;
 	uint32_t type, size;
 	uint64_t id;
 
-	*format = &perfdata->attr[0].format;
+	*trailer = &perfdata->attr[0].trailer;
 	if (perfdata->uniform || avail < 8)
 		return 0;
 	type = load_u32(bytes);
@@ -173,7 +173,7 @@ static int find_format(const struct sb_perfdata *perfdata, const uint8_t *bytes,
 		                    "a record of type %" PRIu32 " (%s) has identifier %" PRIu64
 		                    ", which is none of the %zu that the attributes name",
 		                    type, sb_record_name(type), id, perfdata->nids);
-	*format = &perfdata->attr[entry->attr].format;
+	*trailer = &perfdata->attr[entry->attr].trailer;
 	return 0;
 }
 
@@ -206,11 +206,23 @@ static int check_end(const struct record_file *file, uint64_t offset, struct sb_
 	return 0;
 }
 
-int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err)
+/* Of a large file, only what is looked at now stays in memory. */
+static void release(struct sb_perfdata_cursor *cursor, const struct record_file *file)
+{
+	enum { WINDOW = 4 << 20 };
+	const uint64_t end = cursor->offset < file->end ? cursor->offset : file->end;
+
+	if (end - cursor->released < WINDOW)
+		return;
+	sb_mapped_file_release(&file->map, cursor->released, end);
+	cursor->released = end;
+}
+
+/* The file that the next record is in. Zero when there is one, positive at the end, or a negative code. */
+static int find_file(struct sb_perfdata_cursor *cursor, struct sb_error *err)
 {
 	const struct sb_perfdata *perfdata = cursor->perfdata;
 	const struct record_file *file = &perfdata->file[cursor->file];
-	const struct sb_sample_format *format;
 	int status;
 
 	while (!cursor->done && cursor->offset >= file->end) {
@@ -222,16 +234,30 @@ int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record
 			break;
 		}
 		file = &perfdata->file[++cursor->file];
-		cursor->offset = file->begin;
+		cursor->offset = cursor->released = file->begin;
 	}
-	if (cursor->done)
-		return 0;
+	return cursor->done;
+}
 
-	status = find_format(perfdata, file->map.bytes + cursor->offset, file->end - cursor->offset,
-	                     cursor->offset, &format, err);
+int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err)
+{
+	const struct sb_perfdata *perfdata = cursor->perfdata;
+	const struct record_trailer *trailer;
+	const struct record_file *file;
+	const uint8_t *bytes;
+	uint64_t avail;
+	int status;
+
+	status = find_file(cursor, err);
+	if (status)
+		return status < 0 ? status : 0;
+	file = &perfdata->file[cursor->file];
+	release(cursor, file);
+	bytes = file->map.bytes + cursor->offset;
+	avail = file->end - cursor->offset;
+	status = find_trailer(perfdata, bytes, avail, cursor->offset, &trailer, err);
 	if (status == 0)
-		status = sb_record_parse(record, file->map.bytes + cursor->offset, file->end - cursor->offset,
-		                         format, file->map.path, cursor->offset, err);
+		status = record_parse(record, bytes, avail, trailer, file->map.path, cursor->offset, err);
 	if (status < 0)
 		return status;
 	if (file->cpu >= 0 && !(record->sample.has & PERF_SAMPLE_CPU)) {
@@ -240,4 +266,20 @@ int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record
 	}
 	cursor->offset = add_saturating(cursor->offset + record->size, payload_size(record));
 	return 1;
+}
+
+void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes)
+{
+	const struct record_file *file = &cursor->perfdata->file[cursor->file];
+
+	while (cursor->offset < file->end && file->end - cursor->offset >= 8) {
+		const uint8_t *bytes = file->map.bytes + cursor->offset;
+		const uint32_t type = load_u32(bytes), size = load_u16(bytes + 6);
+
+		if (type >= RECORD_KERNEL_TYPES || !sizes->right_from[type] ||
+		    size < sizes->right_from[type] || size > file->end - cursor->offset)
+			return;
+		cursor->offset += size;
+		release(cursor, file);
+	}
 }

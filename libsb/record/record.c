@@ -5,7 +5,7 @@
  * called only when the smallest body is there, and answers with NULL or with what is wrong.
  * Layouts: perf_event_open(2), <linux/perf_event.h>, perf.data-file-format.txt.
  */
-#include <sb/record.h>
+#include "record/record_parse.h"
 
 #include <linux/perf_event.h>
 
@@ -37,6 +37,7 @@ static void parse_mapping(struct sb_record *record, const uint8_t *body)
 {
 	unsigned int cpumode = record->misc & PERF_RECORD_MISC_CPUMODE_MASK;
 
+	memset(&record->u.mmap, 0, sizeof(record->u.mmap));
 	record->u.mmap.pid = load_i32(body);
 	record->u.mmap.tid = load_i32(body + 4);
 	record->u.mmap.addr = load_u64(body + 8);
@@ -145,6 +146,7 @@ static const char *parse_lost(struct sb_record *record, const uint8_t *body, siz
 static const char *parse_lost_samples(struct sb_record *record, const uint8_t *body, size_t size)
 {
 	(void)size;
+	record->u.lost.id = 0;
 	record->u.lost.lost = load_u64(body);
 	return NULL;
 }
@@ -196,6 +198,7 @@ static const char *parse_auxtrace_error(struct sb_record *record, const uint8_t 
 
 static const char *parse_time_conv(struct sb_record *record, const uint8_t *body, size_t size)
 {
+	memset(&record->u.time_conv, 0, sizeof(record->u.time_conv));
 	record->u.time_conv.time_shift = load_u64(body);
 	record->u.time_conv.time_mult = load_u64(body + 8);
 	record->u.time_conv.time_zero = load_u64(body + 16);
@@ -294,15 +297,39 @@ uint64_t sb_sample_format_trailer(const struct sb_sample_format *format)
 	return format->sample_id_all ? format->sample_type & fields : 0;
 }
 
-static size_t trailer_size(uint32_t type, const struct sb_sample_format *format)
+struct record_trailer record_trailer(const struct sb_sample_format *format)
 {
-	if (type >= SB_RECORD_HEADER_ATTR || type == PERF_RECORD_SAMPLE || !format)
-		return 0;
-	return 8 * (size_t)__builtin_popcountll(sb_sample_format_trailer(format));
+	struct record_trailer trailer = {0};
+
+	if (format)
+		trailer.fields = sb_sample_format_trailer(format);
+	trailer.size = 8 * (uint32_t)__builtin_popcountll(trailer.fields);
+	return trailer;
+}
+
+static size_t trailer_size(uint32_t type, const struct record_trailer *trailer)
+{
+	return type >= SB_RECORD_HEADER_ATTR || type == PERF_RECORD_SAMPLE ? 0 : trailer->size;
+}
+
+/* Whether a record of this type that is large enough may still be wrong. */
+static int may_contradict_itself(uint32_t type)
+{
+	return type == PERF_RECORD_COMM || type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2;
+}
+
+void record_sizes(struct record_sizes *sizes, const struct record_trailer *trailer)
+{
+	for (uint32_t type = 0; type < RECORD_KERNEL_TYPES; type++) {
+		size_t size = HEADER_SIZE + trailer_size(type, trailer) + shape_of(type)->min_body;
+
+		sizes->right_from[type] = may_contradict_itself(type) ? 0 : (uint32_t)size;
+	}
 }
 
 static void parse_trailer(struct sb_sample_id *sample, const uint8_t *p, uint64_t sample_type)
 {
+	*sample = (struct sb_sample_id){0};
 	sample->has = sample_type & (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ID |
 	                             PERF_SAMPLE_STREAM_ID | PERF_SAMPLE_CPU);
 	if (sample_type & PERF_SAMPLE_TID) {
@@ -354,30 +381,29 @@ static int parse_header(struct sb_record *record, const uint8_t *bytes, size_t a
 	return 0;
 }
 
-int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
-                    const struct sb_sample_format *format, const char *file, uint64_t offset,
-                    struct sb_error *err)
+/* Every field of @record is written, but for those of the union that its type does not have. */
+int record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
+                 const struct record_trailer *trailer, const char *file, uint64_t offset,
+                 struct sb_error *err)
 {
 	const struct shape *shape;
 	const uint8_t *body = bytes + HEADER_SIZE;
 	const char *wrong = NULL;
-	size_t trailer, size;
+	size_t behind, size;
 	int status;
 
-	memset(record, 0, sizeof(*record));
 	status = parse_header(record, bytes, avail, file, offset, err);
 	if (status < 0)
 		return status;
 	shape = shape_of(record->type);
-	trailer = trailer_size(record->type, format);
-	if (record->size < HEADER_SIZE + trailer + shape->min_body)
+	behind = trailer_size(record->type, trailer);
+	if (record->size < HEADER_SIZE + behind + shape->min_body)
 		return sb_error_set(
 		        err, -sbe_format, file, offset,
 		        "a record of type %u (%s) has %u bytes; with its sample trailer it needs %zu",
-		        record->type, shape->name, record->size, HEADER_SIZE + trailer + shape->min_body);
-	size = record->size - HEADER_SIZE - trailer;
-	if (trailer)
-		parse_trailer(&record->sample, body + size, format->sample_type);
+		        record->type, shape->name, record->size, HEADER_SIZE + behind + shape->min_body);
+	size = record->size - HEADER_SIZE - behind;
+	parse_trailer(&record->sample, body + size, behind ? trailer->fields : 0);
 	if (shape->parse)
 		wrong = shape->parse(record, body, size);
 	if (wrong)
@@ -385,4 +411,14 @@ int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail
 		                    "a record of type %u (%s) of %u bytes: %s", record->type, shape->name,
 		                    record->size, wrong);
 	return 0;
+}
+
+int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
+                    const struct sb_sample_format *format, const char *file, uint64_t offset,
+                    struct sb_error *err)
+{
+	const struct record_trailer trailer = record_trailer(format);
+
+	memset(record, 0, sizeof(*record));
+	return record_parse(record, bytes, avail, &trailer, file, offset, err);
 }

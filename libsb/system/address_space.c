@@ -22,6 +22,30 @@ static uint32_t mix(uint64_t value)
 	return (uint32_t)(value >> 32);
 }
 
+static struct sb_map_node *take_node(struct space_pool *pool)
+{
+	struct sb_map_node *node = pool->spare;
+
+	if (!node)
+		return arena_alloc(&pool->nodes, sizeof(*node));
+	pool->spare = node->left;
+	return node;
+}
+
+/* @node is in no tree. */
+static void spare_node(struct space_pool *pool, struct sb_map_node *node)
+{
+	node->left = pool->spare;
+	pool->spare = node;
+}
+
+struct sb_map_node *space_node(struct space_pool *pool)
+{
+	struct sb_map_node *node = take_node(pool);
+
+	return node ? memset(node, 0, sizeof(*node)) : NULL;
+}
+
 /* @node itself when it may be changed, else a copy. */
 static struct sb_map_node *own(struct change *change, struct sb_map_node *node)
 {
@@ -29,7 +53,7 @@ static struct sb_map_node *own(struct change *change, struct sb_map_node *node)
 
 	if (node->version == change->version)
 		return node;
-	copy = arena_alloc(&change->pool->arena, sizeof(*copy));
+	copy = take_node(change->pool);
 	if (!copy) {
 		change->failed = 1;
 		return node;
@@ -109,7 +133,7 @@ static struct sb_map_node *tree_insert(struct change *change, struct sb_map_node
 static struct sb_map_node *tree_insert_map(struct change *change, struct sb_map_node *root,
                                            const struct sb_map *map)
 {
-	struct sb_map_node *node = arena_alloc(&change->pool->arena, sizeof(*node));
+	struct sb_map_node *node = space_node(change->pool);
 
 	if (!node) {
 		change->failed = 1;
@@ -139,6 +163,27 @@ static struct sb_epoch *present_epoch(struct space *space)
 	return &space->epoch[space->nepochs - 1];
 }
 
+/* Room for one more epoch. */
+static int reserve_epoch(struct space *space)
+{
+	struct sb_epoch *epoch;
+	size_t capacity = 8;
+
+	if (!space->nepochs && !space->epoch) {
+		space->epoch = &space->first;
+		space->epoch_capacity = 1;
+	}
+	if (space->epoch != &space->first || !space->nepochs)
+		return array_reserve(&space->epoch, &space->epoch_capacity, space->nepochs, sizeof(*epoch));
+	epoch = reallocarray(NULL, capacity, sizeof(*epoch));
+	if (!epoch)
+		return -sbe_nomem;
+	*epoch = space->first;
+	space->epoch = epoch;
+	space->epoch_capacity = capacity;
+	return 0;
+}
+
 /* An epoch id of its own for what comes from @time on. */
 static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t time)
 {
@@ -148,7 +193,7 @@ static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t ti
 	status = array_reserve(&pool->epoch_root, &pool->epoch_capacity, pool->nepochs,
 	                       sizeof(*pool->epoch_root));
 	if (status == 0)
-		status = array_reserve(&space->epoch, &space->epoch_capacity, space->nepochs, sizeof(epoch));
+		status = reserve_epoch(space);
 	if (status < 0)
 		return status;
 	pool->epoch_root[pool->nepochs++] = NULL;
@@ -276,8 +321,10 @@ int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *
 	const struct sb_map_node *old;
 	int status;
 
-	if (verdict == map_known)
+	if (verdict == map_known) {
+		spare_node(pool, node);
 		return 0;
+	}
 	status = epoch_for_change(pool, space, node->map.time, verdict == map_conflicts);
 	if (status < 0)
 		return status;
@@ -321,7 +368,7 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 
 	if (!parent->nepochs)
 		return 0;
-	status = array_reserve(&child->epoch, &child->epoch_capacity, 0, sizeof(*child->epoch));
+	status = reserve_epoch(child);
 	if (status < 0)
 		return status;
 	child->epoch[0] = (struct sb_epoch){
@@ -348,6 +395,12 @@ void space_publish(const struct space_pool *pool, struct space *space)
 	space->public.nepochs = space->nepochs;
 }
 
+void space_free(struct space *space)
+{
+	if (space->epoch != &space->first)
+		free(space->epoch);
+}
+
 void space_pool_init(struct space_pool *pool)
 {
 	memset(pool, 0, sizeof(*pool));
@@ -358,6 +411,7 @@ void space_pool_init(struct space_pool *pool)
 void space_pool_free(struct space_pool *pool)
 {
 	arena_free(&pool->arena);
+	arena_free(&pool->nodes);
 	free(pool->epoch_root);
 	memset(pool, 0, sizeof(*pool));
 }

@@ -11,16 +11,20 @@
 
 #include "system/arena.h"
 
+/* What a search looks at comes first, so that it lies in one cache line. */
 struct sb_map_node {
-	struct sb_map map;
-	struct sb_map_node *left, *right;
+	_Alignas(64) struct sb_map_node *left;
+	struct sb_map_node *right;
 	uint32_t priority;
 	uint32_t version; /* who may change it: the space with the same number */
+	struct sb_map map;
 };
 
 /* What all spaces of a system draw from. */
 struct space_pool {
 	struct arena arena;
+	struct arena nodes;
+	struct sb_map_node *spare; /* nodes that are in no tree, linked by left */
 	uint64_t seed; /* of the trees' priorities: nobody can prepare a recording that makes them deep */
 	uint32_t last_version;
 	struct sb_map_node **epoch_root; /* by epoch id: the final tree */
@@ -35,7 +39,8 @@ struct space {
 	uint32_t version;
 	int borrowed;           /* the present epoch's id is the parent's */
 	int lent;               /* the present epoch's id is a child's, too */
-	struct sb_epoch *epoch; /* owned */
+	struct sb_epoch *epoch; /* owned, or the first one */
+	struct sb_epoch first;  /* most spaces have one epoch */
 	size_t nepochs, epoch_capacity;
 };
 
@@ -45,13 +50,16 @@ struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, str
 /* Makes @child, which is new, begin with the mappings of @parent. Zero or -sbe_nomem. */
 int space_inherit(struct space_pool *pool, struct space *child, struct space *parent);
 
-/* Adds the mapping of @node, a node of the pool's arena that is in no tree yet and is given away. Zero or
- * -sbe_nomem. */
+/* A node that is in no tree, zeroed; NULL when there is no memory. */
+struct sb_map_node *space_node(struct space_pool *pool);
+
+/* Adds the mapping of @node, which is of the pool, in no tree yet, and given away. Zero or -sbe_nomem. */
 int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node);
 
 /* No more changes. When all spaces have been sealed, each is published: its public part is complete. */
 void space_seal(struct space_pool *pool, const struct space *space);
 void space_publish(const struct space_pool *pool, struct space *space);
+void space_free(struct space *space); /* what it owns outside of the pool */
 
 void space_pool_init(struct space_pool *pool);
 void space_pool_free(struct space_pool *pool);

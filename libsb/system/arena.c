@@ -6,12 +6,12 @@
 
 #include <sb/error.h>
 
-enum { BLOCK_SIZE = 256 * 1024, ALIGNMENT = 16 };
+enum { CACHE_LINE = 64, BLOCK_SIZE = 256 * 1024 - CACHE_LINE, ALIGNMENT = 16 };
 
 struct arena_block {
 	struct arena_block *next;
 	size_t used;
-	_Alignas(ALIGNMENT) uint8_t bytes[BLOCK_SIZE];
+	_Alignas(CACHE_LINE) uint8_t bytes[BLOCK_SIZE];
 };
 
 void *arena_alloc(struct arena *arena, size_t size)
@@ -23,7 +23,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 	if (size > BLOCK_SIZE)
 		return NULL;
 	if (!block || BLOCK_SIZE - block->used < size) {
-		block = malloc(sizeof(*block));
+		block = aligned_alloc(CACHE_LINE, sizeof(*block));
 		if (!block)
 			return NULL;
 		block->next = arena->block;
@@ -70,16 +70,9 @@ static uint64_t time_at(const uint8_t *bytes, size_t index, size_t size)
 	return time;
 }
 
-static int is_sorted(const uint8_t *bytes, size_t count, size_t size)
-{
-	for (size_t i = 1; i < count; ++i)
-		if (time_at(bytes, i, size) < time_at(bytes, i - 1, size))
-			return 0;
-	return 1;
-}
-
 /* Merges the sorted [begin, middle) and [middle, end) of @from into @to. */
-static void merge(uint8_t *to, const uint8_t *from, size_t begin, size_t middle, size_t end, size_t size)
+static inline void merge(uint8_t *restrict to, const uint8_t *restrict from, size_t begin, size_t middle,
+                         size_t end, size_t size)
 {
 	size_t left = begin, right = middle;
 
@@ -91,29 +84,68 @@ static void merge(uint8_t *to, const uint8_t *from, size_t begin, size_t middle,
 	}
 }
 
-static size_t min_size(size_t a, size_t b)
+/* The same for the sizes that are common: copying a known size takes an instruction or two. */
+static void merge_runs(uint8_t *to, const uint8_t *from, size_t begin, size_t middle, size_t end, size_t size)
 {
-	return a < b ? a : b;
+	switch (size) {
+	case 16:
+		merge(to, from, begin, middle, end, 16);
+		break;
+	case 24:
+		merge(to, from, begin, middle, end, 24);
+		break;
+	case 32:
+		merge(to, from, begin, middle, end, 32);
+		break;
+	default:
+		merge(to, from, begin, middle, end, size);
+		break;
+	}
 }
 
-int array_sort_by_time(void *array, size_t count, size_t size)
+/* Where the sorted run that begins at @begin ends. */
+static size_t run_end(const uint8_t *bytes, size_t begin, size_t count, size_t size)
+{
+	size_t end = begin + 1;
+
+	while (end < count && time_at(bytes, end - 1, size) <= time_at(bytes, end, size))
+		end += 1;
+	return end;
+}
+
+/* Merges each two neighbouring runs. Returns how many are left: one when all is sorted. */
+static size_t merge_pairs(uint8_t *to, const uint8_t *from, size_t count, size_t size)
+{
+	size_t nruns = 0;
+
+	for (size_t begin = 0, middle, end; begin < count; begin = end) {
+		middle = end = run_end(from, begin, count, size);
+		if (middle < count)
+			end = run_end(from, middle, count, size);
+		merge_runs(to, from, begin, middle, end, size);
+		nruns += 1;
+	}
+	return nruns;
+}
+
+int array_sort(void *array, size_t count, size_t size)
 {
 	uint8_t *from = array, *to, *scratch;
+	size_t nruns;
 
-	if (is_sorted(array, count, size))
+	if (!count || run_end(array, 0, count, size) == count)
 		return 0;
 	scratch = reallocarray(NULL, count, size);
 	if (!scratch)
 		return -sbe_nomem;
 	to = scratch;
-	for (size_t width = 1; width < count; width *= 2) {
+	do {
 		uint8_t *swap = from;
 
-		for (size_t i = 0; i < count; i += 2 * width)
-			merge(to, from, i, min_size(i + width, count), min_size(i + 2 * width, count), size);
+		nruns = merge_pairs(to, from, count, size);
 		from = to;
 		to = swap;
-	}
+	} while (nruns > 1);
 	if (from != array)
 		memcpy(array, from, count * size);
 	free(scratch);

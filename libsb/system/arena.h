@@ -1,6 +1,6 @@
 /* arena.h - memory of the system model, which only grows until it is freed as a whole; and the two
- * helpers that its tables share: growing an array, and sorting it by time without changing the
- * order of what happened at the same time.
+ * helpers that its tables share: growing an array, and sorting it without changing the order of
+ * equal elements.
  */
 #ifndef SB_ARENA_H
 #define SB_ARENA_H
@@ -14,7 +14,8 @@ struct arena {
 	struct arena_block *block; /* the newest, the older ones behind it */
 };
 
-/* Zeroed, aligned for any type; NULL when there is no memory. @size is small (below 64 KiB). */
+/* Zeroed, aligned for any type (and to cache lines, if all sizes are multiples of them); NULL when there is
+ * no memory. @size is small (below 64 KiB). */
 void *arena_alloc(struct arena *arena, size_t size);
 void arena_free(struct arena *arena);
 
@@ -23,6 +24,6 @@ void arena_free(struct arena *arena);
 int array_reserve(void *array, size_t *capacity, size_t count, size_t size);
 
 /* Sorts @count elements of @size bytes by the uint64_t at their beginning; stable. Zero or -sbe_nomem. */
-int array_sort_by_time(void *array, size_t count, size_t size);
+int array_sort(void *array, size_t count, size_t size);
 
 #endif

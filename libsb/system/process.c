@@ -51,6 +51,8 @@ static int index_add(struct id_index *index, int32_t key, size_t value)
 
 /* ---- Processes and threads -------------------------------------------------------------------- */
 
+static const char no_name[] = "";
+
 static struct process *find_process(const struct process_table *table, int32_t pid)
 {
 	const uint32_t value = index_find(&table->by_pid, pid);
@@ -90,7 +92,7 @@ static struct thread *get_thread(struct process_table *table, int32_t tid)
 	    index_add(&table->by_tid, tid, table->nthreads) < 0)
 		return NULL;
 	thread = &table->thread[table->nthreads++];
-	*thread = (struct thread){.tid = tid, .pid = -1, .name = ""};
+	*thread = (struct thread){.tid = tid, .pid = -1, .name = no_name};
 	return thread;
 }
 
@@ -125,13 +127,23 @@ static struct space *get_space(struct process_table *table, struct process *proc
 	return process->latest ? process->latest : new_space(table, process, 0);
 }
 
-static int add_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name)
+static uint64_t comm_key(int32_t pid, int32_t tid)
 {
+	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
+}
+
+/* From @time on, @thread of @pid has the name @name. A name that it has already says nothing new. */
+static int add_comm(struct process_table *table, uint64_t time, int32_t pid, struct thread *thread,
+                    const char *name)
+{
+	thread->name = name;
+	if (thread->noted == name && thread->noted_pid == pid)
+		return 0;
 	if (array_reserve(&table->comm, &table->comm_capacity, table->ncomms, sizeof(*table->comm)) < 0)
 		return -sbe_nomem;
-	table->comm[table->ncomms] =
-	        (struct comm){.time = time, .pid = pid, .tid = tid, .name = name, .order = table->ncomms};
-	table->ncomms += 1;
+	table->comm[table->ncomms++] = (struct comm){comm_key(pid, thread->tid), time, name};
+	thread->noted = name;
+	thread->noted_pid = pid;
 	return 0;
 }
 
@@ -148,14 +160,13 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
 	thread = thread_lives(table, process, tid);
 	if (!thread)
 		return -sbe_nomem;
-	thread->name = name;
 	if (exec) {
 		/* All other threads are gone, whether or not their EXIT came. */
 		process->nthreads = 1;
 		if (!new_space(table, process, time))
 			return -sbe_nomem;
 	}
-	return add_comm(table, time, pid, tid, name);
+	return add_comm(table, time, pid, thread, name);
 }
 
 static int fork_space(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid)
@@ -178,7 +189,6 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
                  int32_t ptid)
 {
 	const struct thread *creator;
-	const char *name;
 	struct process *process;
 	struct thread *thread;
 	int status;
@@ -193,9 +203,7 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
 	if (!thread)
 		return -sbe_nomem;
 	creator = find_thread(table, ptid);
-	name = creator ? creator->name : "";
-	thread->name = name;
-	return add_comm(table, time, pid, tid, name);
+	return add_comm(table, time, pid, thread, creator ? creator->name : no_name);
 }
 
 void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid)
@@ -236,21 +244,6 @@ static int list_spaces(struct process *process)
 	return 0;
 }
 
-static int compare_comms(const void *a, const void *b)
-{
-	const struct comm *left = a, *right = b;
-
-	if (left->pid != right->pid)
-		return left->pid < right->pid ? -1 : 1;
-	if (left->tid != right->tid)
-		return left->tid < right->tid ? -1 : 1;
-	if (left->time != right->time)
-		return left->time < right->time ? -1 : 1;
-	if (left->order != right->order)
-		return left->order < right->order ? -1 : 1;
-	return 0;
-}
-
 int process_table_seal(struct process_table *table)
 {
 	for (size_t i = 0; i < table->nprocesses; ++i) {
@@ -264,9 +257,9 @@ int process_table_seal(struct process_table *table)
 	for (size_t i = 0; i < table->nprocesses; ++i)
 		for (uint32_t k = 0; k < table->process[i].nspaces; ++k)
 			space_publish(&table->pool, table->process[i].space[k]);
-	if (table->ncomms)
-		qsort(table->comm, table->ncomms, sizeof(*table->comm), compare_comms);
-	return 0;
+	/* Each thread's names stay in the order of their times: of those given at one time, the last one
+	 * counts. */
+	return array_sort(table->comm, table->ncomms, sizeof(*table->comm));
 }
 
 const struct sb_space *process_space(const struct process_table *table, int32_t pid, uint64_t time)
@@ -287,20 +280,19 @@ const struct sb_space *process_space(const struct process_table *table, int32_t 
 
 const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time)
 {
-	const struct comm key = {.time = time, .pid = pid, .tid = tid, .order = SIZE_MAX};
+	const uint64_t key = comm_key(pid, tid);
 	size_t low = 0, high = table->ncomms;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
+		const struct comm *comm = &table->comm[middle];
 
-		if (compare_comms(&table->comm[middle], &key) <= 0)
+		if (comm->key < key || (comm->key == key && comm->time <= time))
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (!low || table->comm[low - 1].pid != pid || table->comm[low - 1].tid != tid)
-		return "";
-	return table->comm[low - 1].name;
+	return low && table->comm[low - 1].key == key ? table->comm[low - 1].name : no_name;
 }
 
 const struct thread *process_thread(const struct process_table *table, int32_t tid)
@@ -320,7 +312,7 @@ void process_table_free(struct process_table *table)
 		struct process *process = &table->process[i];
 
 		for (struct space *space = process->latest; space; space = space->earlier)
-			free(space->epoch);
+			space_free(space);
 		free(process->space);
 	}
 	free(table->process);

@@ -18,14 +18,16 @@ struct process {
 struct thread {
 	int32_t tid, pid;
 	int alive;
-	const char *name; /* "" when not known; owned by the recording */
+	const char *name; /* "" when not known; owned by the system */
+	/* The name that was noted last, and for which pid; NULL: none. */
+	const char *noted;
+	int32_t noted_pid;
 };
 
 struct comm {
+	uint64_t key; /* first: sorted by it; pid and tid */
 	uint64_t time;
-	int32_t pid, tid;
 	const char *name;
-	size_t order; /* of names given at one time, the last one counts */
 };
 
 /* An index from a number to an element of an array: open addressing. */
@@ -44,14 +46,14 @@ struct process_table {
 	size_t nprocesses, process_capacity;
 	struct thread *thread;
 	size_t nthreads, thread_capacity;
-	struct comm *comm; /* when sealed: sorted by pid, tid, time */
+	struct comm *comm; /* in the order of times; when sealed, of pid, tid, time */
 	size_t ncomms, comm_capacity;
 };
 
 void process_table_init(struct process_table *table);
 void process_table_free(struct process_table *table);
 
-/* What records say, in the order of their times. Zero or a negative code. */
+/* What records say, in the order of their times; equal names are one pointer. Zero or a negative code. */
 int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, const char *name,
                  int exec);
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,

@@ -7,15 +7,11 @@
 
 #include "record/bytes.h"
 
-static struct cpu_schedule *get_cpu(struct schedule *schedule, uint32_t number)
+static struct cpu_schedule *make_cpu(struct schedule *schedule, uint32_t number)
 {
-	struct cpu_schedule *cpu;
-	size_t ncpus;
+	const size_t ncpus = number < 2 * schedule->ncpus ? 2 * schedule->ncpus : (size_t)number + 1;
+	struct cpu_schedule *cpu = reallocarray(schedule->cpu, ncpus, sizeof(*cpu));
 
-	if (number < schedule->ncpus)
-		return &schedule->cpu[number];
-	ncpus = (size_t)number + 1 > 2 * schedule->ncpus ? (size_t)number + 1 : 2 * schedule->ncpus;
-	cpu = reallocarray(schedule->cpu, ncpus, sizeof(*cpu));
 	if (!cpu)
 		return NULL;
 	memset(cpu + schedule->ncpus, 0, (ncpus - schedule->ncpus) * sizeof(*cpu));
@@ -24,22 +20,44 @@ static struct cpu_schedule *get_cpu(struct schedule *schedule, uint32_t number)
 	return &cpu[number];
 }
 
-/* From @time on @tid runs. */
-static int runs(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t tid)
+static inline struct cpu_schedule *get_cpu(struct schedule *schedule, uint32_t number)
+{
+	return number < schedule->ncpus ? &schedule->cpu[number] : make_cpu(schedule, number);
+}
+
+static int append(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t tid)
 {
 	if (array_reserve(&cpu->sched, &cpu->sched_capacity, cpu->nscheds, sizeof(*cpu->sched)) < 0)
 		return -sbe_nomem;
 	cpu->sched[cpu->nscheds++] = (struct sb_sched){.time = time, .pid = pid, .tid = tid};
+	cpu->switch_time = time;
 	return 0;
 }
 
-/* The first switch also says who ran before it - unless records before it were lost. */
-static int ran_before(struct cpu_schedule *cpu, int32_t pid, int32_t tid)
+/* From @time on @tid runs. Positive: the entry should have come earlier. */
+static int runs(const struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time, int32_t pid,
+                int32_t tid)
 {
-	return cpu->nscheds || cpu->lost ? 0 : runs(cpu, 0, pid, tid);
+	const struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
+
+	if (schedule->thrifty && last) {
+		if (time < cpu->switch_time)
+			return 1;
+		cpu->switch_time = time;
+		if (last->pid == pid && last->tid == tid)
+			return 0;
+	}
+	return append(cpu, time, pid, tid);
 }
 
-static int add_switch(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+/* The first switch also says who ran before it - unless records before it were lost. */
+static int ran_before(const struct schedule *schedule, struct cpu_schedule *cpu, int32_t pid, int32_t tid)
+{
+	return cpu->nscheds || cpu->lost ? 0 : runs(schedule, cpu, 0, pid, tid);
+}
+
+static int add_switch(const struct schedule *schedule, struct cpu_schedule *cpu,
+                      const struct sb_record *record, uint64_t time)
 {
 	const int wide = record->type == PERF_RECORD_SWITCH_CPU_WIDE;
 	const int known = (record->sample.has & PERF_SAMPLE_TID) != 0;
@@ -49,21 +67,22 @@ static int add_switch(struct cpu_schedule *cpu, const struct sb_record *record, 
 	const int out = record->u.context_switch.out;
 	int status;
 
-	status = out ? ran_before(cpu, pid, tid) : ran_before(cpu, other_pid, other_tid);
-	if (status < 0)
+	status = out ? ran_before(schedule, cpu, pid, tid) : ran_before(schedule, cpu, other_pid, other_tid);
+	if (status)
 		return status;
-	return out ? runs(cpu, time, other_pid, other_tid) : runs(cpu, time, pid, tid);
+	return out ? runs(schedule, cpu, time, other_pid, other_tid) : runs(schedule, cpu, time, pid, tid);
 }
 
 /* A thread that calls exec() goes on with the leader's number. */
-static int add_exec(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+static int add_exec(const struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
+                    uint64_t time)
 {
 	const struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
 
 	if (!last || !record->u.comm.exec || last->pid != record->u.comm.pid ||
-	    last->tid == record->u.comm.tid || last->time > time)
+	    last->tid == record->u.comm.tid || cpu->switch_time > time)
 		return 0;
-	return runs(cpu, time, record->u.comm.pid, record->u.comm.tid);
+	return runs(schedule, cpu, time, record->u.comm.pid, record->u.comm.tid);
 }
 
 /* What was lost came after the CPU's record before: from there to its next switch nobody knows. */
@@ -80,7 +99,7 @@ static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const s
 	if (!cpu)
 		return 0;
 	cpu->lost = 1;
-	return runs(cpu, cpu->last_time ? cpu->last_time + 1 : 0, -1, -1);
+	return runs(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0, -1, -1);
 }
 
 static int add_aux(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
@@ -98,16 +117,17 @@ static int add_aux(struct cpu_schedule *cpu, const struct sb_record *record, uin
 	return 0;
 }
 
-static int add_to_cpu(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+static int add_to_cpu(const struct schedule *schedule, struct cpu_schedule *cpu,
+                      const struct sb_record *record, uint64_t time)
 {
 	switch (record->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		return add_switch(cpu, record, time);
+		return add_switch(schedule, cpu, record, time);
 	case PERF_RECORD_ITRACE_START:
-		return runs(cpu, time, record->u.itrace_start.pid, record->u.itrace_start.tid);
+		return runs(schedule, cpu, time, record->u.itrace_start.pid, record->u.itrace_start.tid);
 	case PERF_RECORD_COMM:
-		return add_exec(cpu, record, time);
+		return add_exec(schedule, cpu, record, time);
 	case PERF_RECORD_AUX:
 		return add_aux(cpu, record, time);
 	default:
@@ -147,7 +167,7 @@ static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const
 	case PERF_RECORD_LOST:
 		return add_lost(schedule, cpu, record, time);
 	default:
-		return cpu ? add_to_cpu(cpu, record, time) : 0;
+		return cpu ? add_to_cpu(schedule, cpu, record, time) : 0;
 	}
 }
 
@@ -204,7 +224,7 @@ static int forget_after(struct cpu_schedule *cpu, uint64_t time)
 {
 	while (cpu->nscheds && cpu->sched[cpu->nscheds - 1].time > time)
 		cpu->nscheds -= 1;
-	return runs(cpu, time + 1, -1, -1);
+	return append(cpu, time + 1, -1, -1);
 }
 
 int schedule_seal(struct schedule *schedule, int damaged)
@@ -215,9 +235,9 @@ int schedule_seal(struct schedule *schedule, int damaged)
 	for (size_t i = 0; i < schedule->ncpus && status == 0; ++i) {
 		struct cpu_schedule *cpu = &schedule->cpu[i];
 
-		status = array_sort_by_time(cpu->sched, cpu->nscheds, sizeof(*cpu->sched));
+		status = array_sort(cpu->sched, cpu->nscheds, sizeof(*cpu->sched));
 		if (status == 0)
-			status = array_sort_by_time(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
+			status = array_sort(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
 		if (status == 0 && damaged)
 			status = forget_after(cpu, known);
 		drop_repeats(cpu);

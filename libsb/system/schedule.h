@@ -16,12 +16,14 @@ struct cpu_schedule {
 	size_t nscheds, sched_capacity;
 	struct sb_aux_flag *flag;
 	size_t nflags, flag_capacity;
-	uint64_t last_time; /* of any record of this CPU */
-	int lost;           /* records, before the first switch */
-	int traced;         /* has records, or is expected to have */
+	uint64_t switch_time; /* of the last entry, also of one that said nothing new */
+	uint64_t last_time;   /* of any record of this CPU */
+	int lost;             /* records, before the first switch */
+	int traced;           /* has records, or is expected to have */
 };
 
 struct schedule {
+	int thrifty;              /* leaves out what says nothing new at once; all entries must be in order */
 	struct cpu_schedule *cpu; /* by number */
 	size_t ncpus;
 	struct sb_lost *lost;
@@ -34,7 +36,7 @@ struct schedule {
 void schedule_free(struct schedule *schedule);
 
 /* A record of the types that the functions below are for, and every other record, in file order. @time
- * is its time. Zero or a negative code. */
+ * is its time. Zero or a negative code; positive: a thrifty one met an entry that came too late. */
 int schedule_record(struct schedule *schedule, const struct sb_record *record, uint64_t time);
 
 /* There are no more records; @damaged: although there should have been. */

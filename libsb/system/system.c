@@ -1,8 +1,12 @@
 /* system.c - the model of the system over time, see sb/system.h.
  *
- * Two passes. Records come in file order, in which those of different CPUs are interleaved roughly:
- * the schedule of a CPU takes its own as they come; what concerns processes is gathered, sorted by
- * time, and then told to the process table in that order.
+ * Records come in file order, in which those of different CPUs are interleaved roughly: the schedule of a CPU
+ * takes its own as they come; what concerns processes is gathered, sorted by time, and then told to the
+ * process table in that order.
+ *
+ * A thrifty system tells at the end of each round what no later record should precede, so that memory follows
+ * the model. Recordings in which one does are read again by one that gathers everything first: the
+ * model is the same either way.
  */
 #include "system/system.h"
 
@@ -13,6 +17,7 @@
 
 #include "system/process.h"
 #include "system/schedule.h"
+#include "system/string_table.h"
 
 enum change_kind { change_comm, change_exec, change_fork, change_exit, change_map };
 
@@ -33,19 +38,25 @@ struct change {
 struct sb_system {
 	struct process_table processes;
 	struct schedule schedule;
-	struct change *change; /* freed when they have been told */
+	struct string_table names;
+	int thrifty;
+	struct change *change; /* not told yet */
 	size_t nchanges, change_capacity;
+	uint64_t told; /* a thrifty system told changes up to here */
 	uint64_t nrecords, nskipped;
 	int damaged;
 	struct sb_error damage;
 };
 
-struct sb_system *system_new(void)
+struct sb_system *system_new(int thrifty)
 {
 	struct sb_system *system = calloc(1, sizeof(*system));
 
-	if (system)
-		process_table_init(&system->processes);
+	if (!system)
+		return NULL;
+	system->thrifty = system->schedule.thrifty = thrifty;
+	process_table_init(&system->processes);
+	string_table_init(&system->names, system->processes.pool.seed);
 	return system;
 }
 
@@ -55,6 +66,7 @@ void sb_system_free(struct sb_system *system)
 		return;
 	process_table_free(&system->processes);
 	schedule_free(&system->schedule);
+	string_table_free(&system->names);
 	free(system->change);
 	free(system);
 }
@@ -66,6 +78,8 @@ static int gather(struct sb_system *system, const struct change *change)
 	/* Kernel threads' and unknown processes' changes are nobody's. */
 	if (change->pid < 0 || change->tid < 0)
 		return 0;
+	if (system->thrifty && change->time < system->told)
+		return 1;
 	if (array_reserve(&system->change, &system->change_capacity, system->nchanges, sizeof(*change)) < 0)
 		return -sbe_nomem;
 	system->change[system->nchanges++] = *change;
@@ -78,8 +92,10 @@ static int gather_comm(struct sb_system *system, const struct sb_record *record,
 	                              .kind = record->u.comm.exec ? change_exec : change_comm,
 	                              .pid = record->u.comm.pid,
 	                              .tid = record->u.comm.tid,
-	                              .u.name = record->u.comm.name};
+	                              .u.name = string_table_keep(&system->names, record->u.comm.name)};
 
+	if (!change.u.name)
+		return -sbe_nomem;
 	return gather(system, &change);
 }
 
@@ -109,19 +125,21 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 {
 	struct change change = {
 	        .time = time, .kind = change_map, .pid = record->u.mmap.pid, .tid = record->u.mmap.tid};
+	const char *filename;
 	struct sb_map *map;
 
 	if (!is_user_code(record) || change.pid < 0 || change.tid < 0)
 		return 0;
-	change.u.node = arena_alloc(&system->processes.pool.arena, sizeof(struct sb_map_node));
-	if (!change.u.node)
+	filename = string_table_keep(&system->names, record->u.mmap.filename);
+	change.u.node = space_node(&system->processes.pool);
+	if (!filename || !change.u.node)
 		return -sbe_nomem;
 	map = &change.u.node->map;
 	map->begin = record->u.mmap.addr;
 	map->end =
 	        record->u.mmap.len > UINT64_MAX - map->begin ? UINT64_MAX : map->begin + record->u.mmap.len;
 	map->pgoff = record->u.mmap.pgoff;
-	map->filename = record->u.mmap.filename;
+	map->filename = filename;
 	map->maj = record->u.mmap.maj;
 	map->min = record->u.mmap.min;
 	map->ino = record->u.mmap.ino;
@@ -133,22 +151,20 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	return gather(system, &change);
 }
 
-/* The types that say something to the model, whoever listens. */
+/* The types that say something to the model, whoever listens: a bit per type. */
 static int is_used(uint32_t type)
 {
-	static const uint8_t used[] = {PERF_RECORD_MMAP,        PERF_RECORD_MMAP2,
-	                               PERF_RECORD_COMM,        PERF_RECORD_FORK,
-	                               PERF_RECORD_EXIT,        PERF_RECORD_LOST,
-	                               PERF_RECORD_SWITCH,      PERF_RECORD_SWITCH_CPU_WIDE,
-	                               PERF_RECORD_AUX,         PERF_RECORD_ITRACE_START,
-	                               SB_RECORD_ID_INDEX,      SB_RECORD_FINISHED_ROUND,
-	                               SB_RECORD_AUXTRACE_INFO, SB_RECORD_AUXTRACE,
-	                               SB_RECORD_TIME_CONV};
+	static const uint64_t kernels = 1ull << PERF_RECORD_MMAP | 1ull << PERF_RECORD_MMAP2 |
+	                                1ull << PERF_RECORD_COMM | 1ull << PERF_RECORD_FORK |
+	                                1ull << PERF_RECORD_EXIT | 1ull << PERF_RECORD_LOST |
+	                                1ull << PERF_RECORD_SWITCH | 1ull << PERF_RECORD_SWITCH_CPU_WIDE |
+	                                1ull << PERF_RECORD_AUX | 1ull << PERF_RECORD_ITRACE_START;
+	static const uint64_t perfs = 1ull << (SB_RECORD_ID_INDEX - 64) |
+	                              1ull << (SB_RECORD_FINISHED_ROUND - 64) |
+	                              1ull << (SB_RECORD_AUXTRACE_INFO - 64) |
+	                              1ull << (SB_RECORD_AUXTRACE - 64) | 1ull << (SB_RECORD_TIME_CONV - 64);
 
-	for (size_t i = 0; i < sizeof(used); ++i)
-		if (used[i] == type)
-			return 1;
-	return 0;
+	return type < 64 ? kernels >> type & 1 : type < 128 ? perfs >> (type - 64) & 1 : 0;
 }
 
 static uint64_t time_of(const struct sb_record *record)
@@ -156,31 +172,6 @@ static uint64_t time_of(const struct sb_record *record)
 	if (record->sample.has & PERF_SAMPLE_TIME)
 		return record->sample.time;
 	return record->type == PERF_RECORD_FORK || record->type == PERF_RECORD_EXIT ? record->u.task.time : 0;
-}
-
-int system_record(struct sb_system *system, const struct sb_record *record)
-{
-	const uint64_t time = time_of(record);
-	int status;
-
-	system->nrecords += 1;
-	if (!is_used(record->type))
-		system->nskipped += 1;
-	status = schedule_record(&system->schedule, record, time);
-	if (status < 0)
-		return status;
-	switch (record->type) {
-	case PERF_RECORD_COMM:
-		return gather_comm(system, record, time);
-	case PERF_RECORD_FORK:
-	case PERF_RECORD_EXIT:
-		return gather_task(system, record, time);
-	case PERF_RECORD_MMAP:
-	case PERF_RECORD_MMAP2:
-		return gather_map(system, record, time);
-	default:
-		return 0;
-	}
 }
 
 /* ---- Telling ---------------------------------------------------------------------------------- */
@@ -203,12 +194,53 @@ static int tell(struct process_table *processes, const struct change *change)
 	}
 }
 
+/* Tells the changes up to @time, and keeps the rest. */
+static int tell_until(struct sb_system *system, uint64_t time)
+{
+	int status = array_sort(system->change, system->nchanges, sizeof(*system->change));
+	size_t ntold = 0;
+
+	while (ntold < system->nchanges && system->change[ntold].time <= time && status == 0)
+		status = tell(&system->processes, &system->change[ntold++]);
+	if (!ntold)
+		return status;
+	system->told = system->change[ntold - 1].time;
+	system->nchanges -= ntold;
+	memmove(system->change, system->change + ntold, system->nchanges * sizeof(*system->change));
+	return status;
+}
+
+int system_record(struct sb_system *system, const struct sb_record *record)
+{
+	const uint64_t time = time_of(record);
+	int status;
+
+	system->nrecords += 1;
+	if (!is_used(record->type))
+		system->nskipped += 1;
+	status = schedule_record(&system->schedule, record, time);
+	if (status)
+		return status;
+	switch (record->type) {
+	case PERF_RECORD_COMM:
+		return gather_comm(system, record, time);
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+		return gather_task(system, record, time);
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return gather_map(system, record, time);
+	case SB_RECORD_FINISHED_ROUND:
+		return system->thrifty ? tell_until(system, system->schedule.safe_time) : 0;
+	default:
+		return 0;
+	}
+}
+
 int system_seal(struct sb_system *system, int damaged)
 {
-	int status = array_sort_by_time(system->change, system->nchanges, sizeof(*system->change));
+	int status = tell_until(system, UINT64_MAX);
 
-	for (size_t i = 0; i < system->nchanges && status == 0; ++i)
-		status = tell(&system->processes, &system->change[i]);
 	free(system->change);
 	system->change = NULL;
 	system->nchanges = system->change_capacity = 0;
@@ -217,7 +249,7 @@ int system_seal(struct sb_system *system, int damaged)
 	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
 }
 
-/* All records up to the end or to damage. */
+/* All records up to the end or to damage. Positive: thrift does not work out. */
 static int read_records(struct sb_system *system, const struct sb_perfdata *perfdata)
 {
 	struct sb_perfdata_cursor cursor;
@@ -227,32 +259,40 @@ static int read_records(struct sb_system *system, const struct sb_perfdata *perf
 	sb_perfdata_begin(perfdata, &cursor);
 	while ((status = sb_perfdata_next(&cursor, &record, &system->damage)) > 0) {
 		status = system_record(system, &record);
-		if (status < 0)
+		if (status)
 			return status;
 	}
 	system->damaged = status < 0;
 	return 0;
 }
 
+/* As sb_system_build(); positive: thrift does not work out. */
+static int build(struct sb_system **result, const struct sb_perfdata *perfdata, int thrifty)
+{
+	struct sb_system *system = system_new(thrifty);
+	int status = system ? read_records(system, perfdata) : -sbe_nomem;
+
+	if (status == 0)
+		status = system_seal(system, system->damaged || sb_perfdata_info(perfdata)->interrupted);
+	if (status == 0)
+		*result = system;
+	else
+		sb_system_free(system);
+	return status;
+}
+
 int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err)
 {
-	struct sb_system *built;
 	int status;
 
 	if (!system || !perfdata)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_system_build: no recording");
-	built = system_new();
-	if (!built)
-		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	status = read_records(built, perfdata);
-	if (status == 0)
-		status = system_seal(built, built->damaged || sb_perfdata_info(perfdata)->interrupted);
-	if (status < 0) {
-		sb_system_free(built);
+	status = build(system, perfdata, 1);
+	if (status > 0)
+		status = build(system, perfdata, 0);
+	if (status < 0)
 		return sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
 		                    "out of memory while reading the sideband");
-	}
-	*system = built;
 	return 0;
 }
 

@@ -6,10 +6,12 @@
 
 #include <sb/system.h>
 
-/* An empty system, or NULL. */
-struct sb_system *system_new(void);
+/* An empty system, or NULL. A @thrifty one keeps what the model needs, not what the records say: it concludes
+ * from each round of records as soon as no older ones should come any more (sb/perfdata_write.h). */
+struct sb_system *system_new(int thrifty);
 
-/* Records in file order; their strings must outlive the system. Zero or a negative code. */
+/* Records in file order; their strings are copied. Zero or a negative code. Positive: a record came too late
+ * for a thrifty system, which then is of no more use. */
 int system_record(struct sb_system *system, const struct sb_record *record);
 
 /* There are no more records; @damaged: although there should have been. From here on the system can

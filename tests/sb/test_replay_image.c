@@ -36,7 +36,7 @@ struct images {
 static void open_images(struct images *images, struct fixture *fixture, size_t limit)
 {
 	has_file(fixture, "/a", "\x90\xc3", 2);
-	images->system = system_new();
+	images->system = system_new(0);
 	for (int32_t pid = 1; pid <= PROCESSES; ++pid)
 		add_map(images->system, pid, "/a");
 	assert_int_equal(system_seal(images->system, 0), 0);

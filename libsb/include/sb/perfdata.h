@@ -102,7 +102,8 @@ sb_export const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *pe
 struct sb_perfdata_cursor {
 	const struct sb_perfdata *perfdata;
 	uint64_t offset;
-	uint32_t file; /* raw pairs: which .pevent file */
+	uint64_t released; /* the file's pages from here to the offset may be in memory */
+	uint32_t file;     /* raw pairs: which .pevent file */
 	int done;
 };
 sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_perfdata_cursor *cursor);

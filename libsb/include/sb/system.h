@@ -23,7 +23,7 @@ struct sb_system;
 struct sb_map {
 	uint64_t begin, end; /* end exclusive */
 	uint64_t pgoff;
-	const char *filename; /* owned by the recording; as recorded: "/usr/bin/ls", "[vdso]", "//anon" */
+	const char *filename; /* owned by the system; as recorded: "/usr/bin/ls", "[vdso]", "//anon" */
 	uint32_t maj, min;
 	uint64_t ino;
 	uint8_t build_id_size;
