@@ -2,13 +2,15 @@
 #include <stdlib.h>
 
 #include "packet/config.h"
+#include "packet/packet_form.h"
 #include "packet/packet_read.h"
 #include "packet/psb_search.h"
 
 struct pt_packet_decoder {
-	struct pt_config config;
 	const uint8_t *pos;  /* the next packet; NULL until synchronised */
+	const uint8_t *room; /* before it, a packet may be read by its form; NULL until synchronised */
 	const uint8_t *sync; /* where it was synchronised last */
+	struct pt_config config;
 };
 
 struct pt_packet_decoder *pt_pkt_alloc_decoder(const struct pt_config *config)
@@ -33,6 +35,8 @@ static int move_to(struct pt_packet_decoder *decoder, const uint8_t *psb)
 		return -pte_eos;
 	decoder->pos = psb;
 	decoder->sync = psb;
+	if (decoder->config.end - decoder->config.begin >= pt_packet_form_room)
+		decoder->room = decoder->config.end - (pt_packet_form_room - 1);
 	return 0;
 }
 
@@ -95,7 +99,9 @@ const struct pt_config *pt_pkt_get_config(const struct pt_packet_decoder *decode
 	return decoder ? &decoder->config : NULL;
 }
 
-int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet, size_t size)
+/* Any packet, for any size of the user's struct. */
+static __attribute__((noinline)) int read_any(struct pt_packet_decoder *decoder, struct pt_packet *packet,
+                                              size_t size)
 {
 	struct pt_packet next = {0};
 	int read;
@@ -109,5 +115,38 @@ int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet, siz
 		return read;
 	decoder->pos += read;
 	pt_copy_to_user(packet, size, &next, sizeof(next));
+	return read;
+}
+
+/* Of those that have no form, the frequent ones at once: where CYC or long TNT are on, every other packet is
+ * one. */
+static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet)
+{
+	const uint8_t *const pos = decoder->pos;
+	int read = 0;
+
+	if (pt_packet_is_cyc_2(pos))
+		read = pt_packet_fill_cyc_2(packet, pos);
+	else if (pt_packet_is_tnt_64(pos))
+		read = pt_packet_fill_tnt_64(packet, pos);
+	if (!read)
+		return read_any(decoder, packet, sizeof(*packet));
+	decoder->pos += read;
+	return read;
+}
+
+int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet, size_t size)
+{
+	const uint8_t *pos;
+	int read;
+
+	if (!decoder || !packet || size != sizeof(*packet) || decoder->pos >= decoder->room)
+		return read_any(decoder, packet, size);
+	pos = decoder->pos;
+	read = pt_packet_sizes[*pos];
+	if (!read)
+		return read_other(decoder, packet);
+	decoder->pos = pos + read;
+	pt_packet_fill(packet, &pt_packet_forms[*pos], pt_get64(pos + 1));
 	return read;
 }

@@ -1,13 +1,14 @@
 /* Reading one Intel PT packet (Intel SDM vol. 3, "Packet Definitions").
  *
- * Two tables say what a packet is: one by its first byte, one by its second for those that begin
- * with 02. A row gives the type, the size and the function that reads the payload. Only TNT-8 and
- * CYC, whose opcodes leave most bits of the first byte to the payload, are recognised without.
+ * Two tables say what a packet is: that of packet_form.h by its first byte, and one here by its second for
+ * those that begin with 02. A row of the latter gives the type, the size and the function that reads the
+ * payload.
  * Reserved bits are not checked: the SDM does not promise zeros. The exception is TMA, where
  * they tell an erratum.
  */
 #include "packet/packet_read.h"
 #include "packet/bytes.h"
+#include "packet/packet_form.h"
 #include "packet/psb_search.h"
 
 enum {
@@ -58,23 +59,6 @@ static int read_tnt_64(struct pt_packet *packet, const uint8_t *pos, const struc
 	return 0;
 }
 
-/* FUP and TIPs: one function per compression. */
-#define READ_IP(name, ipc_, value)                                                                           \
-	static int name(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)        \
-	{                                                                                                    \
-		(void)pos, (void)config;                                                                     \
-		packet->payload.ip.ipc = (ipc_);                                                             \
-		packet->payload.ip.ip = (value);                                                             \
-		return 0;                                                                                    \
-	}
-
-READ_IP(read_ip_suppressed, pt_ipc_suppressed, 0)
-READ_IP(read_ip_update_16, pt_ipc_update_16, pt_get16(pos + 1))
-READ_IP(read_ip_update_32, pt_ipc_update_32, pt_get32(pos + 1))
-READ_IP(read_ip_sext_48, pt_ipc_sext_48, pt_get48(pos + 1))
-READ_IP(read_ip_update_48, pt_ipc_update_48, pt_get48(pos + 1))
-READ_IP(read_ip_full, pt_ipc_full, pt_get64(pos + 1))
-
 static int read_mode(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
 	struct pt_packet_mode *mode = &packet->payload.mode;
@@ -120,13 +104,6 @@ static int read_cbr(struct pt_packet *packet, const uint8_t *pos, const struct p
 	return 0;
 }
 
-static int read_tsc(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
-{
-	(void)config;
-	packet->payload.tsc.tsc = pt_get56(pos + 1);
-	return 0;
-}
-
 /* SKZ84: a guest's TMA may be garbage with one stray byte behind it. Impossible content gives it away;
  * the whole is handed out as one ppt_invalid, to be skipped. */
 static int read_tma(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
@@ -143,13 +120,6 @@ static int read_tma(struct pt_packet *packet, const uint8_t *pos, const struct p
 		return -pte_eos;
 	packet->type = ppt_invalid;
 	packet->size++;
-	return 0;
-}
-
-static int read_mtc(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
-{
-	(void)config;
-	packet->payload.mtc.ctc = pos[1];
 	return 0;
 }
 
@@ -227,25 +197,6 @@ static int read_evd(struct pt_packet *packet, const uint8_t *pos, const struct p
 	                                             .payload = pt_get64(pos + 3)};
 	return 0;
 }
-
-/* A FUP or TIP opcode with each of the eight values of IPBytes. */
-#define IP_ROWS(opcode, type)                                                                                \
-	[(opcode) | 0x00] = {(type), 1, read_ip_suppressed},                                                 \
-	            [(opcode) | 0x20] = {(type), 3, read_ip_update_16},                                      \
-	            [(opcode) | 0x40] = {(type), 5, read_ip_update_32},                                      \
-	            [(opcode) | 0x60] = {(type), 7, read_ip_sext_48},                                        \
-	            [(opcode) | 0x80] = {(type), 7, read_ip_update_48},                                      \
-	            [(opcode) | 0xa0] = {(type), 1, read_reserved},                                          \
-	            [(opcode) | 0xc0] = {(type), 9, read_ip_full},                                           \
-	            [(opcode) | 0xe0] = {(type), 1, read_reserved}
-
-/* TRIG (d9) is missing: its payload is not documented where we could read it. The config's callback
- * gets it, as any other packet that is not known. */
-static const struct format formats[256] = {
-        [0x00] = {ppt_pad, 1, read_nothing}, [0x19] = {ppt_tsc, 8, read_tsc}, [0x59] = {ppt_mtc, 2, read_mtc},
-        [0x99] = {ppt_mode, 2, read_mode},   IP_ROWS(0x01, ppt_tip_pgd),      IP_ROWS(0x0d, ppt_tip),
-        IP_ROWS(0x11, ppt_tip_pge),          IP_ROWS(0x1d, ppt_fup),
-};
 
 static const struct format extended_formats[256] = {
         [0x03] = {ppt_cbr, 4, read_cbr},
@@ -335,73 +286,103 @@ static int read_cyc(struct pt_packet *packet, const uint8_t *pos, const struct p
 	return packet->size;
 }
 
-/* What begins with 02. @left is the number of bytes up to the end of the trace. */
+/* What begins with 02, @left bytes before the end of the trace; NULL when its opcode is cut off. */
 static const struct format *extended_format(const uint8_t *pos, ptrdiff_t left)
 {
+	static const struct format none = {0};
+
 	if (left < 2)
 		return NULL;
 	if (pos[1] == opcode_ext_mnt && left > 2 && pos[2] != mnt_byte)
-		return &formats[opcode_extended]; /* which is none */
+		return &none;
 	return &extended_formats[pos[1]];
-}
-
-static int is_short_tnt(uint8_t opcode)
-{
-	return !(opcode & 1) && opcode > opcode_extended;
-}
-
-static int is_cyc(uint8_t opcode)
-{
-	return (opcode & 3) == 3;
 }
 
 int pt_packet_type_at(const uint8_t *pos, const struct pt_config *config)
 {
 	const ptrdiff_t left = config->end - pos;
 	const struct format *format;
+	int type;
 
 	if (left <= 0)
 		return -pte_eos;
-	if (is_short_tnt(*pos))
-		return ppt_tnt_8;
-	if (is_cyc(*pos))
-		return ppt_cyc;
-	format = *pos == opcode_extended ? extended_format(pos, left) : &formats[*pos];
-	if (!format || (format->type == ppt_mnt && left < 3))
-		return -pte_eos;
-	if (format->type == ppt_invalid)
+	type = pt_packet_forms[*pos].type;
+	if (*pos == opcode_extended) {
+		format = extended_format(pos, left);
+		if (!format || (format->type == ppt_mnt && left < 3))
+			return -pte_eos;
+		type = format->type;
+	}
+	if (type == ppt_invalid)
 		return config->decode.callback ? ppt_unknown : -pte_bad_opc;
-	return format->type;
+	return type;
 }
 
-int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+static int read_by_format(struct pt_packet *packet, const struct format *format, const uint8_t *pos,
+                          const struct pt_config *config)
 {
-	const ptrdiff_t left = config->end - pos;
-	const struct format *format;
-	uint8_t opcode;
 	int errcode;
 
-	if (left <= 0)
-		return -pte_eos;
-	opcode = *pos;
-	if (is_short_tnt(opcode)) {
-		packet->type = ppt_tnt_8;
-		packet->size = 1;
-		set_tnt(packet, opcode >> 1);
-		return 1;
-	}
-	if (is_cyc(opcode))
-		return read_cyc(packet, pos, config);
-
-	format = opcode == opcode_extended ? extended_format(pos, left) : &formats[opcode];
-	if (!format)
-		return -pte_eos;
-	if (format->type == ppt_invalid)
-		return read_unknown(packet, pos, config);
-	if (left < format->size)
+	if (config->end - pos < format->size)
 		return -pte_eos;
 	packet->type = (enum pt_packet_type)format->type;
 	packet->size = format->size;
 	errcode = format->read(packet, pos, config);
 	return errcode < 0 ? errcode : packet->size;
+}
+
+static int read_extended(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	const struct format *format = extended_format(pos, config->end - pos);
+
+	if (!format)
+		return -pte_eos;
+	if (format->type == ppt_invalid)
+		return read_unknown(packet, pos, config);
+	return read_by_format(packet, format, pos, config);
+}
+
+int pt_packet_read_other(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	static const struct format mode = {ppt_mode, 2, read_mode};
+
+	if (*pos == opcode_extended)
+		return read_extended(packet, pos, config);
+	switch (pt_packet_forms[*pos].type) {
+	case ppt_mode:
+		return read_by_format(packet, &mode, pos, config);
+	case ppt_cyc:
+		return read_cyc(packet, pos, config);
+	case ppt_invalid:
+		return read_unknown(packet, pos, config);
+	default: /* a reserved compression of an IP */
+		return -pte_bad_packet;
+	}
+}
+
+/* The eight bytes behind the first one; those past the end are zero. */
+static uint64_t bytes_behind(const uint8_t *pos, ptrdiff_t left)
+{
+	uint8_t bytes[pt_packet_form_room] = {0};
+
+	if (left >= pt_packet_form_room)
+		return pt_get64(pos + 1);
+	memcpy(bytes, pos, (size_t)left);
+	return pt_get64(bytes + 1);
+}
+
+int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
+{
+	const ptrdiff_t left = config->end - pos;
+	int size;
+
+	if (left <= 0)
+		return -pte_eos;
+	size = pt_packet_sizes[*pos];
+	if (!size)
+		return pt_packet_read_other(packet, pos, config);
+	if (left < size)
+		return -pte_eos;
+	pt_packet_fill(packet, &pt_packet_forms[*pos], bytes_behind(pos, left));
+	return size;
 }

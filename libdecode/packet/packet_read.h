@@ -18,6 +18,9 @@
  */
 int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config);
 
+/* Those that packet_form.h leaves to it; @pos is before the end. */
+int pt_packet_read_other(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config);
+
 /* Which packet begins at @pos, by its opcode alone: enum pt_packet_type, -pte_eos when the opcode is cut off,
  * or -pte_bad_opc. Its content may still be impossible, or cut off. */
 int pt_packet_type_at(const uint8_t *pos, const struct pt_config *config);

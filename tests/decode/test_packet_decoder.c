@@ -215,6 +215,69 @@ static void as_much_is_written_as_the_caller_knows(void **state)
 	pt_pkt_free_decoder(decoder);
 }
 
+/* The packet at the beginning of @bytes, in a struct of @size bytes. */
+static int next_of(uint8_t *bytes, size_t nbytes, const struct pt_errata *errata, void *packet, size_t size)
+{
+	struct pt_packet_decoder *decoder;
+	struct pt_config config;
+	int status;
+
+	pt_config_init(&config);
+	config.begin = bytes;
+	config.end = bytes + nbytes;
+	config.errata = *errata;
+	decoder = pt_pkt_alloc_decoder(&config);
+	assert_non_null(decoder);
+	assert_int_equal(pt_pkt_sync_set(decoder, 0), 0);
+	memset(packet, 0xee, size);
+	status = pt_pkt_next(decoder, packet, size);
+	pt_pkt_free_decoder(decoder);
+	return status;
+}
+
+/* With room behind, at the end, and for a caller with another struct, packets are read in different ways. */
+static void check_each_way(uint8_t *bytes, size_t nbytes, const struct pt_errata *errata)
+{
+	struct pt_packet packet, last;
+	struct {
+		struct pt_packet packet;
+		uint8_t more[8];
+	} large;
+	int size = next_of(bytes, nbytes, errata, &packet, sizeof(packet));
+
+	assert_int_equal(next_of(bytes, nbytes, errata, &large, sizeof(large)), size);
+	assert_memory_equal(&packet, &large.packet, sizeof(packet));
+	if (size < 0)
+		return;
+	assert_int_equal(size, packet.size);
+	if (errata->skd007 && packet.type == ppt_cyc) /* what is behind it tells where it ends */
+		return;
+	assert_int_equal(next_of(bytes, (size_t)size, errata, &last, sizeof(last)), size);
+	assert_memory_equal(&packet, &last, sizeof(packet));
+	if (size > 1)
+		assert_int_equal(next_of(bytes, (size_t)size - 1, errata, &last, sizeof(last)), -pte_eos);
+}
+
+static void a_packet_is_the_same_wherever_it_stands(void **state)
+{
+	static const struct pt_errata errata[] = {{0}, {.skd007 = 1, .skz84 = 1}};
+	uint8_t bytes[24];
+	uint32_t random = 1;
+
+	(void)state;
+	for (uint32_t i = 0; i < 2 * 65536; ++i) {
+		for (size_t k = 0; k < sizeof(bytes); ++k) {
+			random = random * 1664525 + 1013904223;
+			bytes[k] = (uint8_t)(random >> 24);
+		}
+		bytes[0] = (uint8_t)i;
+		bytes[1] = (uint8_t)(i >> 8);
+		if (i % 3 == 0)
+			bytes[2] = 0xf3; /* behind 02, an OVF */
+		check_each_way(bytes, sizeof(bytes), &errata[i >> 16]);
+	}
+}
+
 static void null_is_refused(void **state)
 {
 	struct trace trace;
@@ -251,6 +314,7 @@ int main(void)
 	        cmocka_unit_test(next_gives_packet_after_packet),
 	        cmocka_unit_test(an_error_leaves_the_decoder_where_it_is),
 	        cmocka_unit_test(as_much_is_written_as_the_caller_knows),
+	        cmocka_unit_test(a_packet_is_the_same_wherever_it_stands),
 	        cmocka_unit_test(null_is_refused),
 	};
 

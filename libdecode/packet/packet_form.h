@@ -1,0 +1,94 @@
+/* Packets that their first byte tells all about: most of a trace.
+ *
+ * A row of the table gives a packet's three words: its head, and what its payload's two words hold, either
+ * known from the first byte or taken from the bytes behind it. So packets of all these types are read in one
+ * way, without a branch for each. The others are left to packet_read.c.
+ */
+#ifndef PT_PACKET_FORM_H
+#define PT_PACKET_FORM_H
+
+#include "intel-pt.h"
+#include "packet/bytes.h"
+
+struct pt_packet_form {
+	uint8_t type;     /* enum pt_packet_type; ppt_invalid: no such opcode, or a second byte tells */
+	uint8_t size;     /* in the trace; zero when the packet is not read so */
+	uint64_t word[2]; /* of the payload: what the first byte tells */
+	uint64_t mask[2]; /* and which of the eight bytes behind it belong there */
+};
+
+/* By first byte. */
+extern const struct pt_packet_form pt_packet_forms[256];
+
+/* The rows' sizes once more: where the next packet begins depends on nothing else. */
+extern const uint8_t pt_packet_sizes[256];
+
+/* As many bytes are read at a packet, whatever its size. */
+enum { pt_packet_form_room = 9 };
+
+/* Small fields are the lowest byte of a word that is zero else, as it was written. */
+_Static_assert(offsetof(struct pt_packet, type) == 0 && offsetof(struct pt_packet, size) == 4 &&
+                       offsetof(struct pt_packet, payload) == 8 && sizeof(struct pt_packet) == 24,
+               "a packet is three words");
+_Static_assert(offsetof(struct pt_packet_tnt, payload) == 8 && offsetof(struct pt_packet_ip, ip) == 8,
+               "the second word is a number");
+
+/* Writes all of @packet, the bytes between its fields too. */
+static inline void pt_packet_set_words(struct pt_packet *packet, uint64_t head, uint64_t first,
+                                       uint64_t second)
+{
+	uint8_t *const bytes = (uint8_t *)packet;
+
+	pt_put(bytes, head, sizeof(head));
+	pt_put(bytes + 8, first, sizeof(first));
+	pt_put(bytes + 16, second, sizeof(second));
+}
+
+static inline uint64_t pt_packet_head(enum pt_packet_type type, uint8_t size)
+{
+	return (uint64_t)type | (uint64_t)size << 32;
+}
+
+/* @behind: the eight bytes behind the first one. */
+static inline void pt_packet_fill(struct pt_packet *packet, const struct pt_packet_form *form,
+                                  uint64_t behind)
+{
+	pt_packet_set_words(packet, pt_packet_head((enum pt_packet_type)form->type, form->size),
+	                    form->word[0] | (behind & form->mask[0]),
+	                    form->word[1] | (behind & form->mask[1]));
+}
+
+/* CYC of two bytes. An OVF that stands in place of the second one (erratum SKD007) begins with 02. */
+static inline int pt_packet_is_cyc_2(const uint8_t *pos)
+{
+	return (pos[0] & 7) == 7 && !(pos[1] & 1) && pos[1] != 0x02;
+}
+
+static inline int pt_packet_fill_cyc_2(struct pt_packet *packet, const uint8_t *pos)
+{
+	pt_packet_set_words(packet, pt_packet_head(ppt_cyc, 2), pos[0] >> 3 | (uint64_t)pos[1] << 4, 0);
+	return 2;
+}
+
+/* The outcomes of a long TNT with their stop bit. */
+static inline uint64_t pt_packet_tnt_64_bits(const uint8_t *pos)
+{
+	return pt_get64(pos) >> 16;
+}
+
+/* One with at least one outcome. */
+static inline int pt_packet_is_tnt_64(const uint8_t *pos)
+{
+	return pos[0] == 0x02 && pos[1] == 0xa3 && pt_packet_tnt_64_bits(pos) > 1;
+}
+
+static inline int pt_packet_fill_tnt_64(struct pt_packet *packet, const uint8_t *pos)
+{
+	const uint64_t bits = pt_packet_tnt_64_bits(pos);
+	const int size = 63 - __builtin_clzll(bits);
+
+	pt_packet_set_words(packet, pt_packet_head(ppt_tnt_64, 8), (uint64_t)size, bits ^ 1ull << size);
+	return 8;
+}
+
+#endif
