@@ -1,152 +1,58 @@
-/* insn_class.c - see insn_class.h. */
+/* insn_class.c - see insn_class.h. Most instructions are of a form that says it all (insn_forms.h). */
 #include "code/insn_class.h"
 
+#include <stdbool.h>
 #include <string.h>
 
-#include <Zydis/Zydis.h>
+#include "code/insn_decode.h"
+#include "code/insn_forms.h"
 
-#include "code/insn_newer.h"
-
-static int init_decoder(ZydisDecoder *decoder, enum pt_exec_mode mode)
+/* The instruction in 64-bit mode at @bytes, of which there are enough for any. False: ask Zydis. */
+static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
 {
-	ZyanStatus status;
+	static const uint8_t iclass_of[] = {
+	        [pt_kind_other] = ptic_other, [pt_kind_cond] = ptic_cond_jump, [pt_kind_jump] = ptic_jump,
+	        [pt_kind_call] = ptic_call,   [pt_kind_ind_jump] = ptic_jump,  [pt_kind_ind_call] = ptic_call,
+	        [pt_kind_ret] = ptic_return,
+	};
+	const uint8_t *p = bytes;
+	unsigned prefix = 0, wide = 0, map = 0, tail;
+	uint8_t form, opcode;
 
-	switch (mode) {
-	case ptem_64bit:
-		status = ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-		break;
-	case ptem_32bit:
-		status = ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LEGACY_32, ZYDIS_STACK_WIDTH_32);
-		break;
-	case ptem_16bit:
-		status = ZydisDecoderInit(decoder, ZYDIS_MACHINE_MODE_LEGACY_16, ZYDIS_STACK_WIDTH_16);
-		break;
-	default:
-		return -pte_bad_insn;
+	if (*p == 0x66 || *p == 0xf3 || *p == 0xf2)
+		prefix = *p == 0x66 ? 1 : *p == 0xf3 ? 2 : 3, p++;
+	if ((*p & 0xf0) == 0x40)
+		wide = *p++ >> 3 & 1;
+	if (*p == 0x0f)
+		map = 1, p++;
+	opcode = *p++;
+	form = pt_forms[prefix][wide][map][opcode][pt_form_operand(*p)];
+	if (!form)
+		return false;
+	if (form & pt_form_modrm)
+		p += pt_form_modrm_size(p);
+	tail = form & pt_form_tail;
+	info->kind = (uint8_t)((form >> pt_form_kind_shift) - 1);
+	info->iclass = iclass_of[info->kind];
+	info->ip_bits = 0;
+	info->displacement = 0;
+	if (1 << info->kind & (1 << pt_kind_cond | 1 << pt_kind_jump | 1 << pt_kind_call)) {
+		int32_t wide_displacement;
+
+		memcpy(&wide_displacement, p, sizeof(wide_displacement));
+		info->displacement = tail == 1 ? (int8_t)*p : wide_displacement;
+		info->ip_bits = 64;
 	}
-	return ZYAN_SUCCESS(status) ? 0 : -pte_internal;
-}
-
-struct class_row {
-	uint8_t kind, iclass;
-};
-
-/* Instructions whose mnemonic alone tells. Zero means: look at the category. */
-static struct class_row class_of_mnemonic(ZydisMnemonic mnemonic)
-{
-	switch (mnemonic) {
-	case ZYDIS_MNEMONIC_SYSCALL:
-	case ZYDIS_MNEMONIC_SYSENTER:
-	case ZYDIS_MNEMONIC_INT:
-	case ZYDIS_MNEMONIC_INT1:
-	case ZYDIS_MNEMONIC_INT3:
-	case ZYDIS_MNEMONIC_INTO:
-	case ZYDIS_MNEMONIC_VMCALL:
-		return (struct class_row){pt_kind_far, ptic_far_call};
-	case ZYDIS_MNEMONIC_SYSRET:
-	case ZYDIS_MNEMONIC_SYSEXIT:
-	case ZYDIS_MNEMONIC_IRET:
-	case ZYDIS_MNEMONIC_IRETD:
-	case ZYDIS_MNEMONIC_IRETQ:
-	case ZYDIS_MNEMONIC_UIRET:
-	case ZYDIS_MNEMONIC_RSM:
-	case ZYDIS_MNEMONIC_VMLAUNCH:
-	case ZYDIS_MNEMONIC_VMRESUME:
-		return (struct class_row){pt_kind_far, ptic_far_return};
-	case ZYDIS_MNEMONIC_PTWRITE:
-		return (struct class_row){pt_kind_ptwrite, ptic_ptwrite};
-	case ZYDIS_MNEMONIC_VMPTRLD:
-		return (struct class_row){pt_kind_vmcs, ptic_other};
-	/* Branches in name only: an abort comes as an asynchronous branch. */
-	case ZYDIS_MNEMONIC_XBEGIN:
-	case ZYDIS_MNEMONIC_XABORT:
-	case ZYDIS_MNEMONIC_XEND:
-		return (struct class_row){pt_kind_other, ptic_other};
-	default:
-		return (struct class_row){0, 0};
-	}
-}
-
-static struct class_row class_of_branch(const ZydisDecodedInstruction *insn, struct class_row direct,
-                                        struct class_row indirect, struct class_row far_row)
-{
-	if (insn->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-		return far_row;
-	return insn->raw.imm[0].is_relative ? direct : indirect;
-}
-
-static struct class_row classify(const ZydisDecodedInstruction *insn)
-{
-	struct class_row row = class_of_mnemonic(insn->mnemonic);
-
-	if (row.iclass)
-		return row;
-	switch (insn->meta.category) {
-	case ZYDIS_CATEGORY_COND_BR:
-		return (struct class_row){pt_kind_cond, ptic_cond_jump};
-	case ZYDIS_CATEGORY_UNCOND_BR:
-		return class_of_branch(insn, (struct class_row){pt_kind_jump, ptic_jump},
-		                       (struct class_row){pt_kind_ind_jump, ptic_jump},
-		                       (struct class_row){pt_kind_far, ptic_far_jump});
-	case ZYDIS_CATEGORY_CALL:
-		return class_of_branch(insn, (struct class_row){pt_kind_call, ptic_call},
-		                       (struct class_row){pt_kind_ind_call, ptic_call},
-		                       (struct class_row){pt_kind_far, ptic_far_call});
-	case ZYDIS_CATEGORY_RET:
-		if (insn->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR)
-			return (struct class_row){pt_kind_far, ptic_far_return};
-		return (struct class_row){pt_kind_ret, ptic_return};
-	default:
-		break;
-	}
-	/* MOV CR3, r: 0F 22 /3. */
-	if (insn->mnemonic == ZYDIS_MNEMONIC_MOV && insn->opcode_map == ZYDIS_OPCODE_MAP_0F &&
-	    insn->opcode == 0x22 && insn->raw.modrm.reg == 3)
-		return (struct class_row){pt_kind_mov_cr3, ptic_other};
-	return (struct class_row){pt_kind_other, ptic_other};
-}
-
-/* As pt_insn_classify(), but -pte_nomap also where no more bytes can help. */
-static int decode(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
-{
-	ZydisDecoder decoder;
-	ZydisDecodedInstruction insn;
-	struct class_row row;
-	ZyanStatus zstatus;
-	int status;
-
-	status = init_decoder(&decoder, mode);
-	if (status < 0)
-		return status;
-	zstatus = ZydisDecoderDecodeInstruction(&decoder, NULL, bytes, (ZyanUSize)size, &insn);
-	if (zstatus == ZYDIS_STATUS_NO_MORE_DATA)
-		return -pte_nomap;
-	if (zstatus == ZYDIS_STATUS_DECODING_ERROR || zstatus == ZYDIS_STATUS_INVALID_MAP ||
-	    zstatus == ZYDIS_STATUS_MALFORMED_EVEX)
-		return pt_insn_classify_newer(info, bytes, size, mode);
-	/* VEX branches (JKZD, JKNZD) were Xeon Phi's first generation's, before there was PT. */
-	if (!ZYAN_SUCCESS(zstatus) ||
-	    (insn.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX && insn.raw.imm[0].is_relative))
-		return -pte_bad_insn;
-	row = classify(&insn);
-	info->kind = row.kind;
-	info->iclass = row.iclass;
-	info->length = insn.length;
-	if (insn.raw.imm[0].is_relative) {
-		info->displacement = insn.raw.imm[0].value.s;
-		info->ip_bits = (uint8_t)insn.operand_width;
-	}
-	return 0;
+	p += tail == pt_form_tail_8 ? 8 : tail;
+	info->length = (uint8_t)(p - bytes);
+	return true;
 }
 
 int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
 {
-	const uint64_t used = size < pt_max_insn_size ? size : pt_max_insn_size;
-	int status;
-
-	memset(info, 0, sizeof(*info));
-	status = decode(info, bytes, used, mode);
-	return status == -pte_nomap && used == pt_max_insn_size ? -pte_bad_insn : status;
+	if (mode == ptem_64bit && size >= pt_max_insn_size && classify_form(info, bytes))
+		return 0;
+	return pt_insn_decode(info, bytes, size, mode);
 }
 
 uint64_t pt_insn_target(const struct pt_insn_info *info, uint64_t ip, enum pt_exec_mode mode)

@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "code/insn_decode.h"
+
 /* An instruction as far as it was read. */
 struct reader {
 	const uint8_t *bytes;
@@ -283,7 +285,7 @@ static int classify_rex2(struct pt_insn_info *info, const struct reader *r)
 		bytes[size++] = 0x0f;
 	rest = r->size - r->pos - 2;
 	memcpy(bytes + size, r->bytes + r->pos + 2, rest);
-	status = pt_insn_classify(info, bytes, size + rest, r->mode);
+	status = pt_insn_decode(info, bytes, size + rest, r->mode);
 	info->length = (uint8_t)(info->length + (map1 ? 0 : 1));
 	return status;
 }

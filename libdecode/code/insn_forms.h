@@ -1,0 +1,53 @@
+/* Forms of instructions in 64-bit mode of which Zydis says the same whatever their operands are.
+ *
+ * A form is what selects an instruction in the opcode maps "one byte" and "0F": a mandatory prefix, REX.W,
+ * the opcode, and of ModRM the middle field and whether it names a register. Its byte in the table, which
+ * generate/insn_forms.c makes at build time by asking Zydis about all instructions of the form, says what
+ * kind it is, whether there is ModRM, and how many bytes come last. Zero stands for "ask Zydis".
+ */
+#ifndef PT_INSN_FORMS_H
+#define PT_INSN_FORMS_H
+
+#include <stdint.h>
+
+#include "code/insn_class.h"
+
+enum {
+	pt_form_kind_shift = 4, /* enum pt_insn_kind, plus one, of pt_form_kinds */
+	pt_form_modrm = 1 << 3,
+	pt_form_tail = 7 /* bytes behind ModRM, SIB and displacement; pt_form_tail_8: eight */
+};
+
+enum { pt_form_tail_8 = 7 };
+
+/* The kinds that are found without Zydis: a bit per enum pt_insn_kind. */
+enum {
+	pt_form_kinds = 1 << pt_kind_other | 1 << pt_kind_cond | 1 << pt_kind_jump | 1 << pt_kind_call |
+	                1 << pt_kind_ind_jump | 1 << pt_kind_ind_call | 1 << pt_kind_ret
+};
+
+enum { pt_form_prefixes = 4, pt_form_maps = 2, pt_form_operands = 16 };
+
+typedef uint8_t pt_form_table[pt_form_prefixes][2][pt_form_maps][256][pt_form_operands];
+
+/* By mandatory prefix (none, 66, F3, F2), REX.W, map, opcode, operands. */
+extern const pt_form_table pt_forms;
+
+/* Which of a form's operands: ModRM's middle field, and whether it names a register. */
+static inline unsigned pt_form_operand(uint8_t modrm)
+{
+	return (modrm >> 3 & 7) | (modrm >= 0xc0 ? 8 : 0);
+}
+
+/* The bytes of ModRM, SIB and displacement, addresses being 64 bits wide. */
+static inline unsigned pt_form_modrm_size(const uint8_t *modrm)
+{
+	const unsigned mod = *modrm >> 6, rm = *modrm & 7;
+	const unsigned base = rm == 4 ? modrm[1] & 7 : rm; /* base 5 without mod is a displacement */
+
+	if (mod == 3)
+		return 1;
+	return 1 + (rm == 4 ? 1u : 0u) + (mod == 1 ? 1u : mod == 2 || base == 5 ? 4u : 0u);
+}
+
+#endif
