@@ -18,7 +18,12 @@ static void forget_nothing(struct pt_block_decoder *decoder)
 	(void)decoder;
 }
 
-PT_DECODER_FACE(pt_blk, pt_block_decoder, block, forget_nothing)
+static void free_walk(struct pt_block_decoder *decoder)
+{
+	pt_run_walk_free(decoder->walk);
+}
+
+PT_DECODER_FACE(pt_blk, pt_block_decoder, block, forget_nothing, free_walk)
 
 static uint32_t stop_kinds(const struct pt_flow *flow)
 {

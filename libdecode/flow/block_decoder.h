@@ -2,13 +2,13 @@
 #ifndef PT_BLOCK_DECODER_H
 #define PT_BLOCK_DECODER_H
 
-#include "flow/flow.h"
-
-enum { pt_run_capacity = 512 };
+#include "flow/run_walk.h"
 
 struct pt_block_decoder {
 	struct pt_flow flow;
-	struct pt_run_block run[pt_run_capacity];
+	struct pt_run_block run[pt_run_capacity]; /* of the present chain or run */
+	struct pt_run_walk *walk;                 /* owned; NULL: no run was asked for yet */
+	uint8_t events_inside;                    /* of runs */
 };
 
 #endif

@@ -56,8 +56,8 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	} while (0)
 
 /* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its
- * member of the configuration's flags; @reset forgets what the face itself remembers. */
-#define PT_DECODER_FACE(prefix, type, conf, reset)                                                           \
+ * member of the configuration's flags; @reset forgets what the face itself remembers, @release frees it. */
+#define PT_DECODER_FACE(prefix, type, conf, reset, release)                                                  \
 	struct type *prefix##_alloc_decoder(const struct pt_config *user)                                    \
 	{                                                                                                    \
 		struct pt_config config;                                                                     \
@@ -81,6 +81,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder)                                                                                \
 			return;                                                                              \
+		release(decoder);                                                                            \
 		pt_flow_fini(&decoder->flow);                                                                \
 		free(decoder);                                                                               \
 	}                                                                                                    \

@@ -30,13 +30,18 @@ int pt_flow_attach(struct pt_flow *flow, struct pt_observer *obsv)
 	return status;
 }
 
+static void begin_evd(struct pt_flow *flow, const struct pt_config *config, int evd_flags)
+{
+	pt_evd_init(&flow->evd, config, evd_flags);
+	flow->evd.tick = on_tick;
+	flow->evd.tick_context = flow;
+}
+
 int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_flags, int ticks)
 {
 	memset(flow, 0, sizeof(*flow));
 	flow->ticks = ticks != 0;
-	pt_evd_init(&flow->evd, config, evd_flags);
-	flow->evd.tick = on_tick;
-	flow->evd.tick_context = flow;
+	begin_evd(flow, config, evd_flags);
 	pt_observers_init(&flow->observers);
 	pt_asid_init(&flow->asid);
 	flow->own_image = pt_image_alloc(NULL);
@@ -44,6 +49,24 @@ int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_f
 		return -pte_nomem;
 	flow->status = -pte_nosync;
 	return pt_flow_set_image(flow, NULL);
+}
+
+void pt_flow_set_buffer(struct pt_flow *flow, const uint8_t *begin, const uint8_t *end)
+{
+	struct pt_config config = flow->evd.config;
+
+	/* The decoder only reads. */
+	config.begin = (uint8_t *)(uintptr_t)begin;
+	config.end = (uint8_t *)(uintptr_t)end;
+	pt_flow_lose_way(flow);
+	begin_evd(flow, &config, flow->evd.flags);
+	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
+	flow->start = NULL;
+	flow->reached = NULL;
+	flow->at_start = 0;
+	flow->synced = 0;
+	flow->unit = 0;
+	flow->status = -pte_nosync;
 }
 
 void pt_flow_fini(struct pt_flow *flow)
@@ -419,39 +442,31 @@ int pt_flow_locate(struct pt_flow *flow)
 	return 0;
 }
 
-static int give_tick(struct pt_flow *flow, struct pt_event *event, size_t size)
+static void take_tick(struct pt_flow *flow, struct pt_event *tick)
 {
-	struct pt_event tick;
-
-	memset(&tick, 0, sizeof(tick)); /* with the bits that have no name */
-	tick.type = ptev_tick;
-	tick.has_tsc = 1;
-	tick.tsc = flow->unit_time.tsc;
-	tick.lost_mtc = flow->unit_time.lost_mtc;
-	tick.lost_cyc = flow->unit_time.lost_cyc;
-	tick.variant.tick.ip = flow->tick_ip;
+	memset(tick, 0, sizeof(*tick)); /* with the bits that have no name */
+	tick->type = ptev_tick;
+	tick->has_tsc = 1;
+	tick->tsc = flow->unit_time.tsc;
+	tick->lost_mtc = flow->unit_time.lost_mtc;
+	tick->lost_cyc = flow->unit_time.lost_cyc;
+	tick->variant.tick.ip = flow->tick_ip;
 	flow->tick_is_due = 0;
 	flow->unit_time = flow->evd.time;
-	pt_copy_to_user(event, size, &tick, sizeof(tick));
-	return flow->status < 0 ? flow->status : pt_flow_status(flow);
 }
 
-int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
+/* Takes the event at the queue's head, which is due, and applies it. */
+static int use_event(struct pt_flow *flow, struct pt_event *event)
 {
-	struct pt_event applied;
 	int status;
 
-	if (flow->tick_is_due)
-		return give_tick(flow, event, size);
-	if (!flow->due)
-		return flow->status < 0 ? flow->status : -pte_bad_query;
 	flow->at_start = 0;
-	applied = *pt_evd_event(&flow->evd);
-	flow->told = applied.tsc;
+	*event = *pt_evd_event(&flow->evd);
+	flow->told = event->tsc;
 	pt_evd_pop(&flow->evd);
-	if (applied.status_update && pt_event_place(&applied))
+	if (event->status_update && pt_event_place(event))
 		flow->reached = flow->evd.sync;
-	status = pt_flow_apply(flow, &applied);
+	status = pt_flow_apply(flow, event);
 	if (status < 0) {
 		pt_observers_take_error(&flow->observers);
 		flow->due = 0;
@@ -460,6 +475,45 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 		return status;
 	}
 	pt_flow_look_at_image(flow);
+	return 0;
+}
+
+int pt_flow_take_event(struct pt_flow *flow, struct pt_event *event)
+{
+	int status;
+
+	if (flow->tick_is_due) {
+		take_tick(flow, event);
+		return 0;
+	}
+	status = use_event(flow, event);
+	if (status < 0)
+		return status;
+	if (flow->evd.queue_count || flow->at_mov_cr3 || flow->in_branch) {
+		pt_flow_advance(flow);
+		return 0;
+	}
+	flow->due = 0;
+	flow->reached = flow->evd.sync;
+	flow->unit = pt_flow_no_unit;
+	return 0;
+}
+
+int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
+{
+	struct pt_event applied;
+	int status;
+
+	if (!flow->tick_is_due && !flow->due)
+		return flow->status < 0 ? flow->status : -pte_bad_query;
+	if (flow->tick_is_due) {
+		take_tick(flow, &applied);
+		pt_copy_to_user(event, size, &applied, sizeof(applied));
+		return flow->status < 0 ? flow->status : pt_flow_status(flow);
+	}
+	status = use_event(flow, &applied);
+	if (status < 0)
+		return status;
 	pt_flow_advance(flow);
 	pt_copy_to_user(event, size, &applied, sizeof(applied));
 	status = pt_observers_take_error(&flow->observers);

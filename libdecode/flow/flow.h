@@ -32,6 +32,9 @@ enum pt_flow_flag {
 	pt_flow_committed = 1 << 7
 };
 
+/* In place of enum pt_unit: the last one is used up, and nothing was fetched since. */
+enum { pt_flow_no_unit = 16 };
+
 /* Where an address leads: private to one flow, valid for one generation of one image. */
 struct pt_flow_place {
 	uint64_t ip;
@@ -60,7 +63,7 @@ struct pt_flow {
 	const uint8_t *reached; /* the last PSB that the flow has come to: evd.sync may be ahead */
 
 	uint32_t fresh_tnt; /* the bits of the TNT unit when it was fetched */
-	int unit;           /* enum pt_unit, or the negative code that came instead */
+	int unit;           /* enum pt_unit, pt_flow_no_unit, or the negative code that came instead */
 	int status;         /* negative: the flow must be synchronised again */
 	enum pt_exec_mode mode;
 	uint8_t synced;
@@ -107,16 +110,20 @@ struct pt_flow_sink {
 	uint32_t count, capacity;
 	uint32_t stop_kinds;        /* bit per enum pt_insn_kind: stop behind a block that ends so */
 	uint8_t one_section;        /* stop before the section changes */
+	uint8_t no_fetch;           /* stop where the unit is used up, without one */
+	uint8_t started;            /* stop where the sink would if it held blocks already */
 	struct pt_section *section; /* of the last block; NULL: the flow's scratch node, which comes alone */
 	uint64_t base;
 	int isid;
 	uint64_t ninsn;
-	struct pt_time time; /* before the first block */
 };
 
 /* @ticks: tick events are wanted. */
 int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_flags, int ticks);
 void pt_flow_fini(struct pt_flow *flow);
+
+/* As if just made, with another buffer; image and observers stay. */
+void pt_flow_set_buffer(struct pt_flow *flow, const uint8_t *begin, const uint8_t *end);
 
 /* Starts at the PSB at @psb. Returns status bits or a negative code. */
 int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb);
@@ -131,6 +138,17 @@ int pt_flow_resync(struct pt_flow *flow);
  * of time, an event that is due. Returns status bits or a negative code; blocks already in the sink
  * stand in either case. */
 int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink);
+
+/* Empties @sink: what was handed out with the last one is not used any more. */
+void pt_flow_begin_sink(struct pt_flow *flow, struct pt_flow_sink *sink);
+
+/* The same without a beginning and an end: more blocks for a sink of pt_flow_begin_sink(). Zero or a negative
+ * code. The image was looked at, and there is a unit. */
+int pt_flow_walk(struct pt_flow *flow, struct pt_flow_sink *sink);
+
+/* Takes the event that is due into *event and leaves the flow behind it: without a unit, if nothing else may
+ * be due. Zero or a negative code. */
+int pt_flow_take_event(struct pt_flow *flow, struct pt_event *event);
 
 /* Applies the event that is due and hands it out. Returns status bits or a negative code. */
 int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size);

@@ -43,6 +43,8 @@ static int stands_at_unit(struct pt_flow *flow)
 		pt_flow_enable(flow, flow->evd.tip_ip);
 		pt_flow_advance(flow);
 		return 1;
+	case pt_flow_no_unit:
+		return 0;
 	default:
 		return stands_at_event(flow);
 	}

@@ -161,7 +161,8 @@ static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
 /* The flow may have gone on to another event or another time than @before: enum step. */
 static int step_at(const struct pt_flow *flow, const struct pt_flow_sink *sink, uint64_t before)
 {
-	return flow->due || (sink->count && flow->evd.time.tsc != before) || flow->observers.errcode
+	return flow->due || ((sink->count || sink->started) && flow->evd.time.tsc != before) ||
+	                       flow->observers.errcode
 	               ? step_stop
 	               : step_on;
 }
@@ -175,7 +176,7 @@ static int arrive(struct pt_flow *flow, const struct pt_flow_sink *sink)
 	leave_circle(flow);
 	pt_flow_arrive(flow);
 	/* Whoever counts PSBs learns of each, also of one that brings no event. */
-	if (sink->count && flow->reached != reached)
+	if ((sink->count || sink->started) && flow->reached != reached)
 		return step_stop;
 	return step_at(flow, sink, before);
 }
@@ -215,9 +216,11 @@ static int stop_before(const struct pt_flow *flow, const struct pt_flow_sink *si
 {
 	if (sink->count == sink->capacity)
 		return 1;
+	if (flow->section && flow->nheld == pt_flow_max_held && flow->section != flow->held[flow->nheld - 1])
+		return 1;
 	if (!sink->count)
 		return 0;
-	if (!flow->section || (flow->nheld == pt_flow_max_held && flow->section != sink->section))
+	if (!flow->section)
 		return 1;
 	return sink->one_section && (flow->section != sink->section || flow->base != sink->base ||
 	                             flow->node->mode != sink->block[0].mode);
@@ -234,6 +237,10 @@ static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 	const uint64_t before = flow->evd.time.tsc;
 
 	leave_circle(flow);
+	if (sink->no_fetch) {
+		flow->unit = pt_flow_no_unit;
+		return step_stop;
+	}
 	pt_flow_advance(flow);
 	return step_at(flow, sink, before);
 }
@@ -252,7 +259,7 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 	go_to(flow, flow->evd.tip_ip);
 	leave_circle(flow);
 	pt_flow_look_at_image(flow);
-	return flow->evd.time.tsc != before && sink->count ? step_stop : step_on;
+	return flow->evd.time.tsc != before && (sink->count || sink->started) ? step_stop : step_on;
 }
 
 static int take_compressed_return(struct pt_flow *flow)
@@ -613,14 +620,25 @@ static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 	return status;
 }
 
+int pt_flow_walk(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	int status = walk(flow, sink);
+
+	return status < 0 ? status : 0;
+}
+
+void pt_flow_begin_sink(struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	sink->count = 0;
+	sink->ninsn = 0;
+	release_held(flow);
+}
+
 int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	int status, errcode;
 
-	sink->count = 0;
-	sink->ninsn = 0;
-	sink->time = flow->evd.time;
-	release_held(flow);
+	pt_flow_begin_sink(flow, sink);
 	if (flow->status < 0)
 		return flow->status;
 	if (flow->due || flow->tick_is_due)
@@ -629,6 +647,8 @@ int pt_flow_run(struct pt_flow *flow, struct pt_flow_sink *sink)
 	flow->at_start = 0;
 	/* The user may have changed the image since. */
 	pt_flow_look_at_image(flow);
+	if (flow->unit == pt_flow_no_unit)
+		pt_flow_advance(flow);
 	status = walk(flow, sink);
 	errcode = pt_observers_take_error(&flow->observers);
 	if (status < 0) {

@@ -26,7 +26,7 @@ static void forget_block(struct pt_insn_decoder *decoder)
 	decoder->status = 0;
 }
 
-PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn, forget_block)
+PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn, forget_block, forget_block)
 
 static int next_block(struct pt_insn_decoder *decoder)
 {

@@ -84,6 +84,7 @@ static void tick_due(struct pt_observers *observers, const struct pt_time *time,
 		if (!new_moment && observers->entry[i].told == time->tsc)
 			continue;
 		observers->entry[i].told = time->tsc;
+		observers->calls += 1;
 		keep_error(observers, obsv->tick.callback(obsv, time->tsc, time->lost_mtc, time->lost_cyc));
 	}
 }
@@ -106,8 +107,10 @@ void pt_observers_state(struct pt_observers *observers, enum pt_decode_state sta
 	for (uint32_t i = 0; i < observers->count; ++i) {
 		struct pt_observer *obsv = observers->entry[i].obsv;
 
-		if (obsv->state.callback)
-			keep_error(observers, obsv->state.callback(obsv, state));
+		if (!obsv->state.callback)
+			continue;
+		observers->calls += 1;
+		keep_error(observers, obsv->state.callback(obsv, state));
 	}
 	if (time->have_tsc)
 		tick_due(observers, time, 0);

@@ -18,6 +18,7 @@ struct pt_observer_entry {
 struct pt_observers {
 	struct pt_observer_entry *entry; /* owned */
 	uint32_t count, capacity;
+	uint32_t calls;             /* how often callbacks were called */
 	uint8_t calling;            /* inside a callback */
 	int errcode;                /* the first negative result of a callback, or zero */
 	enum pt_decode_state state; /* as last notified */

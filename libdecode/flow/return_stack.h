@@ -11,6 +11,8 @@ struct pt_return_stack {
 	uint64_t ip[pt_return_stack_size];
 	uint32_t top; /* the next place to write */
 	uint32_t depth;
+	/* Since pt_return_stack_mark(): how far the depth is from then, and was at least and at most. */
+	int32_t moved, low, high;
 };
 
 static inline void pt_return_stack_clear(struct pt_return_stack *stack)
@@ -18,11 +20,25 @@ static inline void pt_return_stack_clear(struct pt_return_stack *stack)
 	stack->depth = 0;
 }
 
+/* The address on top; zero when the stack is empty. */
+static inline uint64_t pt_return_stack_peek(const struct pt_return_stack *stack)
+{
+	return stack->depth ? stack->ip[(stack->top - 1) % pt_return_stack_size] : 0;
+}
+
+static inline void pt_return_stack_mark(struct pt_return_stack *stack)
+{
+	stack->moved = stack->low = stack->high = 0;
+}
+
 static inline void pt_return_stack_push(struct pt_return_stack *stack, uint64_t ip)
 {
 	stack->ip[stack->top] = ip;
 	stack->top = (stack->top + 1) % pt_return_stack_size;
 	stack->depth += stack->depth < pt_return_stack_size;
+	stack->moved += 1;
+	if (stack->moved > stack->high)
+		stack->high = stack->moved;
 }
 
 /* Zero when the stack is empty. */
@@ -33,6 +49,9 @@ static inline int pt_return_stack_pop(struct pt_return_stack *stack, uint64_t *i
 	stack->top = (stack->top - 1) % pt_return_stack_size;
 	stack->depth -= 1;
 	*ip = stack->ip[stack->top];
+	stack->moved -= 1;
+	if (stack->moved < stack->low)
+		stack->low = stack->moved;
 	return 1;
 }
 

@@ -4,26 +4,58 @@
 
 #include "flow/decoder_face.h"
 
+static struct pt_run describe(const struct pt_run_walk *walk)
+{
+	return (struct pt_run){
+	        .path = walk->path,
+	        .event = walk->event,
+	        .npaths = walk->npaths,
+	        .nevents = walk->nevents,
+	        .nblocks = walk->nblocks,
+	        .flags = walk->cache.full ? ptrf_last_of_paths : 0,
+	        .ninsn = walk->ninsn,
+	        .tsc = walk->time.tsc,
+	        .lost_mtc = walk->time.lost_mtc,
+	        .lost_cyc = walk->time.lost_cyc,
+	        .has_tsc = walk->time.have_tsc,
+	};
+}
+
 int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t size)
 {
-	struct pt_flow_sink sink = {0};
-	struct pt_run run = {0};
+	struct pt_run run;
 	int status;
 
 	if (!decoder || !urun || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	sink.block = decoder->run;
-	sink.capacity = pt_run_capacity;
-	status = pt_flow_run(&decoder->flow, &sink);
-	run.block = sink.block;
-	run.nblocks = sink.count;
-	run.ninsn = sink.ninsn;
-	run.tsc = sink.time.tsc;
-	run.lost_mtc = sink.time.lost_mtc;
-	run.lost_cyc = sink.time.lost_cyc;
-	run.has_tsc = sink.time.have_tsc;
+	if (!decoder->walk)
+		decoder->walk = pt_run_walk_new(&decoder->flow, decoder->run);
+	if (!decoder->walk) {
+		run = (struct pt_run){0};
+		pt_copy_to_user(urun, size, &run, sizeof(run));
+		return -pte_nomem;
+	}
+	decoder->walk->events_inside = decoder->events_inside;
+	status = pt_run_walk_next(decoder->walk);
+	run = describe(decoder->walk);
 	pt_copy_to_user(urun, size, &run, sizeof(run));
 	return status;
+}
+
+int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside)
+{
+	if (!decoder)
+		return -pte_invalid;
+	decoder->events_inside = inside != 0;
+	return 0;
+}
+
+int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin, const uint8_t *end)
+{
+	if (!decoder || !begin || !end || end < begin || !pt_face_may_move(&decoder->flow))
+		return -pte_invalid;
+	pt_flow_set_buffer(&decoder->flow, begin, end);
+	return 0;
 }
 
 int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *passed, uint64_t *read)

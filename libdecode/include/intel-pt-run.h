@@ -2,9 +2,11 @@
  *
  * An addition to libipt's interface: where pt_blk_next() hands out one block per branch of the
  * trace, pt_blk_run() hands out all basic blocks up to the next point at which something else
- * happened (an event, a change of time, the end of the trace). Blocks are contiguous in memory and
- * come with the length of each of their instructions, so that a caller can list instructions
- * without reading code.
+ * happened (an event, a change of time, the end of the trace).
+ *
+ * Blocks come in paths. A path is what a few packets of trace made of the code from some place on: basic
+ * blocks in order of execution. Ways that execution takes again and again are found in a cache, the run
+ * cache, and handed out as the same path: whoever counts need not look at its blocks each time.
  *
  * A decoder may be driven by pt_blk_run() or by pt_blk_next(); the two may be mixed.
  */
@@ -19,29 +21,59 @@ extern "C" {
 
 /* A basic block: instructions that stand and ran one after the other. */
 struct pt_run_block {
-	uint64_t ip;     /* address of the first instruction */
-	uint64_t end_ip; /* address of the last instruction */
-	/* The length in bytes of each of the ninsn instructions. Owned by the library; valid until the
-	 * next call that moves the decoder, and not longer than the image stays unchanged. */
-	const uint8_t *length;
-	uint16_t ninsn; /* > 0 */
-	uint8_t mode;   /* enum pt_exec_mode */
-	uint8_t iclass; /* enum pt_insn_class of the last instruction */
-	uint32_t flags; /* enum pt_run_flag */
+	uint64_t ip;           /* address of the first instruction */
+	uint64_t end_ip;       /* address of the last instruction */
+	const uint8_t *length; /* in bytes, of each of the ninsn instructions; lives as long as the block */
+	uint16_t ninsn;        /* > 0 */
+	uint8_t mode;          /* enum pt_exec_mode */
+	uint8_t iclass;        /* enum pt_insn_class of the last instruction */
+	uint32_t flags;        /* enum pt_run_block_flag */
 };
 
-enum pt_run_flag {
+enum pt_run_block_flag {
 	ptrf_speculative = 1 << 0, /* ran inside a transaction */
 	/* Behind the last packet: needs no trace, and so ran unless something came first that was not
 	 * recorded any more. Such blocks come last. */
 	ptrf_unproven = 1 << 1,
 };
 
-struct pt_run {
-	const struct pt_run_block *block; /* owned by the decoder, valid until its next call */
-	uint32_t nblocks;
+/* What stands for no number in struct pt_run_path. */
+#define ptr_no_id UINT32_MAX
+
+/* Basic blocks in order of execution. */
+struct pt_run_path {
+	const struct pt_run_block *block;
+	uint32_t nblocks; /* > 0 */
+	uint32_t ninsn;   /* the sum over all blocks */
+	/* The path's number: a path with a number is the same one whenever it comes again, and stays valid
+	 * until a run says ptrf_last_of_paths; numbers count from zero and are below ptr_max_paths. Two
+	 * paths may hold the same blocks. ptr_no_id: the path is valid until the decoder's next call. */
+	uint32_t id;
 	uint32_t reserved;
-	uint64_t ninsn; /* the sum over all blocks */
+};
+
+enum { ptr_max_paths = 1 << 16 };
+
+/* An event among the paths of a run. */
+struct pt_run_event {
+	uint32_t path; /* how many of the run's paths come before it */
+	uint32_t reserved;
+	struct pt_event event;
+};
+
+enum pt_run_flag {
+	/* The run cache is full: with the decoder's next call all paths so far become invalid, and numbers
+	 * begin with zero again. */
+	ptrf_last_of_paths = 1 << 0,
+};
+
+struct pt_run {
+	const struct pt_run_path *const *path; /* owned by the decoder, valid until its next call */
+	const struct pt_run_event *event;      /* the same; only with pt_blk_set_run_events() */
+	uint32_t npaths, nevents;
+	uint32_t nblocks; /* the sum over all paths */
+	uint32_t flags;   /* enum pt_run_flag */
+	uint64_t ninsn;   /* the sum over all paths */
 	/* The time of the run, as pt_blk_time() would have given it before the first of its blocks:
 	 * a time stamp count, and the estimates lost since. has_tsc is zero before the first TSC. */
 	uint64_t tsc;
@@ -54,12 +86,24 @@ struct pt_run {
 /* Decodes the next run into *run; @size is sizeof(struct pt_run).
  *
  * Returns zero or a vector of pt_status_flag bits: with pts_event_pending, events follow the last
- * block and must be fetched with pt_blk_event() before the next call; with pts_eos, the trace ended.
- * A run may be empty (nblocks zero) when only events are pending.
+ * block and must be fetched with pt_blk_event() before the next call; with pts_eos, the trace ended
+ * (that it did may also come to light with the next call).
+ * A run ends where time changes or an observer was called, and may be empty.
  * On an error (negative pt_error_code) *run holds the blocks that were decoded before it; the
  * decoder must be synchronised again, except after -pte_eos, which is final.
  */
 extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *run, size_t size);
+
+/* @inside not zero: events come inside of runs, in their places among the paths (struct pt_run_event), and
+ * pt_blk_run() never asks for pt_blk_event(). Events that synchronising brought are the first run's, unless
+ * they were fetched. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
+extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
+
+/* Gives the decoder another buffer, [@begin, @end), in place of the one in its configuration. It must be
+ * synchronised anew; image, observers and whatever it has learnt of the code stay. The memory belongs to the
+ * caller and must stay as long as the decoder uses it. Zero, or -pte_invalid. */
+extern pt_export int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin,
+                                       const uint8_t *end);
 
 /* PSBs as offsets into the buffer: in *passed the last one whose place the flow has come to, in *read the
  * last one that was read, which may be ahead of it. A run ends where it comes to a PSB.

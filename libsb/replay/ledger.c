@@ -8,14 +8,14 @@
 
 enum {
 	HELD_BLOCKS_MAX = 128 * 1024, /* more are handed out unconfirmed: memory is bounded */
-	LENGTHS_SIZE = 64 * 1024,
+	MEMORY_SIZE = 64 * 1024,
 	PROGRESS_STEP = 64 * 1024
 };
 
-struct held_lengths {
-	struct held_lengths *next; /* full ones; kept for later */
-	size_t used;
-	uint8_t byte[LENGTHS_SIZE];
+struct held_memory {
+	struct held_memory *next; /* full ones */
+	size_t used, size;
+	_Alignas(16) uint8_t byte[];
 };
 
 static const char *const reason_name[sb_gap_reasons] = {
@@ -45,13 +45,13 @@ void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct
 	ledger->options = options;
 }
 
-static void free_lengths(struct ledger *ledger)
+static void free_memory(struct ledger *ledger)
 {
-	while (ledger->lengths) {
-		struct held_lengths *next = ledger->lengths->next;
+	while (ledger->memory) {
+		struct held_memory *next = ledger->memory->next;
 
-		free(ledger->lengths);
-		ledger->lengths = next;
+		free(ledger->memory);
+		ledger->memory = next;
 	}
 }
 
@@ -65,10 +65,10 @@ static void free_gaps(struct ledger *ledger)
 void ledger_fini(struct ledger *ledger)
 {
 	free_gaps(ledger);
-	free_lengths(ledger);
+	free_memory(ledger);
 	free(ledger->slot);
 	free(ledger->sorted);
-	free(ledger->block);
+	free(ledger->path);
 	free(ledger->item);
 	memset(ledger, 0, sizeof(*ledger));
 }
@@ -186,7 +186,8 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .pid = item->place.pid,
 	                             .tid = item->place.tid,
 	                             .tsc = item->place.tsc,
-	                             .block = ledger->block + item->first,
+	                             .path = ledger->path + item->first,
+	                             .npaths = item->npaths,
 	                             .nblocks = item->nblocks,
 	                             .ninsn = item->ninsn};
 	struct sb_account_thread *thread;
@@ -208,15 +209,16 @@ static void forget(struct ledger *ledger)
 {
 	free_gaps(ledger);
 	ledger->nblocks = 0;
+	ledger->npaths = 0;
 	/* One buffer is enough for nearly always. */
-	if (ledger->lengths) {
-		struct held_lengths *first = ledger->lengths;
+	if (ledger->memory) {
+		struct held_memory *first = ledger->memory;
 
-		ledger->lengths = first->next;
-		free_lengths(ledger);
+		ledger->memory = first->next;
+		free_memory(ledger);
 		first->next = NULL;
 		first->used = 0;
-		ledger->lengths = first;
+		ledger->memory = first;
 	}
 }
 
@@ -246,40 +248,74 @@ int ledger_discard(struct ledger *ledger)
 	return status < 0 ? status : 0;
 }
 
-/* A copy of the lengths of @block's instructions. */
-static const uint8_t *keep_lengths(struct ledger *ledger, const struct pt_run_block *block)
+static void *take_memory(struct ledger *ledger, size_t size)
 {
-	struct held_lengths *lengths = ledger->lengths;
-	uint8_t *kept;
+	struct held_memory *memory = ledger->memory;
 
-	if (!lengths || sizeof(lengths->byte) - lengths->used < block->ninsn) {
-		lengths = malloc(sizeof(*lengths));
-		if (!lengths)
+	size = (size + 15) & ~(size_t)15;
+	if (!memory || memory->size - memory->used < size) {
+		const size_t room = size > MEMORY_SIZE ? size : MEMORY_SIZE;
+
+		memory = malloc(sizeof(*memory) + room);
+		if (!memory)
 			return NULL;
-		lengths->next = ledger->lengths;
-		lengths->used = 0;
-		ledger->lengths = lengths;
+		*memory = (struct held_memory){.next = ledger->memory, .size = room};
+		ledger->memory = memory;
 	}
-	kept = lengths->byte + lengths->used;
-	memcpy(kept, block->length, block->ninsn);
-	lengths->used += block->ninsn;
-	return kept;
+	memory->used += size;
+	return memory->byte + memory->used - size;
 }
 
-static int reserve_blocks(struct ledger *ledger, size_t more)
+/* A copy of a path, of its blocks, and of the lengths of their instructions. */
+static const struct pt_run_path *copy_path(struct ledger *ledger, const struct pt_run_path *path)
 {
+	const size_t size = sizeof(*path) + path->nblocks * sizeof(*path->block);
+	struct pt_run_path *copy = take_memory(ledger, size + path->ninsn);
 	struct pt_run_block *block;
-	size_t capacity = ledger->block_capacity ? ledger->block_capacity : 1024;
+	uint8_t *length;
 
-	if (ledger->nblocks + more <= ledger->block_capacity)
+	if (!copy)
+		return NULL;
+	block = (struct pt_run_block *)(copy + 1);
+	length = (uint8_t *)copy + size;
+	*copy = *path;
+	copy->block = block;
+	copy->id = ptr_no_id;
+	for (uint32_t i = 0; i < path->nblocks; ++i) {
+		block[i] = path->block[i];
+		block[i].length = memcpy(length, path->block[i].length, block[i].ninsn);
+		length += block[i].ninsn;
+	}
+	return copy;
+}
+
+/* Makes the paths from @first on our own which the decoder numbers, or those which it does not. */
+static int keep_paths(struct ledger *ledger, size_t first, int numbered)
+{
+	for (size_t i = first; i < ledger->npaths; ++i) {
+		if ((ledger->path[i]->id != ptr_no_id) != numbered)
+			continue;
+		ledger->path[i] = copy_path(ledger, ledger->path[i]);
+		if (!ledger->path[i])
+			return -sbe_nomem;
+	}
+	return 0;
+}
+
+static int reserve_paths(struct ledger *ledger, size_t more)
+{
+	const struct pt_run_path **path;
+	size_t capacity = ledger->path_capacity ? ledger->path_capacity : 1024;
+
+	if (ledger->npaths + more <= ledger->path_capacity)
 		return 0;
-	while (capacity < ledger->nblocks + more)
+	while (capacity < ledger->npaths + more)
 		capacity *= 2;
-	block = reallocarray(ledger->block, capacity, sizeof(*block));
-	if (!block)
+	path = reallocarray(ledger->path, capacity, sizeof(*path));
+	if (!path)
 		return -sbe_nomem;
-	ledger->block = block;
-	ledger->block_capacity = capacity;
+	ledger->path = path;
+	ledger->path_capacity = capacity;
 	return 0;
 }
 
@@ -294,42 +330,49 @@ static int add_flow(struct ledger *ledger, const struct ledger_place *place, con
 	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
 
 	if (last && !last->gap && same_place(&last->place, place)) {
+		last->npaths += run->npaths;
 		last->nblocks += run->nblocks;
 		last->ninsn += run->ninsn;
 		return 0;
 	}
 	if (array_reserve(&ledger->item, &ledger->item_capacity, ledger->nitems, sizeof(*ledger->item)) < 0)
 		return -sbe_nomem;
-	ledger->item[ledger->nitems++] = (struct held_item){
-	        .place = *place, .ninsn = run->ninsn, .first = ledger->nblocks, .nblocks = run->nblocks};
+	ledger->item[ledger->nitems++] = (struct held_item){.place = *place,
+	                                                    .ninsn = run->ninsn,
+	                                                    .first = ledger->npaths,
+	                                                    .npaths = run->npaths,
+	                                                    .nblocks = run->nblocks};
 	return 0;
+}
+
+static int hold_run(struct ledger *ledger, struct ledger_place place, const struct pt_run *run)
+{
+	const size_t before = ledger->npaths;
+
+	if (reserve_paths(ledger, run->npaths) < 0 || add_flow(ledger, &place, run) < 0)
+		return -sbe_nomem;
+	memcpy(ledger->path + before, run->path, run->npaths * sizeof(*run->path));
+	ledger->npaths += run->npaths;
+	ledger->nblocks += run->nblocks;
+	return keep_paths(ledger, before, 0);
 }
 
 int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct pt_run *run)
 {
 	int status = 0;
 
-	if (!run->nblocks)
-		return 0;
-	if (place.tsc < ledger->last_tsc)
-		place.tsc = ledger->last_tsc;
-	ledger->last_tsc = place.tsc;
-	if (ledger->nblocks >= HELD_BLOCKS_MAX)
-		status = ledger_confirm(ledger);
-	if (status < 0)
-		return status;
-	if (reserve_blocks(ledger, run->nblocks) < 0 || add_flow(ledger, &place, run) < 0)
-		return -sbe_nomem;
-	memcpy(ledger->block + ledger->nblocks, run->block, run->nblocks * sizeof(*run->block));
-	/* Lengths belong to the sections, which stay - but for code that cannot be remembered, which comes
-	 * in a run of its own. */
-	if (run->nblocks == 1) {
-		ledger->block[ledger->nblocks].length = keep_lengths(ledger, run->block);
-		if (!ledger->block[ledger->nblocks].length)
-			return -sbe_nomem;
+	if (run->nblocks) {
+		if (place.tsc < ledger->last_tsc)
+			place.tsc = ledger->last_tsc;
+		ledger->last_tsc = place.tsc;
+		if (ledger->nblocks >= HELD_BLOCKS_MAX)
+			status = ledger_confirm(ledger);
+		if (status == 0)
+			status = hold_run(ledger, place, run);
+		if (status < 0)
+			return status;
 	}
-	ledger->nblocks += run->nblocks;
-	return 0;
+	return run->flags & ptrf_last_of_paths ? keep_paths(ledger, 0, 1) : 0;
 }
 
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)

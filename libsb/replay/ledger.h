@@ -16,17 +16,17 @@ struct ledger_place {
 	uint64_t tsc;
 };
 
-/* Flow or a gap, in order; flow: [first, first + nblocks) of the held blocks. */
+/* Flow or a gap, in order; flow: [first, first + npaths) of the held paths. */
 struct held_item {
 	struct ledger_place place;
 	uint64_t ninsn;
 	size_t first;
-	uint32_t nblocks;
+	uint32_t npaths, nblocks;
 	const struct sb_gap *gap; /* owned; NULL: flow */
 };
 
-/* Lengths of instructions that the decoder does not keep. */
-struct held_lengths;
+/* Paths that the decoder does not keep. */
+struct held_memory;
 
 struct account_slot {
 	struct sb_account_thread thread;
@@ -47,11 +47,12 @@ struct ledger {
 	uint64_t last_tsc;
 	uint64_t progress_at, done; /* bytes of all streams */
 
-	struct pt_run_block *block; /* owned */
-	size_t nblocks, block_capacity;
+	const struct pt_run_path **path; /* owned; the paths are the decoder's, or in `memory` */
+	size_t npaths, path_capacity;
+	size_t nblocks;
 	struct held_item *item; /* owned */
 	size_t nitems, item_capacity;
-	struct held_lengths *lengths;
+	struct held_memory *memory; /* owned */
 };
 
 void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct sb_replay_options *options);

@@ -294,21 +294,47 @@ static int take_events(struct stream_replay *replay, int *bits)
 	return 0;
 }
 
-/* Blocks behind the last packet may have run or not: they are left out. */
-static void drop_unproven(struct pt_run *run)
+static const struct pt_run_block *last_block(const struct pt_run *run)
 {
-	while (run->nblocks && (run->block[run->nblocks - 1].flags & ptrf_unproven))
-		run->ninsn -= run->block[--run->nblocks].ninsn;
+	const struct pt_run_path *path = run->path[run->npaths - 1];
+
+	return &path->block[path->nblocks - 1];
+}
+
+/* Blocks behind the last packet may have run or not: they are left out. They are in the run's last path, of
+ * which *rest becomes what is left. */
+static void split_unproven(struct pt_run *run, struct pt_run_path *rest)
+{
+	*rest = *run->path[--run->npaths];
+	run->nblocks -= rest->nblocks;
+	run->ninsn -= rest->ninsn;
+	while (rest->nblocks && (rest->block[rest->nblocks - 1].flags & ptrf_unproven))
+		rest->ninsn -= rest->block[--rest->nblocks].ninsn;
 }
 
 static int hold_run(struct stream_replay *replay, struct ledger_place place, struct pt_run *run)
 {
-	drop_unproven(run);
-	if (!run->nblocks)
-		return 0;
+	int status;
+
+	/* That paths become invalid concerns those of runs before, too. */
+	if (!run->npaths)
+		return ledger_hold(replay->ledger, place, run);
 	place.tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0;
-	replay->last_ip = run->block[run->nblocks - 1].end_ip;
 	replay->just_enabled = 0;
+	if (last_block(run)->flags & ptrf_unproven) {
+		struct pt_run_path rest;
+		const struct pt_run_path *const path = &rest;
+		struct pt_run last = *run;
+
+		split_unproven(run, &rest);
+		last.path = &path;
+		last.npaths = rest.nblocks != 0;
+		last.nblocks = rest.nblocks;
+		last.ninsn = rest.ninsn;
+		status = hold_run(replay, place, run);
+		return status < 0 ? status : hold_run(replay, place, &last);
+	}
+	replay->last_ip = last_block(run)->end_ip;
 	return ledger_hold(replay->ledger, place, run);
 }
 

@@ -7,28 +7,27 @@
 static int segment(const struct subject *subject, int status, struct tally *tally)
 {
 	const struct library *library = subject->library;
-	struct pt_run run;
+	struct pt_run run = {0};
 
 	for (;;) {
-		if (status & pts_event_pending)
-			status = block_events(subject, status);
 		if (status < 0)
 			return status;
-		run.nblocks = 0;
 		status = library->pt_blk_run(subject->decoder.block, &run, sizeof(run));
-		for (uint32_t i = 0; i < run.nblocks; ++i) {
-			tally->items++;
-			tally->insns += run.block[i].ninsn;
+		for (uint32_t i = 0; i < run.npaths; ++i) {
+			tally->items += run.path[i]->nblocks;
+			tally->insns += run.path[i]->ninsn;
 		}
-		if (status < 0)
-			return status;
 	}
 }
 
 static int pass(struct subject *subject, struct tally *tally)
 {
 	const struct library *library = subject->library;
-	int status = library->pt_blk_sync_set(subject->decoder.block, subject->input->first_psb);
+	int status = library->pt_blk_set_run_events(subject->decoder.block, 1);
+
+	if (status < 0)
+		return -1;
+	status = library->pt_blk_sync_set(subject->decoder.block, subject->input->first_psb);
 
 	if (status < 0)
 		return -1;

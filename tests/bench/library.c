@@ -49,6 +49,7 @@ int library_load(struct library *library, const char *path, int ours)
 	LIBRARY_FUNCTIONS(LIBRARY_FIND)
 #undef LIBRARY_FIND
 	(void)find(library->handle, "pt_blk_run", &library->pt_blk_run);
+	(void)find(library->handle, "pt_blk_set_run_events", &library->pt_blk_set_run_events);
 	if (missing || (ours && !library->pt_blk_run)) {
 		fprintf(stderr, "bench: %s: not all of libipt's functions are there\n", path);
 		return -1;

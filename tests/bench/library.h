@@ -39,6 +39,7 @@ struct library {
 	size_t event_size; /* of its struct pt_event, which grew after 2.0 */
 	void *handle;
 	__typeof__(&pt_blk_run) pt_blk_run; /* NULL: has none */
+	__typeof__(&pt_blk_set_run_events) pt_blk_set_run_events;
 #define LIBRARY_MEMBER(function) __typeof__(&(function)) function;
 	LIBRARY_FUNCTIONS(LIBRARY_MEMBER)
 #undef LIBRARY_MEMBER

@@ -149,10 +149,10 @@ static uint64_t decode_insn(const struct recording *recording, FILE *out)
 	return ninsn;
 }
 
-static void print_run(const struct pt_run *run, FILE *out)
+static void print_path(const struct pt_run_path *path, FILE *out)
 {
-	for (uint32_t b = 0; b < run->nblocks; ++b) {
-		const struct pt_run_block *block = &run->block[b];
+	for (uint32_t b = 0; b < path->nblocks; ++b) {
+		const struct pt_run_block *block = &path->block[b];
 		uint64_t ip = block->ip, last = ip;
 
 		for (uint32_t i = 0; i < block->ninsn; ++i) {
@@ -182,7 +182,8 @@ static uint64_t decode_blocks(const struct recording *recording, FILE *out)
 			status = pt_blk_event(decoder, &event, sizeof(event));
 		} else if (out) {
 			status = pt_blk_run(decoder, &run, sizeof(run));
-			print_run(&run, out);
+			for (uint32_t p = 0; p < run.npaths; ++p)
+				print_path(run.path[p], out);
 			ninsn += run.ninsn;
 		} else {
 			status = pt_blk_next(decoder, &block, sizeof(block));

@@ -11,6 +11,7 @@
 
 #include <intel-pt-run.h>
 
+#include "support/run_blocks.h"
 #include "support/flow_text.h"
 
 /* One packet of a case. */
@@ -628,7 +629,7 @@ static void blocks_outlive_their_image(void **state)
 	pt_blk_set_image(decoder, NULL);
 	pt_image_free(image);
 	assert_int_equal(run.nblocks, 1);
-	assert_memory_equal(run.block[0].length, "\x01\x05\x02", 3);
+	assert_memory_equal(run_block(&run, 0)->length, "\x01\x05\x02", 3);
 	pt_blk_free_decoder(decoder);
 	program_remove(&program);
 }

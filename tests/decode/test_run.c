@@ -10,6 +10,7 @@
 
 #include <intel-pt-run.h>
 
+#include "support/run_blocks.h"
 #include "support/trace.h"
 
 static const char code[] = "\x90\x74\xfd\x90\xeb\x00\x0f\x05";
@@ -73,14 +74,14 @@ static void all_blocks_up_to_the_next_event(void **state)
 	assert_int_equal(run.ninsn, 9);
 	assert_int_equal(run.has_tsc, 1);
 	assert_int_equal(run.tsc, 100);
-	assert_int_equal(run.block[2].ip, 0x1000);
-	assert_int_equal(run.block[2].end_ip, 0x1001);
-	assert_int_equal(run.block[3].ip, 0x1003);
-	assert_int_equal(run.block[3].ninsn, 2);
-	assert_int_equal(run.block[3].length[1], 2);
-	assert_int_equal(run.block[3].iclass, ptic_jump);
-	assert_int_equal(run.block[4].iclass, ptic_far_call);
-	assert_int_equal(run.block[4].mode, ptem_64bit);
+	assert_int_equal(run_block(&run, 2)->ip, 0x1000);
+	assert_int_equal(run_block(&run, 2)->end_ip, 0x1001);
+	assert_int_equal(run_block(&run, 3)->ip, 0x1003);
+	assert_int_equal(run_block(&run, 3)->ninsn, 2);
+	assert_int_equal(run_block(&run, 3)->length[1], 2);
+	assert_int_equal(run_block(&run, 3)->iclass, ptic_jump);
+	assert_int_equal(run_block(&run, 4)->iclass, ptic_far_call);
+	assert_int_equal(run_block(&run, 4)->mode, ptem_64bit);
 }
 
 static void behind_the_last_packet_nothing_is_proven(void **state)
@@ -93,9 +94,9 @@ static void behind_the_last_packet_nothing_is_proven(void **state)
 	assert_int_equal(start(fixture), 0);
 	assert_int_equal(pt_blk_run(fixture->decoder, &run, sizeof(run)), -pte_eos);
 	assert_int_equal(run.nblocks, 3);
-	assert_int_equal(run.block[0].flags & ptrf_unproven, 0);
-	assert_true(run.block[1].flags & ptrf_unproven);
-	assert_true(run.block[2].flags & ptrf_unproven);
+	assert_int_equal(run_block(&run, 0)->flags & ptrf_unproven, 0);
+	assert_true(run_block(&run, 1)->flags & ptrf_unproven);
+	assert_true(run_block(&run, 2)->flags & ptrf_unproven);
 }
 
 static void an_error_comes_with_the_blocks_before_it(void **state)

@@ -138,6 +138,19 @@ static uint64_t decode_insns(const struct trace *trace, struct pt_image *image, 
 	return sum;
 }
 
+static uint64_t sum_path(const struct pt_run_path *path, uint64_t base)
+{
+	uint64_t sum = 0;
+
+	for (uint32_t b = 0; b < path->nblocks; b++) {
+		uint64_t ip = path->block[b].ip;
+
+		for (int i = 0; i < path->block[b].ninsn; ip += path->block[b].length[i++])
+			sum += ip - base;
+	}
+	return sum;
+}
+
 /* The same by runs of blocks. */
 static uint64_t decode_runs(const struct trace *trace, struct pt_image *image, uint64_t base)
 {
@@ -155,12 +168,8 @@ static uint64_t decode_runs(const struct trace *trace, struct pt_image *image, u
 			continue;
 		}
 		status = pt_blk_run(decoder, &run, sizeof(run));
-		for (uint32_t b = 0; b < run.nblocks; b++) {
-			uint64_t ip = run.block[b].ip;
-
-			for (int i = 0; i < run.block[b].ninsn; ip += run.block[b].length[i++])
-				sum += ip - base;
-		}
+		for (uint32_t p = 0; p < run.npaths; p++)
+			sum += sum_path(run.path[p], base);
 	}
 	pt_blk_free_decoder(decoder);
 	return sum;

@@ -140,6 +140,20 @@ static void log_add_run_insn(const struct world *world, const struct pt_run_bloc
 	entry->isid = entry->entry_flags = entry->exit_flags = -1;
 }
 
+static unsigned log_add_run_block(const struct world *world, const struct pt_run_block *block,
+                                  struct log *log)
+{
+	uint64_t ip = block->ip;
+
+	FUZZ_CHECK(block->ninsn, "an empty block");
+	for (unsigned n = 0; n < block->ninsn; n++) {
+		log_add_run_insn(world, block, ip, n, log);
+		FUZZ_CHECK(n + 1u < block->ninsn || ip == block->end_ip, "bad end");
+		ip += block->length[n];
+	}
+	return block->ninsn;
+}
+
 static int next_run(void *decoder, const struct world *world, struct log *log)
 {
 	struct pt_run run;
@@ -148,17 +162,10 @@ static int next_run(void *decoder, const struct world *world, struct log *log)
 
 	memset(&run, 0, sizeof(run));
 	status = pt_blk_run(decoder, &run, sizeof(run));
-	for (uint32_t b = 0; b < run.nblocks; b++) {
-		const struct pt_run_block *block = &run.block[b];
-		uint64_t ip = block->ip;
-
-		FUZZ_CHECK(block->ninsn, "an empty block");
-		for (unsigned n = 0; n < block->ninsn; n++) {
-			log_add_run_insn(world, block, ip, n, log);
-			FUZZ_CHECK(n + 1u < block->ninsn || ip == block->end_ip, "bad end");
-			ip += block->length[n];
-		}
-		total += block->ninsn;
+	for (uint32_t p = 0; p < run.npaths; p++) {
+		FUZZ_CHECK(run.path[p]->nblocks, "an empty path");
+		for (uint32_t b = 0; b < run.path[p]->nblocks; b++)
+			total += log_add_run_block(world, &run.path[p]->block[b], log);
 	}
 	FUZZ_CHECK(total == run.ninsn, "%d instructions, not %d", (int)total, (int)run.ninsn);
 	return status;

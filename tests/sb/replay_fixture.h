@@ -170,10 +170,23 @@ __attribute__((format(printf, 2, 3))) static inline void append(char text[TEXT_M
 	va_end(args);
 }
 
+static inline uint64_t append_block(struct fixture *fixture, const struct pt_run_block *block)
+{
+	uint64_t ip = block->ip;
+
+	for (uint32_t k = 0; k < block->ninsn; ++k) {
+		append(fixture->flow, " %jx", (uintmax_t)ip);
+		if (k + 1 == block->ninsn)
+			assert_int_equal(ip, block->end_ip);
+		ip += block->length[k];
+	}
+	return block->ninsn;
+}
+
 static inline int on_flow(void *context, const struct sb_flow *flow)
 {
 	struct fixture *fixture = context;
-	uint64_t ninsn = 0;
+	uint64_t ninsn = 0, nblocks = 0;
 
 	if (!fixture->flow[0] || flow->cpu != fixture->last_cpu || flow->pid != fixture->last_pid ||
 	    flow->tid != fixture->last_tid || flow->tsc != fixture->last_tsc)
@@ -183,19 +196,13 @@ static inline int on_flow(void *context, const struct sb_flow *flow)
 	fixture->last_pid = flow->pid;
 	fixture->last_tid = flow->tid;
 	fixture->last_tsc = flow->tsc;
-	for (uint32_t i = 0; i < flow->nblocks; ++i) {
-		const struct pt_run_block *block = &flow->block[i];
-		uint64_t ip = block->ip;
-
-		for (uint32_t k = 0; k < block->ninsn; ++k) {
-			append(fixture->flow, " %jx", (uintmax_t)ip);
-			if (k + 1 == block->ninsn)
-				assert_int_equal(ip, block->end_ip);
-			ip += block->length[k];
-		}
-		ninsn += block->ninsn;
+	for (uint32_t i = 0; i < flow->npaths; ++i) {
+		for (uint32_t b = 0; b < flow->path[i]->nblocks; ++b)
+			ninsn += append_block(fixture, &flow->path[i]->block[b]);
+		nblocks += flow->path[i]->nblocks;
 	}
 	assert_int_equal(ninsn, flow->ninsn);
+	assert_int_equal(nblocks, flow->nblocks);
 	return fixture->sink_result;
 }
 

@@ -56,6 +56,14 @@ static void compare_insn(struct truth *truth, const struct sb_flow *flow, uint64
 		         expected, given);
 }
 
+static void compare_block(struct truth *truth, const struct sb_flow *flow, const struct pt_run_block *block)
+{
+	uint64_t ip = block->ip;
+
+	for (uint32_t k = 0; k < block->ninsn; ip += block->length[k++])
+		compare_insn(truth, flow, ip);
+}
+
 static int on_flow(void *context, const struct sb_flow *flow)
 {
 	struct check *check = context;
@@ -68,13 +76,9 @@ static int on_flow(void *context, const struct sb_flow *flow)
 	assert_non_null(truth->lines);
 	assert_true(flow->tsc >= truth->last_tsc);
 	truth->last_tsc = flow->tsc;
-	for (uint32_t i = 0; i < flow->nblocks; ++i) {
-		const struct pt_run_block *block = &flow->block[i];
-		uint64_t ip = block->ip;
-
-		for (uint32_t k = 0; k < block->ninsn; ip += block->length[k++])
-			compare_insn(truth, flow, ip);
-	}
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		for (uint32_t b = 0; b < flow->path[i]->nblocks; ++b)
+			compare_block(truth, flow, &flow->path[i]->block[b]);
 	return 0;
 }
 
@@ -306,18 +310,22 @@ static void copy_pevent(struct sb_perfdata_writer *writer, const uint8_t *bytes,
 	}
 }
 
+static void append_block_ips(char *text, const struct pt_run_block *block)
+{
+	uint64_t ip = block->ip;
+
+	for (uint32_t k = 0; k < block->ninsn && strlen(text) < 200; ip += block->length[k++])
+		sprintf(text + strlen(text), "%" PRIx64 " ", ip);
+}
+
 static int append_ips(void *context, const struct sb_flow *flow)
 {
 	char *text = context;
 
 	assert_int_equal(flow->pid, 223991);
-	for (uint32_t i = 0; i < flow->nblocks; ++i) {
-		uint64_t ip = flow->block[i].ip;
-
-		for (uint32_t k = 0; k < flow->block[i].ninsn && strlen(text) < 200;
-		     ip += flow->block[i].length[k++])
-			sprintf(text + strlen(text), "%" PRIx64 " ", ip);
-	}
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		for (uint32_t b = 0; b < flow->path[i]->nblocks; ++b)
+			append_block_ips(text, &flow->path[i]->block[b]);
 	return 0;
 }
 

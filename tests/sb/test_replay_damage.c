@@ -31,7 +31,7 @@ enum {
 
 /* Ticks. */
 enum {
-	NEAR = 4000,     /* a lost MTC or TSC shifts estimates by less */
+	NEAR = 4000,             /* a lost MTC or TSC shifts estimates by less */
 	SLACK = (1 << 12) + 672, /* time that goes back by less is taken for an estimate that ran ahead */
 };
 
@@ -149,18 +149,21 @@ struct lines {
 	void *context;
 };
 
+static void take_block(const struct lines *lines, struct line line, const struct pt_run_block *block)
+{
+	line.ip = block->ip;
+	for (uint32_t k = 0; k < block->ninsn; line.ip += block->length[k++])
+		lines->take(lines->context, &line);
+}
+
 static int on_flow(void *context, const struct sb_flow *flow)
 {
 	const struct lines *lines = context;
-	struct line line = {.tsc = flow->tsc, .cpu = flow->cpu, .pid = flow->pid, .tid = flow->tid};
+	const struct line line = {.tsc = flow->tsc, .cpu = flow->cpu, .pid = flow->pid, .tid = flow->tid};
 
-	for (uint32_t i = 0; i < flow->nblocks; ++i) {
-		const struct pt_run_block *block = &flow->block[i];
-
-		line.ip = block->ip;
-		for (uint32_t k = 0; k < block->ninsn; line.ip += block->length[k++])
-			lines->take(lines->context, &line);
-	}
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		for (uint32_t b = 0; b < flow->path[i]->nblocks; ++b)
+			take_block(lines, line, &flow->path[i]->block[b]);
 	return 0;
 }
 
@@ -522,8 +525,8 @@ static void time_far_ahead(void **state)
 	assert_jumps_found(recording, &jump);
 }
 
-/* The process still ran then. Where it ran on this CPU, only time that goes back gives the jump away; where it
- * had moved to the other one, this CPU was idle, which is the gap's reason. */
+/* The process still ran then. Where it ran on this CPU, only time that goes back gives the jump away; where
+ * it had moved to the other one, this CPU was idle, which is the gap's reason. */
 static void time_ahead(void **state)
 {
 	const struct recording *recording = *state;

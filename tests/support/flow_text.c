@@ -113,31 +113,47 @@ static void decode_insn(struct flow_text *flow, const struct pt_config *config, 
 	pt_insn_free_decoder(decoder);
 }
 
-static void add_run(struct flow_text *flow, const struct pt_run *run)
+static void add_path(struct flow_text *flow, const struct pt_run_path *path)
 {
-	for (uint32_t b = 0; b < run->nblocks; ++b) {
-		uint64_t ip = run->block[b].ip;
+	for (uint32_t b = 0; b < path->nblocks; ++b) {
+		uint64_t ip = path->block[b].ip;
 
-		for (uint32_t i = 0; i < run->block[b].ninsn; ++i) {
+		for (uint32_t i = 0; i < path->block[b].ninsn; ++i) {
 			add(flow, "%" PRIx64 " ", ip);
-			ip += run->block[b].length[i];
+			ip += path->block[b].length[i];
 		}
 	}
 }
 
-static void decode_run(struct flow_text *flow, const struct pt_config *config, struct pt_image *image)
+/* With the events that came inside of it. */
+static void add_run(struct flow_text *flow, const struct pt_run *run)
+{
+	uint32_t event = 0;
+
+	for (uint32_t p = 0; p <= run->npaths; ++p) {
+		for (; event < run->nevents && run->event[event].path == p; ++event)
+			add_event(flow, &run->event[event].event);
+		if (p < run->npaths)
+			add_path(flow, run->path[p]);
+	}
+	assert_int_equal(event, run->nevents);
+}
+
+static void decode_run(struct flow_text *flow, const struct pt_config *config, struct pt_image *image,
+                       int events_inside)
 {
 	struct pt_block_decoder *decoder = pt_blk_alloc_decoder(config);
 	int status;
 
 	assert_non_null(decoder);
 	pt_blk_set_image(decoder, image);
+	assert_int_equal(pt_blk_set_run_events(decoder, events_inside), 0);
 	status = pt_blk_sync_forward(decoder);
 	while (status >= 0) {
 		struct pt_event event;
 		struct pt_run run;
 
-		if (status & pts_event_pending) {
+		if (!events_inside && (status & pts_event_pending)) {
 			status = pt_blk_event(decoder, &event, sizeof(event));
 			add_event(flow, &event);
 			continue;
@@ -192,11 +208,13 @@ static void check_blocks(const char *text, const struct pt_config *config, struc
 
 void flow_text(struct flow_text *flow, const struct pt_config *config, struct pt_image *image)
 {
-	struct flow_text by_run = {0};
-
 	memset(flow, 0, sizeof(*flow));
 	decode_insn(flow, config, image);
-	decode_run(&by_run, config, image);
-	assert_string_equal(by_run.text, flow->text);
+	for (int events_inside = 0; events_inside < 2; ++events_inside) {
+		struct flow_text by_run = {0};
+
+		decode_run(&by_run, config, image, events_inside);
+		assert_string_equal(by_run.text, flow->text);
+	}
 	check_blocks(flow->text, config, image);
 }

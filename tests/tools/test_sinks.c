@@ -23,8 +23,17 @@ static const struct pt_run_block blocks[] = {
         {.ip = 0x7f12deadbeef, .end_ip = 0x7f12deadbeef, .length = lengths, .ninsn = 1},
 };
 
-static const struct sb_flow flow = {
-        .cpu = 2, .pid = 1234, .tid = 1235, .tsc = 98765432101234, .block = blocks, .nblocks = 2, .ninsn = 5};
+static const struct pt_run_path two_blocks = {.block = blocks, .nblocks = 2, .ninsn = 5, .id = ptr_no_id};
+static const struct pt_run_path *const paths[] = {&two_blocks};
+
+static const struct sb_flow flow = {.cpu = 2,
+                                    .pid = 1234,
+                                    .tid = 1235,
+                                    .tsc = 98765432101234,
+                                    .path = paths,
+                                    .npaths = 1,
+                                    .nblocks = 2,
+                                    .ninsn = 5};
 
 static const struct sb_account empty_account;
 
@@ -112,10 +121,12 @@ static void every_column_follows_its_change(void **state)
 {
 	static const struct pt_run_block block = {
 	        .ip = 0x1000, .end_ip = 0x1000, .length = lengths, .ninsn = 1};
+	static const struct pt_run_path one = {.block = &block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id};
+	static const struct pt_run_path *const ones[] = {&one};
 	static const struct sb_flow flows[] = {
-	        {0, 10, 11, 0, &block, 1, 1},   {0, 10, 11, 5, &block, 1, 1},
-	        {1, 10, 11, 5, &block, 1, 1},   {1, 123, 11, 5, &block, 1, 1},
-	        {1, 123, 124, 5, &block, 1, 1}, {1, 123, 124, 18000, &block, 1, 1},
+	        {0, 10, 11, 0, ones, 1, 1, 1},   {0, 10, 11, 5, ones, 1, 1, 1},
+	        {1, 10, 11, 5, ones, 1, 1, 1},   {1, 123, 11, 5, ones, 1, 1, 1},
+	        {1, 123, 124, 5, ones, 1, 1, 1}, {1, 123, 124, 18000, ones, 1, 1, 1},
 	};
 
 	(void)state;
@@ -135,7 +146,10 @@ static void extremes_are_written_in_full(void **state)
 	        {.ip = 0xfff, .end_ip = 0x1000, .length = one, .ninsn = 2},
 	        {.ip = UINT64_MAX - 1, .end_ip = 0, .length = one, .ninsn = 3},
 	};
-	static const struct sb_flow flows[] = {{INT32_MAX, -1, INT32_MIN, UINT64_MAX, ends, 3, 7}};
+	static const struct pt_run_path first = {.block = ends, .nblocks = 1, .ninsn = 2, .id = 0};
+	static const struct pt_run_path rest = {.block = &ends[1], .nblocks = 2, .ninsn = 5, .id = ptr_no_id};
+	static const struct pt_run_path *const both[] = {&first, &rest};
+	static const struct sb_flow flows[] = {{INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7}};
 
 	(void)state;
 #define IDS "2147483647\t-1\t-2147483648\t18446744073709551615\t"
@@ -151,7 +165,9 @@ static void long_blocks_cross_the_buffer(void **state)
 {
 	static uint8_t length[UINT16_MAX];
 	struct pt_run_block block = {.ip = 0xff0, .length = length, .ninsn = UINT16_MAX};
-	struct sb_flow long_flow = {3, 4, 5, 6, &block, 1, UINT16_MAX};
+	const struct pt_run_path long_path = {.block = &block, .nblocks = 1, .ninsn = UINT16_MAX};
+	const struct pt_run_path *const long_paths[] = {&long_path};
+	struct sb_flow long_flow = {3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX};
 	char expected[64], *text, *at;
 	struct temp_dir dir;
 	struct sink_set *set;

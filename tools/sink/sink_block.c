@@ -16,14 +16,12 @@ static void block_begin(void *context, struct output *output)
 	state->output = output;
 }
 
-static int block_flow(void *context, const struct sb_flow *flow)
+static int put_path(struct block_state *state, const struct pt_run_path *path)
 {
 	enum { longest = sizeof(((struct text_prefix *)0)->text) + 64 + text_slack };
-	struct block_state *state = context;
 
-	text_prefix_set(&state->prefix, flow);
-	for (uint32_t i = 0; i < flow->nblocks; i++) {
-		const struct pt_run_block *block = &flow->block[i];
+	for (uint32_t i = 0; i < path->nblocks; i++) {
+		const struct pt_run_block *block = &path->block[i];
 		char *at = output_room(state->output, longest);
 
 		if (!at)
@@ -37,6 +35,17 @@ static int block_flow(void *context, const struct sb_flow *flow)
 		*at++ = '\n';
 		output_advance(state->output, at);
 	}
+	return 0;
+}
+
+static int block_flow(void *context, const struct sb_flow *flow)
+{
+	struct block_state *state = context;
+
+	text_prefix_set(&state->prefix, flow);
+	for (uint32_t i = 0; i < flow->npaths; i++)
+		if (put_path(state, flow->path[i]))
+			return -1;
 	return 0;
 }
 

@@ -108,9 +108,10 @@ static int insn_flow(void *context, const struct sb_flow *flow)
 
 	if (text_prefix_set(&state->prefix, flow))
 		state->page = no_page;
-	for (uint32_t i = 0; i < flow->nblocks; i++)
-		if (put_block(state, &flow->block[i]))
-			return -1;
+	for (uint32_t i = 0; i < flow->npaths; i++)
+		for (uint32_t k = 0; k < flow->path[i]->nblocks; k++)
+			if (put_block(state, &flow->path[i]->block[k]))
+				return -1;
 	return 0;
 }
 

@@ -43,13 +43,15 @@ struct sb_gap {
 	char detail[200];          /* file name, decoder's error, ... */
 };
 
-/* A run of basic blocks by one thread; see <intel-pt-run.h>. Valid during the callback. */
+/* Basic blocks that one thread executed, as paths; see <intel-pt-run.h>. Valid during the callback, the
+ * paths' numbers included. */
 struct sb_flow {
 	int32_t cpu, pid, tid;
 	uint64_t tsc; /* never goes back on a CPU; 0 before the first TSC packet */
-	const struct pt_run_block *block;
-	uint32_t nblocks;
-	uint64_t ninsn;
+	const struct pt_run_path *const *path;
+	uint32_t npaths;
+	uint32_t nblocks; /* the sum over all paths */
+	uint64_t ninsn;   /* the same */
 };
 
 /* Callbacks return zero, or a negative code that ends the replay and is handed through. */

@@ -1,0 +1,214 @@
+/* The run cache: from a place and the next bytes of trace to the path that they lead along, and to the place
+ * behind it, in one look-up.
+ *
+ * What is looked up is a window: one or two whole packets, TNT-8 or TIP, or a lone TIP.PGE or TIP.PGD. Which
+ * packets belong to the window is told by the trace's bytes alone. A path goes from the place where the first
+ * packet comes into sight to the place where the last one is used up, so that whatever stands behind the
+ * window may still hold at the first instruction there.
+ *
+ * Besides place and bytes, the outcome may depend on the last IP, as far as the first TIP does not replace
+ * it, and on the return stack, as far as returns go to callers from before the path: both are compared. A
+ * view (an image's generation, CR3, VMCS, execution mode) is part of each place, so that nothing must be
+ * thrown away when these change.
+ */
+#ifndef PT_RUN_CACHE_H
+#define PT_RUN_CACHE_H
+
+#include <string.h>
+
+#include "intel-pt-run.h"
+#include "flow/return_stack.h"
+#include "packet/last_ip.h"
+
+enum { pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
+
+/* Where execution stands, or would go on. */
+enum pt_place_kind {
+	pt_place_at,       /* tracing is enabled: at ip */
+	pt_place_off,      /* tracing is disabled */
+	pt_place_off_known /* the same, and execution was to go on at ip */
+};
+
+struct pt_run_place {
+	uint64_t ip;
+	uint32_t view; /* its number */
+	uint32_t kind; /* enum pt_place_kind */
+};
+
+/* What addresses mean. */
+struct pt_run_view {
+	uint64_t generation, cr3, vmcs;
+	uint32_t mode;
+};
+
+/* What a path does to the return stack: @npop addresses go, which must be these, in this order; then @npush
+ * come. In between, the stack is up to @rise addresses higher than before. */
+struct pt_stack_effect {
+	uint8_t npop, npush, rise;
+	uint64_t pop[pt_effect_max], push[pt_effect_max];
+};
+
+/* A path with what only the cache knows. */
+struct pt_cached_path {
+	struct pt_run_path path;
+	const struct pt_event *event; /* behind the path: NULL: none. Its time is not set */
+};
+
+struct pt_run_entry {
+	const struct pt_cached_path *path; /* NULL: the entry is free */
+	uint64_t window;                   /* the bytes of trace */
+	uint64_t last, last_mask;          /* the last IP's bits that count */
+	uint64_t last_after;
+	const struct pt_stack_effect *effect; /* NULL: none */
+	uint32_t place, place_after;
+	uint32_t ninsn;
+	uint16_t nblocks;
+	uint8_t flags; /* enum pt_run_entry_flag */
+	uint8_t size;  /* of the window */
+};
+
+enum pt_run_entry_flag {
+	pt_entry_sets_last = 1 << 0, /* last_after is the last IP behind it */
+	pt_entry_by_return = 1 << 1  /* window is one of pt_window_by_return() */
+};
+
+/* Memory that lives until the cache is emptied. */
+struct pt_cache_chunk;
+
+struct pt_run_cache {
+	struct pt_run_entry *entry; /* owned; open addressing */
+	uint64_t mask;              /* the number of entries less one */
+	uint32_t shift;             /* 64 less its bits */
+	uint32_t npaths, limit;     /* how many paths there are, and may be. Limit 0: off */
+
+	struct pt_run_place *place; /* owned; by number */
+	uint32_t *place_slot;       /* owned; open addressing: numbers, plus one */
+	uint32_t nplaces, place_mask;
+
+	struct pt_run_view view[64];
+	uint32_t nviews, last_view;
+
+	struct pt_cache_chunk *chunk; /* owned */
+	uint32_t *seen;               /* owned: tags of windows that were met once */
+	uint8_t full;                 /* to be emptied */
+};
+
+/* What a recorded path is made of. */
+struct pt_run_record {
+	struct pt_run_entry entry; /* but for path, effect */
+	const struct pt_run_block *block;
+	struct pt_stack_effect effect;
+	const struct pt_event *event; /* or NULL */
+};
+
+/* @limit: how many paths may be kept. Zero or -pte_nomem. */
+int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit);
+void pt_run_cache_fini(struct pt_run_cache *cache);
+
+/* Forgets everything. */
+void pt_run_cache_clear(struct pt_run_cache *cache);
+
+/* Numbers; made at first use. Negative: there is no room: the cache is full. */
+int pt_run_cache_view(struct pt_run_cache *cache, const struct pt_run_view *view);
+int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place *place);
+
+/* Whether a path from @place along @window was asked for before; if not, it was now. */
+int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window);
+
+/* Keeps a path, and returns it. @before: the return stack where the path begins. NULL: there is no room, or
+ * no memory. */
+const struct pt_cached_path *pt_run_cache_add(struct pt_run_cache *cache, const struct pt_run_record *record,
+                                              const struct pt_return_stack *before);
+
+/* ---- Windows ---------------------------------------------------------------------------------- */
+
+/* By a packet's first byte: its size if it may be part of a window; with pt_window_alone, it is all of it. */
+enum { pt_window_alone = 0x80, pt_window_event = 0x40, pt_window_size = 0x0f };
+extern const uint8_t pt_window_packet[256];
+
+/* The size of the window that begins with the bytes of @word; zero: there is none. @events: with TIP.PGE
+ * and TIP.PGD. */
+static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
+{
+	const uint32_t first = pt_window_packet[word & 0xff];
+	uint32_t size = first & pt_window_size, second;
+
+	if (first & pt_window_alone)
+		return first & pt_window_event && !events ? 0 : size;
+	if (!size)
+		return 0;
+	second = pt_window_packet[word >> (8 * size) & 0xff];
+	if (!(second & pt_window_alone) && size + second <= pt_window_max)
+		size += second;
+	return size;
+}
+
+static inline uint64_t pt_window_bytes(uint64_t word, uint32_t size)
+{
+	return word & UINT64_MAX >> (64 - 8 * size);
+}
+
+static inline uint64_t pt_run_hash(uint64_t window, uint32_t place)
+{
+	return (window * 0x9e3779b97f4a7c15u ^ place) * 0xd6e8feb86659fd93u;
+}
+
+/* Where ways part because functions return to more than one caller, all but the first are looked up by window
+ * and the address on top of the return stack. */
+static inline uint64_t pt_window_by_return(uint64_t window, const struct pt_return_stack *stack)
+{
+	return window ^ pt_return_stack_peek(stack) * 0x9e3779b97f4a7c15u;
+}
+
+/* Does to @stack what the path does. Zero: the path is another one. */
+static inline int pt_stack_effect_apply(struct pt_return_stack *stack, const struct pt_stack_effect *effect)
+{
+	const uint32_t highest = stack->depth + effect->rise;
+	uint32_t top = stack->top;
+
+	if (stack->depth < effect->npop)
+		return 0;
+	for (uint32_t i = 0; i < effect->npop; ++i) {
+		top = (top - 1) % pt_return_stack_size;
+		if (stack->ip[top] != effect->pop[i])
+			return 0;
+	}
+	for (uint32_t i = 0; i < effect->npush; ++i) {
+		stack->ip[top] = effect->push[i];
+		top = (top + 1) % pt_return_stack_size;
+	}
+	stack->top = top;
+	stack->depth += (uint32_t)effect->npush - effect->npop;
+	/* What was pushed beyond the stack's size made it forget as many of its oldest addresses. */
+	if (highest > pt_return_stack_size)
+		stack->depth -= highest - pt_return_stack_size;
+	return 1;
+}
+
+/* The way from @place along @window, with what it does to @stack done; NULL: none is known. */
+static inline const struct pt_run_entry *pt_run_cache_take(const struct pt_run_cache *cache, uint32_t place,
+                                                           uint64_t window, uint64_t last,
+                                                           struct pt_return_stack *stack)
+{
+	uint32_t by_return = 0;
+
+	for (uint64_t i = pt_run_hash(window, place) >> cache->shift;; ++i) {
+		const struct pt_run_entry *entry = &cache->entry[i & cache->mask];
+
+		if (entry->window == window && entry->place == place &&
+		    (entry->flags & pt_entry_by_return) == by_return &&
+		    !((entry->last ^ last) & entry->last_mask)) {
+			if (!entry->effect || pt_stack_effect_apply(stack, entry->effect))
+				return entry;
+			if (by_return)
+				continue;
+			by_return = pt_entry_by_return;
+			window = pt_window_by_return(window, stack);
+			i = (pt_run_hash(window, place) >> cache->shift) - 1;
+		} else if (!entry->path) {
+			return NULL;
+		}
+	}
+}
+
+#endif

@@ -1,0 +1,593 @@
+/* run_walk.c - see run_walk.h.
+ *
+ * A run is made of strides: along as many windows as the run cache knows; or, where it does not know the next
+ * one, along one unit of trace, on foot. Behind a unit that was used up, nothing is fetched: the flow stands
+ * there without a unit (pt_flow_no_unit), as it does behind a cached path.
+ */
+#include "flow/run_walk.h"
+
+#include <stdlib.h>
+
+#include "packet/bytes.h"
+#include "packet/packet_read.h"
+
+enum { default_limit = ptr_max_paths };
+
+/* A run must have so much room left for one more unit. */
+enum { least_room = 64 };
+
+/* How many paths the cache may hold; the environment says so for tests and comparisons. */
+static uint32_t cache_limit(void)
+{
+	const char *text = secure_getenv("SBTRACE_RUN_CACHE");
+	char *end;
+	unsigned long limit;
+
+	if (!text || !*text)
+		return default_limit;
+	limit = strtoul(text, &end, 10);
+	return *end || limit > default_limit ? default_limit : (uint32_t)limit;
+}
+
+struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *block)
+{
+	struct pt_run_walk *walk = calloc(1, sizeof(*walk));
+
+	if (!walk)
+		return NULL;
+	if (pt_run_cache_init(&walk->cache, cache_limit()) < 0) {
+		free(walk);
+		return NULL;
+	}
+	walk->flow = flow;
+	walk->sink.block = block;
+	walk->sink.capacity = pt_run_capacity;
+	walk->sink.no_fetch = walk->cache.limit != 0;
+	return walk;
+}
+
+void pt_run_walk_free(struct pt_run_walk *walk)
+{
+	if (!walk)
+		return;
+	pt_run_cache_fini(&walk->cache);
+	free(walk);
+}
+
+/* ---- The run ----------------------------------------------------------------------------------- */
+
+static int is_empty(const struct pt_run_walk *walk)
+{
+	return !walk->npaths && !walk->nevents && !walk->sink.count;
+}
+
+static int has_room(const struct pt_run_walk *walk)
+{
+	return walk->npaths < pt_run_max_paths && walk->nloose < pt_run_max_loose &&
+	       walk->nevents < pt_run_max_events && walk->sink.count + least_room <= pt_run_capacity;
+}
+
+/* Whether what follows belongs to another run. */
+static int has_ended(struct pt_run_walk *walk)
+{
+	const struct pt_flow *flow = walk->flow;
+
+	if (flow->observers.calls != walk->calls)
+		return 1;
+	if (is_empty(walk)) {
+		walk->time = flow->evd.time;
+		walk->reached = flow->reached;
+		return 0;
+	}
+	return flow->evd.time.tsc != walk->time.tsc || flow->reached != walk->reached || !has_room(walk);
+}
+
+static void put_path(struct pt_run_walk *walk, const struct pt_run_path *path)
+{
+	walk->path[walk->npaths++] = path;
+	walk->nblocks += path->nblocks;
+	walk->ninsn += path->ninsn;
+}
+
+/* Whether the run's last path is made of the sink's blocks right before @first, with no event behind it. */
+static int goes_on(const struct pt_run_walk *walk, uint32_t first)
+{
+	const struct pt_run_path *last = walk->nloose ? &walk->loose[walk->nloose - 1] : NULL;
+
+	return last && walk->path[walk->npaths - 1] == last &&
+	       last->block + last->nblocks == &walk->sink.block[first] &&
+	       !(walk->nevents && walk->event[walk->nevents - 1].path == walk->npaths);
+}
+
+/* Hands out the sink's blocks from @first on as they are: as a path, or the rest of one. */
+static void put_loose(struct pt_run_walk *walk, uint32_t first)
+{
+	const uint32_t nblocks = walk->sink.count - first;
+	uint32_t ninsn = 0;
+
+	if (!nblocks)
+		return;
+	for (uint32_t i = first; i < walk->sink.count; ++i)
+		ninsn += walk->sink.block[i].ninsn;
+	if (goes_on(walk, first)) {
+		walk->loose[walk->nloose - 1].nblocks += nblocks;
+		walk->loose[walk->nloose - 1].ninsn += ninsn;
+		walk->nblocks += nblocks;
+		walk->ninsn += ninsn;
+		return;
+	}
+	walk->loose[walk->nloose] = (struct pt_run_path){
+	        .block = &walk->sink.block[first], .nblocks = nblocks, .ninsn = ninsn, .id = ptr_no_id};
+	put_path(walk, &walk->loose[walk->nloose++]);
+}
+
+static void put_event(struct pt_run_walk *walk, const struct pt_event *event)
+{
+	walk->event[walk->nevents++] = (struct pt_run_event){.path = walk->npaths, .event = *event};
+}
+
+/* ---- Where the flow stands --------------------------------------------------------------------- */
+
+/* The unit is ahead of the flow: it can be read again. */
+static void give_unit_back(struct pt_flow *flow)
+{
+	const int tnt = flow->unit == pt_unit_tnt && flow->evd.tnt_count == flow->fresh_tnt;
+
+	if ((!tnt && flow->unit != pt_unit_tip) || flow->evd.queue_count || flow->in_branch)
+		return;
+	flow->evd.pos = flow->evd.packet;
+	flow->evd.tnt_count = 0;
+	flow->evd.ahead = 0;
+	flow->unit = pt_flow_no_unit;
+}
+
+/* Whether nothing but place, trace, last IP and return stack says how the flow goes on. */
+static int is_plain(const struct pt_run_walk *walk)
+{
+	const struct pt_flow *flow = walk->flow;
+	const struct pt_evd *evd = &flow->evd;
+
+	return walk->cache.limit && !flow->ticks && !flow->speculative && !flow->in_branch && !evd->no_tnt &&
+	       !evd->refused && !evd->queue_count && !evd->fup_bound.count && !evd->tip_bound.count &&
+	       !evd->fup_bound.branch && !evd->tip_bound.branch;
+}
+
+/* Whether events may be part of cached paths. */
+static uint32_t events_are_plain(const struct pt_run_walk *walk)
+{
+	return walk->events_inside && !walk->flow->observers.count;
+}
+
+/* The number of the place where the flow stands; negative: it has none. */
+static int64_t present_place(struct pt_run_walk *walk)
+{
+	const struct pt_flow *flow = walk->flow;
+	const struct pt_run_view view = {.generation = flow->generation,
+	                                 .cr3 = flow->asid.cr3,
+	                                 .vmcs = flow->asid.vmcs,
+	                                 .mode = flow->mode};
+	const int number = pt_run_cache_view(&walk->cache, &view);
+	struct pt_run_place place = {.view = (uint32_t)number};
+
+	if (number < 0)
+		return -1;
+	if (flow->enabled) {
+		place.kind = pt_place_at;
+		place.ip = flow->ip;
+	} else if (flow->have_resume_ip) {
+		place.kind = pt_place_off_known;
+		place.ip = flow->resume_ip;
+	} else {
+		place.kind = pt_place_off;
+	}
+	return pt_run_cache_place(&walk->cache, &place);
+}
+
+/* The flow stands at the place with that number. */
+static void stand_at(struct pt_run_walk *walk, uint32_t number, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+	const struct pt_run_place *place = &walk->cache.place[number];
+
+	pt_flow_set_ip(flow, place->ip);
+	flow->enabled = (place->kind == pt_place_at) & 1;
+	if (!flow->enabled) {
+		flow->have_resume_ip = (place->kind == pt_place_off_known) & 1;
+		flow->resume_ip = place->ip;
+	}
+	flow->evd.enabled = flow->enabled;
+	if (events)
+		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
+}
+
+/* ---- Along cached paths ------------------------------------------------------------------------- */
+
+/* What an event that is part of a path gets from the moment. */
+static void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event)
+{
+	const struct pt_time *time = &walk->flow->evd.time;
+	struct pt_run_event *to = &walk->event[walk->nevents++];
+
+	to->path = walk->npaths;
+	to->reserved = 0;
+	to->event = *event;
+	to->event.has_tsc = (time->have_tsc != 0) & 1;
+	to->event.tsc = time->tsc;
+	to->event.lost_mtc = time->lost_mtc;
+	to->event.lost_cyc = time->lost_cyc;
+}
+
+/* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind. */
+static void stride_ended(struct pt_run_walk *walk, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+
+	if (walk->npaths)
+		flow->entry_flags = 0;
+	for (uint32_t i = walk->nevents; events && i-- && walk->event[i].path == walk->npaths;) {
+		const struct pt_event *event = &walk->event[i].event;
+
+		if (event->type != ptev_enabled || event->status_update)
+			continue;
+		flow->entry_flags |= pt_flow_enabled;
+		if (event->variant.enabled.resumed)
+			flow->entry_flags |= pt_flow_resumed;
+	}
+}
+
+/* Follows windows as long as they are known. Returns whether there were any. */
+static int stride(struct pt_run_walk *walk, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+	const uint8_t *pos = flow->evd.pos, *const begin = pos;
+	const uint8_t *const end = flow->evd.config.end;
+	const int64_t start = present_place(walk);
+	uint64_t last = flow->evd.last.ip, ninsn = 0;
+	uint32_t place = (uint32_t)start, npaths = walk->npaths, nblocks = 0, flags = 0;
+
+	if (start < 0)
+		return 0;
+	while (npaths < pt_run_max_paths && walk->nevents < pt_run_max_events) {
+		const struct pt_run_entry *entry;
+		uint64_t word;
+		uint32_t size;
+
+		if (end - pos < pt_window_max)
+			break;
+		word = pt_get64(pos);
+		if (!(word & 0xff)) { /* PAD */
+			pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
+			continue;
+		}
+		size = pt_window_of(word, events);
+		if (!size)
+			break;
+		entry = pt_run_cache_take(&walk->cache, place, pt_window_bytes(word, size), last,
+		                          &flow->returns);
+		if (!entry)
+			break;
+		pos += size;
+		place = entry->place_after;
+		last = entry->flags & pt_entry_sets_last ? entry->last_after : last;
+		flags |= entry->flags;
+		ninsn += entry->ninsn;
+		nblocks += entry->nblocks;
+		walk->path[npaths] = &entry->path->path;
+		npaths += entry->nblocks != 0;
+		if (entry->path->event) {
+			walk->npaths = npaths;
+			put_cached_event(walk, entry->path->event);
+		}
+	}
+	walk->npaths = npaths;
+	walk->nblocks += nblocks;
+	walk->ninsn += ninsn;
+	if (pos == begin)
+		return 0;
+	flow->evd.packet = flow->evd.pos = pos;
+	flow->evd.last.ip = last;
+	if (flags & pt_entry_sets_last) {
+		flow->evd.last.valid = 1;
+		flow->evd.last.suppressed = 0;
+	}
+	stride_ended(walk, events);
+	if (place != start)
+		stand_at(walk, place, events);
+	return 1;
+}
+
+/* ---- Recording ---------------------------------------------------------------------------------- */
+
+static uint32_t ip_bits(uint8_t packet)
+{
+	switch (packet >> 5) {
+	case pt_ipc_update_16:
+		return 16;
+	case pt_ipc_update_32:
+		return 32;
+	case pt_ipc_update_48:
+		return 48;
+	default:
+		return 64;
+	}
+}
+
+/* What of the last IP counts in a window: what its first address does not replace. */
+static void note_last_ip(struct pt_run_entry *entry, const uint8_t *pos, uint64_t last)
+{
+	for (uint32_t at = 0; at < entry->size; at += pt_window_packet[pos[at]] & pt_window_size) {
+		if (!(pos[at] & 1) || pos[at] == 0x01) /* TNT, or TIP.PGD without an address */
+			continue;
+		entry->flags = pt_entry_sets_last;
+		entry->last = last;
+		entry->last_mask = ip_bits(pos[at]) < 64 ? UINT64_MAX << ip_bits(pos[at]) : 0;
+		return;
+	}
+}
+
+/* The flow stands before a window that the cache does not know: if it was met before, it is recorded now. */
+static void begin_record(struct pt_run_walk *walk, uint32_t events)
+{
+	struct pt_run_recorder *recorder = &walk->recorder;
+	struct pt_run_entry *entry = &recorder->record.entry;
+	struct pt_flow *flow = walk->flow;
+	const uint8_t *pos = flow->evd.pos;
+	uint64_t window;
+	uint32_t size;
+	int64_t place;
+
+	recorder->active = 0;
+	if (flow->evd.config.end - pos < pt_window_max)
+		return;
+	size = pt_window_of(pt_get64(pos), events);
+	place = size ? present_place(walk) : -1;
+	if (place < 0)
+		return;
+	window = pt_window_bytes(pt_get64(pos), size);
+	if (!pt_run_cache_seen(&walk->cache, (uint32_t)place, window))
+		return;
+	recorder->active = 1;
+	recorder->until = pos + size;
+	recorder->first_block = walk->sink.count;
+	recorder->before = flow->returns;
+	recorder->record.event = NULL;
+	*entry = (struct pt_run_entry){.window = window, .place = (uint32_t)place, .size = (uint8_t)size};
+	note_last_ip(entry, pos, flow->evd.last.ip);
+	pt_return_stack_mark(&flow->returns);
+}
+
+/* What the way did to the return stack. Zero: too much. */
+static int note_effect(struct pt_stack_effect *effect, const struct pt_return_stack *before,
+                       const struct pt_return_stack *after)
+{
+	const int32_t npop = -after->low, npush = after->moved - after->low;
+
+	if (npop > pt_effect_max || npush > pt_effect_max || after->high > pt_effect_max_rise)
+		return 0;
+	*effect = (struct pt_stack_effect){
+	        .npop = (uint8_t)npop, .npush = (uint8_t)npush, .rise = (uint8_t)after->high};
+	for (int32_t i = 0; i < npop; ++i)
+		effect->pop[i] = before->ip[(before->top - 1 - (uint32_t)i) % pt_return_stack_size];
+	for (int32_t i = 0; i < npush; ++i)
+		effect->push[i] = after->ip[(after->top - (uint32_t)(npush - i)) % pt_return_stack_size];
+	return 1;
+}
+
+/* The way that was recorded ends here, before @event, if there is one. Returns its path; NULL: it is not one
+ * that can be kept. */
+static const struct pt_cached_path *end_record(struct pt_run_walk *walk, const struct pt_event *event)
+{
+	struct pt_run_recorder *recorder = &walk->recorder;
+	struct pt_run_entry *entry = &recorder->record.entry;
+	const struct pt_flow *flow = walk->flow;
+	uint64_t ninsn = 0;
+	int64_t place;
+
+	recorder->active = 0;
+	if (flow->unit != pt_flow_no_unit || flow->evd.pos != recorder->until || flow->evd.tnt_count ||
+	    (walk->sink.count > recorder->first_block && !walk->sink.section) || !is_plain(walk) ||
+	    !note_effect(&recorder->record.effect, &recorder->before, &flow->returns))
+		return NULL;
+	place = present_place(walk);
+	if (place < 0)
+		return NULL;
+	recorder->record.block = &walk->sink.block[recorder->first_block];
+	recorder->record.event = event;
+	entry->nblocks = (uint16_t)(walk->sink.count - recorder->first_block);
+	for (uint32_t i = 0; i < entry->nblocks; ++i)
+		ninsn += recorder->record.block[i].ninsn;
+	entry->ninsn = (uint32_t)ninsn;
+	entry->place_after = (uint32_t)place;
+	entry->last_after = flow->evd.last.ip;
+	return pt_run_cache_add(&walk->cache, &recorder->record, &recorder->before);
+}
+
+/* Hands out what was walked since the recording began: as its path, if it became one. */
+static void close_record(struct pt_run_walk *walk, const struct pt_event *event)
+{
+	const uint32_t first = walk->recorder.first_block;
+	const struct pt_cached_path *path = end_record(walk, event);
+
+	if (!path)
+		put_loose(walk, first);
+	else if (path->path.nblocks)
+		put_path(walk, &path->path);
+	if (path)
+		walk->sink.count = first;
+}
+
+/* The way is none that can be recorded: what was walked is handed out as it is. */
+static void stop_record(struct pt_run_walk *walk)
+{
+	if (!walk->recorder.active)
+		return;
+	walk->recorder.active = 0;
+	put_loose(walk, walk->recorder.first_block);
+}
+
+/* ---- On foot ------------------------------------------------------------------------------------ */
+
+/* Takes the event that is due, and leaves the flow behind it, without a unit if it was the last of its
+ * packet.
+ */
+static int take_event(struct pt_run_walk *walk)
+{
+	struct pt_flow *flow = walk->flow;
+	struct pt_event event;
+	int status = pt_flow_take_event(flow, &event);
+
+	if (status < 0) {
+		stop_record(walk);
+		return status;
+	}
+	if (event.type == ptev_enabled || event.type == ptev_disabled) {
+		if (walk->recorder.active)
+			close_record(walk, &event);
+	} else {
+		stop_record(walk);
+	}
+	put_event(walk, &event);
+	return 0;
+}
+
+/* Goes on foot until the unit is used up, an event is due, or the run must end. Positive: it must. */
+static int walk_unit(struct pt_run_walk *walk)
+{
+	struct pt_flow *flow = walk->flow;
+	struct pt_flow_sink *sink = &walk->sink;
+	const uint32_t before = sink->count;
+	int status;
+
+	flow->at_mov_cr3 = 0;
+	sink->started = walk->npaths || walk->nevents;
+	status = pt_flow_walk(flow, sink);
+	if (sink->count != before)
+		flow->entry_flags = 0;
+	if (!walk->recorder.active)
+		put_loose(walk, before);
+	else if (status < 0 || (flow->unit != pt_flow_no_unit && !flow->due))
+		stop_record(walk);
+	else if (!flow->due && flow->evd.pos >= walk->recorder.until)
+		close_record(walk, NULL);
+	if (status < 0)
+		return status;
+	/* Blocks of a scratch node come last in a run; so do those before a section too many. */
+	return flow->unit != pt_flow_no_unit && !flow->due && !flow->tick_is_due;
+}
+
+/* Whether a packet that is about time, and is no event, begins at @pos. */
+static int is_timing_at(const uint8_t *pos, const struct pt_config *config)
+{
+	switch (pt_packet_type_at(pos, config)) {
+	case ppt_cyc:
+	case ppt_mtc:
+	case ppt_tsc:
+	case ppt_tma:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Reads what stands before the next unit, and is no event, as far as the run lasts. Returns whether there was
+ * something. */
+static int read_timing(struct pt_run_walk *walk)
+{
+	struct pt_evd *evd = &walk->flow->evd;
+	const uint8_t *const begin = evd->pos;
+
+	do {
+		const uint8_t *pos = evd->pos;
+
+		while (pos < evd->config.end && !*pos)
+			++pos;
+		evd->pos = pos;
+		/* What cannot be read is left to whoever fetches the next unit. */
+		if (pos == evd->config.end || !is_timing_at(pos, &evd->config) ||
+		    pt_evd_read_packet(evd) < 0 || evd->pos == pos)
+			break;
+	} while (!has_ended(walk));
+	return evd->pos != begin;
+}
+
+/* Without a unit: along cached paths, or the next unit is fetched. */
+static void go_on(struct pt_run_walk *walk)
+{
+	struct pt_flow *flow = walk->flow;
+
+	if (!walk->recorder.active && is_plain(walk)) {
+		const uint32_t events = events_are_plain(walk);
+
+		pt_flow_look_at_image(flow);
+		if (stride(walk, events) || read_timing(walk))
+			return;
+		begin_record(walk, events);
+	}
+	pt_flow_advance(flow);
+}
+
+static int fill(struct pt_run_walk *walk)
+{
+	struct pt_flow *flow = walk->flow;
+
+	while (!has_ended(walk)) {
+		int status = 0;
+
+		if (flow->due || flow->tick_is_due) {
+			if (!walk->events_inside) {
+				stop_record(walk);
+				break;
+			}
+			status = take_event(walk);
+		} else if (flow->unit == pt_flow_no_unit) {
+			go_on(walk);
+		} else {
+			status = walk_unit(walk);
+		}
+		if (status)
+			return status < 0 ? status : 0;
+	}
+	return 0;
+}
+
+/* A new run begins. */
+static void begin_run(struct pt_run_walk *walk)
+{
+	struct pt_flow *flow = walk->flow;
+
+	if (walk->cache.full)
+		pt_run_cache_clear(&walk->cache);
+	walk->npaths = walk->nloose = walk->nevents = 0;
+	walk->nblocks = 0;
+	walk->ninsn = 0;
+	walk->time = flow->evd.time;
+	walk->calls = flow->observers.calls;
+	walk->reached = flow->reached;
+	walk->recorder.active = 0;
+	pt_flow_begin_sink(flow, &walk->sink);
+}
+
+int pt_run_walk_next(struct pt_run_walk *walk)
+{
+	struct pt_flow *flow = walk->flow;
+	int status, errcode;
+
+	begin_run(walk);
+	if (flow->status < 0)
+		return flow->status;
+	if ((flow->due || flow->tick_is_due) && !walk->events_inside)
+		return -pte_bad_query;
+	flow->at_mov_cr3 = 0;
+	flow->at_start = 0;
+	pt_flow_look_at_image(flow);
+	give_unit_back(flow);
+	status = fill(walk);
+	if (walk->recorder.active)
+		stop_record(walk);
+	errcode = pt_observers_take_error(&flow->observers);
+	if (status < 0) {
+		flow->status = status;
+		return status;
+	}
+	return errcode < 0 ? errcode : pt_flow_status(flow);
+}

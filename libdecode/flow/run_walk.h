@@ -1,0 +1,45 @@
+/* Runs: the flow walks, and where it was before, the run cache leads it. */
+#ifndef PT_RUN_WALK_H
+#define PT_RUN_WALK_H
+
+#include "flow/flow.h"
+#include "flow/run_cache.h"
+
+enum { pt_run_capacity = 512, pt_run_max_paths = 1024, pt_run_max_loose = 64, pt_run_max_events = 64 };
+
+/* A way that is walked to be kept. */
+struct pt_run_recorder {
+	struct pt_run_record record;
+	struct pt_return_stack before; /* the return stack where it begins */
+	const uint8_t *until;          /* the window's end */
+	uint32_t first_block;          /* in the sink */
+	uint8_t active;
+};
+
+struct pt_run_walk {
+	struct pt_flow *flow;
+	struct pt_run_cache cache;
+	struct pt_run_recorder recorder;
+	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
+	uint8_t events_inside;    /* events come inside of runs */
+
+	/* The present run. */
+	const struct pt_run_path *path[pt_run_max_paths];
+	struct pt_run_path loose[pt_run_max_loose];
+	struct pt_run_event event[pt_run_max_events];
+	uint32_t npaths, nloose, nevents;
+	uint32_t nblocks;
+	uint64_t ninsn;
+	struct pt_time time;
+	uint32_t calls;         /* of observers, before */
+	const uint8_t *reached; /* before */
+};
+
+/* @block: room for pt_run_capacity blocks. NULL: no memory. */
+struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *block);
+void pt_run_walk_free(struct pt_run_walk *walk); /* NULL is fine */
+
+/* The next run. Status bits, or a negative code; what is in the run stands in either case. */
+int pt_run_walk_next(struct pt_run_walk *walk);
+
+#endif
