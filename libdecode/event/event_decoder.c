@@ -26,17 +26,14 @@ void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int flags)
 	pt_time_init(&evd->time);
 }
 
-struct pt_event pt_evd_new_event(const struct pt_evd *evd, enum pt_event_type type)
+void pt_evd_new_event(const struct pt_evd *evd, struct pt_event *ev, enum pt_event_type type)
 {
-	struct pt_event ev;
-
-	memset(&ev, 0, sizeof(ev));
-	ev.type = type;
-	ev.has_tsc = evd->time.have_tsc != 0;
-	ev.tsc = evd->time.tsc;
-	ev.lost_mtc = evd->time.lost_mtc;
-	ev.lost_cyc = evd->time.lost_cyc;
-	return ev;
+	memset(ev, 0, sizeof(*ev));
+	ev->type = type;
+	ev->has_tsc = evd->time.have_tsc != 0;
+	ev->tsc = evd->time.tsc;
+	ev->lost_mtc = evd->time.lost_mtc;
+	ev->lost_cyc = evd->time.lost_cyc;
 }
 
 static struct pt_event *queue_end(struct pt_evd *evd)
@@ -49,7 +46,7 @@ struct pt_event *pt_evd_push(struct pt_evd *evd, enum pt_event_type type)
 {
 	struct pt_event *ev = queue_end(evd);
 
-	*ev = pt_evd_new_event(evd, type);
+	pt_evd_new_event(evd, ev, type);
 	return ev;
 }
 
@@ -68,7 +65,7 @@ struct pt_event *pt_evd_bind(struct pt_evd *evd, struct pt_bound_events *bound, 
 	if (bound->count == pt_evd_bound_size)
 		return NULL;
 	ev = &bound->event[bound->count++];
-	*ev = pt_evd_new_event(evd, type);
+	pt_evd_new_event(evd, ev, type);
 	return ev;
 }
 
@@ -98,30 +95,12 @@ int pt_evd_is_timing(enum pt_packet_type type)
 	}
 }
 
-static int time_changed(struct pt_evd *evd)
-{
-	if (evd->time.tsc < evd->tick_limit || !evd->time.have_tsc)
-		return 0;
-	return evd->tick(evd->tick_context);
-}
-
 int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 {
-	const uint64_t before = evd->time.tsc;
-	const int had_tsc = evd->time.have_tsc;
-	int status;
+	const struct pt_evd_moment before = pt_evd_moment(evd);
+	int status = pt_time_update(&evd->time, packet, &evd->config);
 
-	if (!evd->ahead) {
-		evd->before = evd->time;
-		evd->ahead = 1;
-	}
-	status = pt_time_update(&evd->time, packet, &evd->config);
-
-	if (status < 0)
-		return status;
-	if (evd->time.tsc == before && evd->time.have_tsc == had_tsc)
-		return 0;
-	return time_changed(evd);
+	return status < 0 ? status : pt_evd_time_passed(evd, &before);
 }
 
 /* Where a bound event's address goes. */
@@ -505,53 +484,6 @@ int pt_evd_read_packet(struct pt_evd *evd)
 	return 0;
 }
 
-/* A short TNT is one byte: an even value other than PAD (0) and the extension opcode (2); below the
- * highest bit stand the outcomes, the oldest first, above bit 0. */
-static int read_short_tnt(struct pt_evd *evd, uint8_t byte)
-{
-	const uint32_t value = byte >> 1;
-	const uint32_t count = 31 - (uint32_t)__builtin_clz(value);
-
-	if (evd->no_tnt)
-		return -pte_bad_context;
-	evd->packet = evd->pos++;
-	evd->tnt = value & ((1u << count) - 1);
-	evd->tnt_count = count;
-	return pt_unit_tnt;
-}
-
-static int pop_tip(struct pt_evd *evd)
-{
-	const struct pt_event *ev = pt_evd_event(evd);
-
-	evd->tip_ip = ev->variant.tip.ip;
-	evd->tip_suppressed = ev->ip_suppressed;
-	pt_evd_pop(evd);
-	return pt_unit_tip;
-}
-
-int pt_evd_fetch(struct pt_evd *evd)
-{
-	const uint8_t *end = evd->config.end;
-
-	evd->ahead = 0;
-	for (;;) {
-		int status;
-
-		if (evd->queue_count)
-			return pt_evd_event(evd)->type == ptev_tip ? pop_tip(evd) : pt_unit_event;
-		if (evd->pos >= end)
-			return -pte_eos;
-		if (!(*evd->pos & 1) && *evd->pos > 2)
-			return read_short_tnt(evd, *evd->pos);
-		status = pt_evd_read_packet(evd);
-		if (status < 0)
-			return status;
-		if (evd->tnt_count)
-			return pt_unit_tnt;
-	}
-}
-
 /* How many CBRs between deferred TIPs become events; of more, the last one counts. */
 enum { max_deferred_cbr = 4 };
 
@@ -586,7 +518,7 @@ static int take_queued_tip(struct pt_evd *evd)
 	for (; i; --i)
 		*queued(evd, i) = *queued(evd, i - 1);
 	*pt_evd_event(evd) = tip;
-	pop_tip(evd);
+	pt_evd_take_queued_tip(evd);
 	return 0;
 }
 

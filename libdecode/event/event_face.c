@@ -1,6 +1,7 @@
 /* event_face.c - pt_evt_*: the reader's units handed out as events, TNT and TIP among them. */
 #include <stdlib.h>
 
+#include "event/event_fetch.h"
 #include "event/event_packets.h"
 #include "event/sync.h"
 #include "packet/config.h"
@@ -74,38 +75,33 @@ const struct pt_config *pt_evt_get_config(const struct pt_event_decoder *decoder
 	return decoder ? &decoder->evd.config : NULL;
 }
 
-static struct pt_event tnt_event(struct pt_evd *evd)
+static void take_tnt(struct pt_evd *evd, struct pt_event *ev)
 {
-	struct pt_event ev = pt_evd_new_event(evd, ptev_tnt);
-
-	ev.variant.tnt.bits = evd->tnt;
-	ev.variant.tnt.size = (uint8_t)evd->tnt_count;
+	pt_evd_new_event(evd, ev, ptev_tnt);
+	ev->variant.tnt.bits = evd->tnt;
+	ev->variant.tnt.size = (uint8_t)evd->tnt_count;
 	evd->tnt_count = 0;
-	return ev;
 }
 
-static struct pt_event tip_event(const struct pt_evd *evd)
+static void take_tip(const struct pt_evd *evd, struct pt_event *ev)
 {
-	struct pt_event ev = pt_evd_new_event(evd, ptev_tip);
-
-	ev.ip_suppressed = evd->tip_suppressed != 0;
-	ev.variant.tip.ip = evd->tip_ip;
-	return ev;
+	pt_evd_new_event(evd, ev, ptev_tip);
+	ev->ip_suppressed = evd->tip_suppressed != 0;
+	ev->variant.tip.ip = evd->tip_ip;
 }
 
-static struct pt_event take_event(struct pt_evd *evd, int unit)
+static void take_event(struct pt_evd *evd, struct pt_event *ev, int unit)
 {
-	struct pt_event ev;
-
 	switch (unit) {
 	case pt_unit_tnt:
-		return tnt_event(evd);
+		take_tnt(evd, ev);
+		return;
 	case pt_unit_tip:
-		return tip_event(evd);
+		take_tip(evd, ev);
+		return;
 	default:
-		ev = *pt_evd_event(evd);
+		*ev = *pt_evd_event(evd);
 		pt_evd_pop(evd);
-		return ev;
 	}
 }
 
@@ -127,10 +123,14 @@ int pt_evt_next(struct pt_event_decoder *decoder, struct pt_event *event, size_t
 		return -pte_invalid;
 	if (!decoder->sync)
 		return -pte_nosync;
-	unit = pt_evd_fetch(&decoder->evd);
+	unit = pt_evd_fetch_fast(&decoder->evd);
 	if (unit < 0)
 		return unit;
-	ev = take_event(&decoder->evd, unit);
+	if (size == sizeof(*event)) {
+		take_event(&decoder->evd, event, unit);
+		return status_bits(&decoder->evd, event);
+	}
+	take_event(&decoder->evd, &ev, unit);
 	pt_copy_to_user(event, size, &ev, sizeof(ev));
 	return status_bits(&decoder->evd, &ev);
 }

@@ -11,8 +11,8 @@ typedef int pt_packet_handler(struct pt_evd *evd, const struct pt_packet *packet
 pt_packet_handler pt_evd_on_stop, pt_evd_on_cbr, pt_evd_on_mnt, pt_evd_on_exstop, pt_evd_on_mwait,
         pt_evd_on_pwre, pt_evd_on_pwrx, pt_evd_on_ptw, pt_evd_on_cfe, pt_evd_on_evd, pt_evd_on_trig;
 
-/* A new event, stamped with the current time. */
-struct pt_event pt_evd_new_event(const struct pt_evd *evd, enum pt_event_type type);
+/* Makes *@ev a new event, stamped with the current time. */
+void pt_evd_new_event(const struct pt_evd *evd, struct pt_event *ev, enum pt_event_type type);
 
 /* Adds a new event to the end of the queue. Never fails: the queue is empty
  * when a packet is read, and has room for all that one packet can bring (see event_decoder.c). */
@@ -32,6 +32,35 @@ int pt_evd_iflag_changed(struct pt_evd *evd, const struct pt_packet_mode_exec *e
 
 /* Whether @type is about time only: TSC, TMA, MTC, CYC, CBR. */
 int pt_evd_is_timing(enum pt_packet_type type);
+
+/* The time before it is changed. */
+struct pt_evd_moment {
+	uint64_t tsc;
+	int have_tsc;
+};
+
+/* To be called before a timing packet counts. */
+static inline struct pt_evd_moment pt_evd_moment(struct pt_evd *evd)
+{
+	if (!evd->ahead) {
+		evd->before = evd->time;
+		evd->ahead = 1;
+	}
+	return (struct pt_evd_moment){evd->time.tsc, evd->time.have_tsc};
+}
+
+/* And behind: calls the tick callback when due. */
+static inline int pt_evd_time_passed(struct pt_evd *evd, const struct pt_evd_moment *before)
+{
+	if (evd->time.tsc == before->tsc && evd->time.have_tsc == before->have_tsc)
+		return 0;
+	if (evd->time.tsc < evd->tick_limit || !evd->time.have_tsc)
+		return 0;
+	return evd->tick(evd->tick_context);
+}
+
+/* Takes the TIP at the head of the queue: pt_unit_tip. */
+int pt_evd_take_queued_tip(struct pt_evd *evd);
 
 /* Updates the time by a timing packet (others change nothing) and calls the tick callback when due. */
 int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet);

@@ -16,6 +16,20 @@ static inline void pt_last_ip_reset(struct pt_last_ip *last)
 	*last = (struct pt_last_ip){0};
 }
 
+/* Applies an address of which the bits of @mask are told, by a compression that is neither suppressed nor
+ * unknown. */
+static inline void pt_last_ip_tell(struct pt_last_ip *last, enum pt_ip_compression ipc, uint64_t ip,
+                                   uint64_t mask)
+{
+	if (ipc == pt_ipc_sext_48)
+		ip = (uint64_t)((int64_t)(ip << 16) >> 16);
+	else
+		ip |= last->ip & ~mask;
+	last->ip = ip;
+	last->valid = 1;
+	last->suppressed = 0;
+}
+
 /* Applies @packet. Zero; -pte_bad_packet for an unknown compression. A suppressed payload leaves the IP. */
 static inline int pt_last_ip_update(struct pt_last_ip *last, const struct pt_packet_ip *packet)
 {

@@ -64,9 +64,14 @@ static inline int pt_packet_is_cyc_2(const uint8_t *pos)
 	return (pos[0] & 7) == 7 && !(pos[1] & 1) && pos[1] != 0x02;
 }
 
+static inline uint64_t pt_packet_cyc_2(const uint8_t *pos)
+{
+	return pos[0] >> 3 | (uint64_t)pos[1] << 4;
+}
+
 static inline int pt_packet_fill_cyc_2(struct pt_packet *packet, const uint8_t *pos)
 {
-	pt_packet_set_words(packet, pt_packet_head(ppt_cyc, 2), pos[0] >> 3 | (uint64_t)pos[1] << 4, 0);
+	pt_packet_set_words(packet, pt_packet_head(ppt_cyc, 2), pt_packet_cyc_2(pos), 0);
 	return 2;
 }
 

@@ -1,0 +1,141 @@
+/* event_fetch.c - see event_decoder.h and event_fetch.h: unit after unit.
+ *
+ * Here are the packets that most of a trace consists of, each with the conditions under which it has no
+ * other effect than the one here. Whatever does not meet them goes through pt_evd_read_packet().
+ */
+#include "event/event_fetch.h"
+
+#include "event/event_packets.h"
+
+int pt_evd_take_queued_tip(struct pt_evd *evd)
+{
+	const struct pt_event *ev = pt_evd_event(evd);
+
+	evd->tip_ip = ev->variant.tip.ip;
+	evd->tip_suppressed = ev->ip_suppressed;
+	pt_evd_pop(evd);
+	return pt_unit_tip;
+}
+
+static int skip_pads(struct pt_evd *evd)
+{
+	const uint8_t *const end = evd->config.end;
+	const uint8_t *pos = evd->pos;
+
+	while (end - pos >= 8 && !pt_get64(pos))
+		pos += 8;
+	while (pos < end && !*pos)
+		pos++;
+	evd->packet = pos - 1;
+	evd->pos = pos;
+	return 0;
+}
+
+static int enable(struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	pt_evd_take_ip(evd, form);
+	pt_evd_push(evd, ptev_enabled)->variant.enabled.ip = evd->last.ip;
+	evd->enabled = 1;
+	return 0;
+}
+
+static int disable(struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	pt_evd_take_ip(evd, form);
+	pt_evd_push(evd, ptev_disabled)->variant.disabled.ip = evd->last.ip;
+	evd->enabled = 0;
+	return 0;
+}
+
+static int read_long_tnt(struct pt_evd *evd)
+{
+	struct pt_packet packet;
+
+	evd->packet = evd->pos;
+	evd->pos += pt_packet_fill_tnt_64(&packet, evd->pos);
+	evd->tnt = packet.payload.tnt.payload;
+	evd->tnt_count = packet.payload.tnt.bit_size;
+	return 0;
+}
+
+static int move_in_time(struct pt_evd *evd, const struct pt_evd_moment *before, int size)
+{
+	int status = pt_evd_time_passed(evd, before);
+
+	if (status >= 0)
+		evd->pos += size;
+	return status;
+}
+
+static int read_mtc(struct pt_evd *evd)
+{
+	const struct pt_evd_moment before = pt_evd_moment(evd);
+
+	evd->packet = evd->pos;
+	pt_time_update_mtc(&evd->time, evd->pos[1], &evd->config);
+	return move_in_time(evd, &before, 2);
+}
+
+static int read_cyc(struct pt_evd *evd, uint64_t cycles, int size)
+{
+	const struct pt_evd_moment before = pt_evd_moment(evd);
+
+	evd->packet = evd->pos;
+	pt_time_update_cyc(&evd->time, cycles, &evd->config);
+	return move_in_time(evd, &before, size);
+}
+
+/* One packet that is no short TNT, or a row of PADs. */
+static int read_packet(struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	switch (evd->refused ? ppt_unknown : form->type) {
+	case ppt_pad:
+		return skip_pads(evd);
+	case ppt_tip_pge:
+		return pt_evd_can_take_ip(evd, form) ? enable(evd, form) : pt_evd_read_packet(evd);
+	case ppt_tip_pgd:
+		return pt_evd_can_take_ip(evd, form) ? disable(evd, form) : pt_evd_read_packet(evd);
+	case ppt_mtc:
+		return read_mtc(evd);
+	case ppt_cyc:
+		if (form->size)
+			return read_cyc(evd, form->word[0], 1);
+		if (pt_packet_is_cyc_2(evd->pos))
+			return read_cyc(evd, pt_packet_cyc_2(evd->pos), 2);
+		return pt_evd_read_packet(evd);
+	case ppt_invalid:
+		if (!evd->no_tnt && pt_packet_is_tnt_64(evd->pos))
+			return read_long_tnt(evd);
+		return pt_evd_read_packet(evd);
+	default:
+		return pt_evd_read_packet(evd);
+	}
+}
+
+int pt_evd_fetch(struct pt_evd *evd)
+{
+	evd->ahead = 0;
+	for (;;) {
+		const struct pt_packet_form *form;
+		int status;
+
+		if (evd->queue_count)
+			return pt_evd_event(evd)->type == ptev_tip ? pt_evd_take_queued_tip(evd)
+			                                           : pt_unit_event;
+		if (evd->pos >= evd->config.end)
+			return -pte_eos;
+		form = &pt_packet_forms[*evd->pos];
+		if (form->type == ppt_tnt_8)
+			return evd->no_tnt ? -pte_bad_context : pt_evd_take_tnt(evd, form);
+		if (!pt_evd_has_room(evd))
+			status = pt_evd_read_packet(evd);
+		else if (form->type == ppt_tip && !evd->no_tnt && pt_evd_can_take_ip(evd, form))
+			return pt_evd_take_tip(evd, form);
+		else
+			status = read_packet(evd, form);
+		if (status < 0)
+			return status;
+		if (evd->tnt_count)
+			return pt_unit_tnt;
+	}
+}

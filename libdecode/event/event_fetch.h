@@ -1,0 +1,69 @@
+/* The frequent packets read in place: a TNT and a TIP need neither a struct pt_packet nor an event.
+ *
+ * They are taken by their row of pt_packet_forms, at evd->pos, when nothing stands in the way; all else is
+ * left to event_decoder.c, which knows every rule.
+ */
+#ifndef PT_EVENT_FETCH_H
+#define PT_EVENT_FETCH_H
+
+#include "event/event_decoder.h"
+#include "packet/packet_form.h"
+
+static inline int pt_evd_has_room(const struct pt_evd *evd)
+{
+	return evd->config.end - evd->pos >= pt_packet_form_room;
+}
+
+/* Whether a TNT may come. */
+static inline int pt_evd_can_take_tnt(const struct pt_evd *evd)
+{
+	return !(evd->queue_count | evd->no_tnt);
+}
+
+static inline int pt_evd_take_tnt(struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	evd->packet = evd->pos++;
+	evd->tnt_count = (uint32_t)form->word[0];
+	evd->tnt = form->word[1];
+	return pt_unit_tnt;
+}
+
+/* Whether a FUP, TIP, TIP.PGE or TIP.PGD has an address, and no event waits for it. */
+static inline int pt_evd_can_take_ip(const struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	return form->word[0] && !(evd->refused | evd->tip_bound.count);
+}
+
+/* Takes the address and moves behind the packet. */
+static inline void pt_evd_take_ip(struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	pt_last_ip_tell(&evd->last, (enum pt_ip_compression)form->word[0],
+	                pt_get64(evd->pos + 1) & form->mask[1], form->mask[1]);
+	evd->packet = evd->pos;
+	evd->pos += form->size;
+}
+
+static inline int pt_evd_take_tip(struct pt_evd *evd, const struct pt_packet_form *form)
+{
+	pt_evd_take_ip(evd, form);
+	evd->tip_ip = evd->last.ip;
+	evd->tip_suppressed = 0;
+	return pt_unit_tip;
+}
+
+/* pt_evd_fetch(), to be inlined where the next packet is probably a TNT or a TIP. */
+static inline int pt_evd_fetch_fast(struct pt_evd *evd)
+{
+	if (pt_evd_can_take_tnt(evd) && pt_evd_has_room(evd)) {
+		const struct pt_packet_form *const form = &pt_packet_forms[*evd->pos];
+
+		evd->ahead = 0;
+		if (form->type == ppt_tnt_8)
+			return pt_evd_take_tnt(evd, form);
+		if (form->type == ppt_tip && pt_evd_can_take_ip(evd, form))
+			return pt_evd_take_tip(evd, form);
+	}
+	return pt_evd_fetch(evd);
+}
+
+#endif
