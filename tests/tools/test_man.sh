@@ -113,7 +113,7 @@ grep -ohE '^struct pt_[a-z_]+ \{' "$include"/*.h | grep -v 'pt_event ' | while r
 done >"$dir/hidden"
 [ ! -s "$dir/hidden" ] || complain "$(cat "$dir/hidden")"
 
-for enumerator in $(grep -oE '\b(pte|ptev|ppt|ptic|pts|ptrf|ptem|ptds|pcv|pt_ipc|pt_cfe|pt_evd|pt_mol)_[a-z0-9_]+\b' \
+for enumerator in $(grep -oE '\b(pte|ptev|ppt|ptic|pts|ptr|ptrf|ptem|ptds|pcv|pt_ipc|pt_cfe|pt_evd|pt_mol)_[a-z0-9_]+\b' \
 	"$dir/header.i" | sort -u); do
 	case $enumerator in
 	pt_cfe_type | pt_evd_type) continue ;;
