@@ -112,7 +112,7 @@ static int read_packet(struct pt_evd *evd, const struct pt_packet_form *form)
 	}
 }
 
-int pt_evd_fetch(struct pt_evd *evd)
+int pt_evd_fetch_any(struct pt_evd *evd)
 {
 	evd->ahead = 0;
 	for (;;) {
@@ -138,4 +138,9 @@ int pt_evd_fetch(struct pt_evd *evd)
 		if (evd->tnt_count)
 			return pt_unit_tnt;
 	}
+}
+
+int pt_evd_fetch(struct pt_evd *evd)
+{
+	return pt_evd_fetch_fast(evd);
 }

@@ -51,6 +51,9 @@ static inline int pt_evd_take_tip(struct pt_evd *evd, const struct pt_packet_for
 	return pt_unit_tip;
 }
 
+/* pt_evd_fetch() where the next packet is probably something else. */
+int pt_evd_fetch_any(struct pt_evd *evd);
+
 /* pt_evd_fetch(), to be inlined where the next packet is probably a TNT or a TIP. */
 static inline int pt_evd_fetch_fast(struct pt_evd *evd)
 {
@@ -63,7 +66,7 @@ static inline int pt_evd_fetch_fast(struct pt_evd *evd)
 		if (form->type == ppt_tip && pt_evd_can_take_ip(evd, form))
 			return pt_evd_take_tip(evd, form);
 	}
-	return pt_evd_fetch(evd);
+	return pt_evd_fetch_any(evd);
 }
 
 #endif

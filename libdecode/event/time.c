@@ -24,9 +24,19 @@ static int can_use_ctc(const struct pt_config *config)
 	return config->cpuid_0x15_eax && config->cpuid_0x15_ebx;
 }
 
+/* scale(), @den being a power of two: that of most processors is 2. */
+static uint64_t scale_binary(uint64_t value, uint64_t num, uint32_t den)
+{
+	const int shift = __builtin_ctz(den);
+
+	return (value >> shift) * num + ((value & (den - 1)) * num >> shift);
+}
+
 static uint64_t ctc_to_tsc(uint64_t ctc, const struct pt_config *config)
 {
-	return scale(ctc, config->cpuid_0x15_ebx, config->cpuid_0x15_eax);
+	const uint32_t num = config->cpuid_0x15_ebx, den = config->cpuid_0x15_eax;
+
+	return den & (den - 1) ? scale(ctc, num, den) : scale_binary(ctc, num, den);
 }
 
 void pt_time_overflow(struct pt_time *time, int keep_tcal)

@@ -58,10 +58,10 @@ static inline void pt_packet_fill(struct pt_packet *packet, const struct pt_pack
 	                    form->word[1] | (behind & form->mask[1]));
 }
 
-/* CYC of two bytes. An OVF that stands in place of the second one (erratum SKD007) begins with 02. */
+/* CYC of two bytes. An OVF, 02 f3, may stand in place of the second one (erratum SKD007). */
 static inline int pt_packet_is_cyc_2(const uint8_t *pos)
 {
-	return (pos[0] & 7) == 7 && !(pos[1] & 1) && pos[1] != 0x02;
+	return (pos[0] & 7) == 7 && !(pos[1] & 1) && pt_get16(pos + 1) != 0xf302;
 }
 
 static inline uint64_t pt_packet_cyc_2(const uint8_t *pos)
