@@ -2,10 +2,12 @@
 #include "code/image.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "code/section_cache.h"
+#include "intel-pt-filler.h"
 
 enum { page_size = 4096 };
 
@@ -14,6 +16,9 @@ struct pt_image {
 	struct pt_mappings mappings;
 	read_memory_callback_t *callback;
 	void *context;
+	pt_image_filler_t *filler;
+	void *filler_context;
+	bool filling; /* the filler is being asked */
 	uint64_t generation;
 };
 
@@ -58,6 +63,19 @@ const char *pt_image_name(const struct pt_image *image)
 	return image ? image->name : NULL;
 }
 
+/* Takes over the caller's reference to @section. What a filler adds is news to nobody: it was looked for. */
+static int add(struct pt_image *image, const struct pt_space_key *key, struct pt_section *section,
+               uint64_t vaddr, int isid)
+{
+	if (!image->filling) {
+		image->generation = next_generation();
+	} else if (!pt_mappings_are_free(&image->mappings, key, vaddr, section->size)) {
+		pt_section_put(section);
+		return -pte_invalid;
+	}
+	return pt_mappings_add(&image->mappings, key, section, vaddr, isid);
+}
+
 int pt_image_add_file(struct pt_image *image, const char *filename, uint64_t offset, uint64_t size,
                       const struct pt_asid *asid, uint64_t vaddr)
 {
@@ -81,8 +99,7 @@ int pt_image_add_file(struct pt_image *image, const char *filename, uint64_t off
 	pt_file_put(file);
 	if (status < 0 || !size)
 		return status;
-	image->generation = next_generation();
-	return pt_mappings_add(&image->mappings, &key, section, vaddr, 0);
+	return add(image, &key, section, vaddr, 0);
 }
 
 int pt_image_add_cached(struct pt_image *image, struct pt_image_section_cache *iscache, int isid,
@@ -102,8 +119,7 @@ int pt_image_add_cached(struct pt_image *image, struct pt_image_section_cache *i
 		pt_section_put(section);
 		return 0;
 	}
-	image->generation = next_generation();
-	return pt_mappings_add(&image->mappings, &key, section, vaddr, isid);
+	return add(image, &key, section, vaddr, isid);
 }
 
 int pt_image_copy(struct pt_image *image, const struct pt_image *src)
@@ -146,6 +162,16 @@ int pt_image_set_callback(struct pt_image *image, read_memory_callback_t *callba
 	return 0;
 }
 
+int pt_image_set_filler(struct pt_image *image, pt_image_filler_t *filler, void *context)
+{
+	if (!image)
+		return -pte_invalid;
+	image->filler = filler;
+	image->filler_context = context;
+	image->generation = next_generation();
+	return 0;
+}
+
 /* ---- asking an image -------------------------------------------------------------------------- */
 
 uint64_t pt_image_generation(const struct pt_image *image)
@@ -153,12 +179,33 @@ uint64_t pt_image_generation(const struct pt_image *image)
 	return image->generation;
 }
 
-const struct pt_mapping *pt_image_lookup(const struct pt_image *image, const struct pt_asid *asid,
-                                         uint64_t vaddr)
+/* Nothing is mapped at @vaddr yet. */
+static const struct pt_mapping *fill_in(struct pt_image *image, const struct pt_space_key *key,
+                                        uint64_t vaddr)
 {
-	struct pt_space_key key = pt_space_key(asid);
+	const struct pt_asid asid = {.size = sizeof(asid), .cr3 = key->cr3, .vmcs = key->vmcs};
+	int added;
 
-	return pt_mappings_find(&image->mappings, &key, vaddr);
+	if (!image->filler || image->filling)
+		return NULL;
+	image->filling = true;
+	added = image->filler(image, &asid, vaddr, image->filler_context);
+	image->filling = false;
+	return added > 0 ? pt_mappings_find(&image->mappings, key, vaddr) : NULL;
+}
+
+static const struct pt_mapping *find(struct pt_image *image, const struct pt_space_key *key, uint64_t vaddr)
+{
+	const struct pt_mapping *mapping = pt_mappings_find(&image->mappings, key, vaddr);
+
+	return mapping ? mapping : fill_in(image, key, vaddr);
+}
+
+const struct pt_mapping *pt_image_lookup(struct pt_image *image, const struct pt_asid *asid, uint64_t vaddr)
+{
+	const struct pt_space_key key = pt_space_key(asid);
+
+	return find(image, &key, vaddr);
 }
 
 /* How much to ask for when @size was too much: up to the end of the page, where memory is most likely to end.
@@ -211,7 +258,7 @@ int pt_image_read(struct pt_image *image, int *isid, uint8_t *buffer, uint16_t s
 	int status = -pte_nomap;
 
 	while (done < wanted) {
-		const struct pt_mapping *mapping = pt_mappings_find(&image->mappings, &key, vaddr + done);
+		const struct pt_mapping *mapping = find(image, &key, vaddr + done);
 
 		status = mapping ? read_mapping(mapping, buffer + done, wanted - done, vaddr + done)
 		                 : read_callback(image, &key, buffer + done, wanted - done, vaddr + done);

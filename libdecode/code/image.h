@@ -9,11 +9,10 @@
 #include "intel-pt.h"
 #include "code/mappings.h"
 
-/* The mapping that holds @vaddr in address space @asid, or NULL. With several matching address
- * spaces (an unknown cr3 or vmcs on either side matches any), an exact match wins. Valid until the
- * image changes. */
-const struct pt_mapping *pt_image_lookup(const struct pt_image *image, const struct pt_asid *asid,
-                                         uint64_t vaddr);
+/* The mapping that holds @vaddr in address space @asid, or NULL; the image's filler is asked, too. With
+ * several matching address spaces (an unknown cr3 or vmcs on either side matches any), an exact match wins.
+ * Valid until the image changes. */
+const struct pt_mapping *pt_image_lookup(struct pt_image *image, const struct pt_asid *asid, uint64_t vaddr);
 
 /* Reads up to @size bytes at @vaddr, across mappings, then through the image's callback where no
  * section is mapped. Returns the number of bytes read (> 0), the isid of the first byte in *isid
@@ -23,7 +22,8 @@ int pt_image_read(struct pt_image *image, int *isid, uint8_t *buffer, uint16_t s
                   const struct pt_asid *asid, uint64_t vaddr);
 
 /* Never the same for two states of one image, nor for two images of the process: what a decoder
- * remembers about an image is valid as long as this number stays. Never zero. */
+ * remembers about an image is valid as long as this number stays - but not that nothing is mapped somewhere,
+ * as a filler may change that. Never zero. */
 uint64_t pt_image_generation(const struct pt_image *image);
 
 #endif

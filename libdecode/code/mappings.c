@@ -416,6 +416,17 @@ const struct pt_mapping *pt_mappings_find(const struct pt_mappings *all, const s
 	return mapping;
 }
 
+bool pt_mappings_are_free(const struct pt_mappings *all, const struct pt_space_key *key, uint64_t vaddr,
+                          uint64_t size)
+{
+	const struct space *space;
+
+	for (space = first_match(all, key); space; space = match_behind(all, key, space->key))
+		if (overlapping(space, vaddr, vaddr + size - 1))
+			return false;
+	return true;
+}
+
 uint64_t pt_mappings_gap(const struct pt_mappings *all, const struct pt_space_key *key, uint64_t vaddr,
                          uint64_t size)
 {

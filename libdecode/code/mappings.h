@@ -57,6 +57,10 @@ int pt_mappings_copy(struct pt_mappings *all, const struct pt_mappings *from);
 const struct pt_mapping *pt_mappings_find(const struct pt_mappings *all, const struct pt_space_key *key,
                                           uint64_t vaddr);
 
+/* Whether nothing is mapped at the @size bytes at @vaddr in any space that matches. */
+bool pt_mappings_are_free(const struct pt_mappings *all, const struct pt_space_key *key, uint64_t vaddr,
+                          uint64_t size);
+
 /* How many of the @size bytes at @vaddr, which is not mapped, lie before the next mapping. */
 uint64_t pt_mappings_gap(const struct pt_mappings *all, const struct pt_space_key *key, uint64_t vaddr,
                          uint64_t size);

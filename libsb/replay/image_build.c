@@ -1,13 +1,26 @@
 /* image_build.c - see image_build.h. */
 #include "replay/image_build.h"
 
+#include <intel-pt-filler.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "system/arena.h"
+
 struct built_image {
+	struct image_builder *builder;
+	const struct sb_epoch *epoch;
 	struct pt_image *image;
-	struct built_image *newer, *older;
-	uint32_t epoch;
+	size_t parts; /* itself, and the mappings in it */
+	size_t index; /* in the list */
+	int used;     /* since the hand came by */
+};
+
+/* That @binary stands at @begin has this number in the section cache. */
+struct isid_slot {
+	const struct sb_binary *binary; /* NULL: free */
+	uint64_t begin;
+	int isid;
 };
 
 /* The decoder asks for code that no section has. */
@@ -18,6 +31,8 @@ static int nothing_there(uint8_t *buffer, size_t size, const struct pt_asid *asi
 	(void)buffer;
 	(void)size;
 	(void)asid;
+	if (builder->no_memory)
+		return -pte_nomem;
 	builder->missing_ip = ip;
 	builder->has_missing_ip = 1;
 	return -pte_nomap;
@@ -45,75 +60,160 @@ int image_builder_init(struct image_builder *builder, struct sb_resolver *resolv
 	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 }
 
-static void unlink_image(struct image_builder *builder, struct built_image *built)
-{
-	if (built->newer)
-		built->newer->older = built->older;
-	else
-		builder->newest = built->older;
-	if (built->older)
-		built->older->newer = built->newer;
-	else
-		builder->oldest = built->newer;
-}
-
-static void link_newest(struct image_builder *builder, struct built_image *built)
-{
-	built->newer = NULL;
-	built->older = builder->newest;
-	if (builder->newest)
-		builder->newest->newer = built;
-	else
-		builder->oldest = built;
-	builder->newest = built;
-}
-
 static void drop(struct image_builder *builder, struct built_image *built)
 {
-	unlink_image(builder, built);
-	builder->by_epoch[built->epoch] = NULL;
 	builder->count -= 1;
+	builder->built[built->index] = builder->built[builder->count];
+	builder->built[built->index]->index = built->index;
+	builder->by_epoch[built->epoch->id] = NULL;
+	builder->parts -= built->parts;
 	pt_image_free(built->image);
 	free(built);
 }
 
 void image_builder_fini(struct image_builder *builder)
 {
-	while (builder->newest)
-		drop(builder, builder->newest);
+	while (builder->count)
+		drop(builder, builder->built[builder->count - 1]);
+	free(builder->built);
 	pt_image_free(builder->empty);
 	free(builder->by_epoch);
+	free(builder->isid);
 	pt_iscache_free(builder->sections);
 	memset(builder, 0, sizeof(*builder));
 }
 
-/* Adds what stands behind @map. What cannot be added is missing, and is reported where code runs there. */
-static int add_map(struct image_builder *builder, struct pt_image *image, const struct sb_map *map)
+/* ---- Filling ---------------------------------------------------------------------------------- */
+
+static struct isid_slot *isid_slot(const struct image_builder *builder, const struct sb_binary *binary,
+                                   uint64_t begin)
 {
+	uint64_t hash = ((uintptr_t)binary ^ begin >> 12) * 0x9e3779b97f4a7c15ull;
+	size_t i = (hash ^ hash >> 32) & (builder->isid_slots - 1);
+
+	while (builder->isid[i].binary &&
+	       (builder->isid[i].binary != binary || builder->isid[i].begin != begin))
+		i = (i + 1) & (builder->isid_slots - 1);
+	return &builder->isid[i];
+}
+
+static int grow_isids(struct image_builder *builder)
+{
+	struct image_builder bigger = {.isid_slots = builder->isid_slots ? 2 * builder->isid_slots : 256};
+
+	bigger.isid = calloc(bigger.isid_slots, sizeof(*bigger.isid));
+	if (!bigger.isid)
+		return -pte_nomem;
+	for (size_t i = 0; i < builder->isid_slots; ++i) {
+		const struct isid_slot *slot = &builder->isid[i];
+
+		if (slot->binary)
+			*isid_slot(&bigger, slot->binary, slot->begin) = *slot;
+	}
+	free(builder->isid);
+	builder->isid = bigger.isid;
+	builder->isid_slots = bigger.isid_slots;
+	return 0;
+}
+
+/* The section cache looks at the file each time; once is enough. Negative: pt_error_code. */
+static int find_isid(struct image_builder *builder, const struct sb_binary *binary, uint64_t begin)
+{
+	struct isid_slot *slot;
+	int isid;
+
+	if (2 * (builder->nisids + 1) > builder->isid_slots && grow_isids(builder) < 0)
+		return -pte_nomem;
+	slot = isid_slot(builder, binary, begin);
+	if (slot->binary)
+		return slot->isid;
+	isid = pt_iscache_add_file(builder->sections, binary->path, binary->offset, binary->size, begin);
+	if (isid < 0)
+		return isid;
+	*slot = (struct isid_slot){binary, begin, isid};
+	builder->nisids += 1;
+	return isid;
+}
+
+/* Adds what stands behind @map; zero when that is nothing. */
+static int add_map(struct built_image *built, const struct sb_map *map)
+{
+	struct image_builder *builder = built->builder;
 	const struct sb_binary *binary;
 	int isid, status;
 
 	status = sb_resolver_find(builder->resolver, map, &binary, NULL);
-	if (status < 0 || binary->missing)
+	if (status < 0)
+		return -pte_nomem;
+	if (binary->missing)
+		return 0;
+	isid = find_isid(builder, binary, map->begin);
+	status = isid < 0 ? isid : pt_image_add_cached(built->image, builder->sections, isid, NULL);
+	if (status < 0)
 		return status;
-	isid = pt_iscache_add_file(builder->sections, binary->path, binary->offset, binary->size, map->begin);
-	status = isid < 0 ? isid : pt_image_add_cached(image, builder->sections, isid, NULL);
-	return status == -pte_nomem ? -sbe_nomem : 0;
+	built->parts += 1;
+	builder->parts += 1;
+	return 1;
 }
 
-static struct pt_image *build(struct image_builder *builder, const struct sb_epoch *epoch)
+/* The decoder looks for code where the image has none yet. What cannot be added is missing, and is reported
+ * as that. */
+static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
 {
-	struct pt_image *image = new_image(builder);
+	struct built_image *built = context;
+	const struct sb_map *map = sb_epoch_map(built->epoch, ip);
+	int status = map && map->begin <= ip ? add_map(built, map) : 0;
 
-	if (!image)
+	(void)image;
+	(void)asid;
+	if (status == -pte_nomem)
+		built->builder->no_memory = 1;
+	return status;
+}
+
+/* ---- Images by epoch -------------------------------------------------------------------------- */
+
+static struct built_image *build(struct image_builder *builder, const struct sb_epoch *epoch)
+{
+	struct built_image *built;
+
+	if (array_reserve(&builder->built, &builder->capacity, builder->count, sizeof(built)) < 0)
 		return NULL;
-	for (const struct sb_map *map = sb_epoch_map(epoch, 0); map; map = sb_epoch_map(epoch, map->end)) {
-		if (add_map(builder, image, map) < 0) {
-			pt_image_free(image);
-			return NULL;
-		}
+	built = calloc(1, sizeof(*built));
+	if (!built)
+		return NULL;
+	*built =
+	        (struct built_image){.builder = builder, .epoch = epoch, .parts = 1, .index = builder->count};
+	built->image = new_image(builder);
+	if (!built->image) {
+		free(built);
+		return NULL;
 	}
-	return image;
+	pt_image_set_filler(built->image, fill, built);
+	builder->by_epoch[epoch->id] = built;
+	builder->built[builder->count++] = built;
+	builder->parts += 1;
+	return built;
+}
+
+/* Drops an image that was not asked for since the hand came round last. A list in the order of use would do,
+ * too, but changing it touches the memory of others at each switch. */
+static void drop_one(struct image_builder *builder)
+{
+	for (;; ++builder->hand) {
+		struct built_image *built;
+
+		if (builder->hand >= builder->count)
+			builder->hand = 0;
+		built = builder->built[builder->hand];
+		if (built == builder->newest || built == builder->previous)
+			continue;
+		if (!built->used) {
+			drop(builder, built);
+			return;
+		}
+		built->used = 0;
+	}
 }
 
 struct pt_image *image_builder_get(struct image_builder *builder, const struct sb_epoch *epoch)
@@ -123,26 +223,17 @@ struct pt_image *image_builder_get(struct image_builder *builder, const struct s
 	if (!epoch)
 		return builder->empty;
 	built = builder->by_epoch[epoch->id];
-	if (built) {
-		if (built != builder->newest) {
-			unlink_image(builder, built);
-			link_newest(builder, built);
-		}
-		return built->image;
-	}
-	built = calloc(1, sizeof(*built));
-	if (built)
-		built->image = build(builder, epoch);
-	if (!built || !built->image) {
-		free(built);
+	if (!built)
+		built = build(builder, epoch);
+	if (!built)
 		return NULL;
-	}
-	built->epoch = epoch->id;
-	builder->by_epoch[epoch->id] = built;
-	link_newest(builder, built);
-	builder->count += 1;
+	built->used = 1;
+	if (built == builder->newest)
+		return built->image;
 	/* The decoder may still look at the one before this. */
-	if (builder->count > builder->limit)
-		drop(builder, builder->oldest);
+	builder->previous = builder->newest;
+	builder->newest = built;
+	while (builder->parts > builder->limit && builder->count > 2)
+		drop_one(builder);
 	return built->image;
 }

@@ -1,8 +1,12 @@
-/* image_build.h - the code of each epoch as an image, made when it is first asked for.
+/* image_build.h - the code of each epoch as an image, filled as its code is reached.
  *
- * All images draw their sections from one section cache, so that a library is decoded once, whoever maps
- * it wherever. The number of images that are kept is bounded; the one asked for last always is.
- * An image also says where the decoder found nothing: see missing_ip.
+ * An image begins empty, however much is mapped; a mapping gets into it when code in it is first looked for.
+ * So neither a new process nor a new mapping in a large one costs more than what is executed. All images draw
+ * their sections from one section cache, so that a library is decoded once, whoever maps it wherever.
+ * What images take together is bounded; the last two asked for are always kept. An image also says where the
+ * decoder found nothing: see missing_ip.
+ *
+ * A builder and its images belong to one thread.
  */
 #ifndef SB_IMAGE_BUILD_H
 #define SB_IMAGE_BUILD_H
@@ -12,6 +16,7 @@
 #include <sb/system.h>
 
 struct built_image;
+struct isid_slot;
 
 struct image_builder {
 	struct sb_resolver *resolver;            /* borrowed */
@@ -19,14 +24,20 @@ struct image_builder {
 	struct pt_image *empty;                  /* owned: for who nothing is known of */
 	struct built_image **by_epoch;           /* owned; NULL: not built */
 	size_t nepochs;
-	struct built_image *newest, *oldest; /* by use */
-	size_t count, limit;
+	struct built_image *newest, *previous; /* asked for last, and before that */
+	struct built_image **built;            /* all of them, in no order; owned */
+	size_t count, capacity;
+	size_t hand;            /* where in the list to look for one that was not asked for lately */
+	size_t parts, limit;    /* images, and mappings in them */
+	struct isid_slot *isid; /* what is in the section cache; open addressing, at most half full; owned */
+	size_t nisids, isid_slots;
+	int no_memory; /* for filling an image */
 	/* The last address at which no code was found; the decoder's error code does not say it. */
 	uint64_t missing_ip;
 	int has_missing_ip;
 };
 
-/* @limit: how many images are kept, at least 2. */
+/* @limit: how many images, and mappings in them, are kept. */
 int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs,
                        size_t limit, struct sb_error *err);
 void image_builder_fini(struct image_builder *builder);

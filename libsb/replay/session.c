@@ -13,7 +13,8 @@
 
 #include "replay/stream_replay.h"
 
-enum { IMAGES_MAX = 2048 };
+/* Images and mappings in them: some 200 bytes each. */
+enum { IMAGE_PARTS_MAX = 1 << 20 };
 
 struct sb_session {
 	const struct sb_perfdata *perfdata;
@@ -73,7 +74,7 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 	if (status < 0)
 		return status;
 	return image_builder_init(&session->images, session->resolver, sb_system_nepochs(session->system),
-	                          IMAGES_MAX, err);
+	                          IMAGE_PARTS_MAX, err);
 }
 
 int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfdata,

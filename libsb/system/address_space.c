@@ -27,7 +27,7 @@ static struct sb_map_node *take_node(struct space_pool *pool)
 	struct sb_map_node *node = pool->spare;
 
 	if (!node)
-		return arena_alloc(&pool->nodes, sizeof(*node));
+		return arena_alloc(&pool->arena, sizeof(*node));
 	pool->spare = node->left;
 	return node;
 }
@@ -411,7 +411,6 @@ void space_pool_init(struct space_pool *pool)
 void space_pool_free(struct space_pool *pool)
 {
 	arena_free(&pool->arena);
-	arena_free(&pool->nodes);
 	free(pool->epoch_root);
 	memset(pool, 0, sizeof(*pool));
 }

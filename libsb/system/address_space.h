@@ -22,8 +22,7 @@ struct sb_map_node {
 
 /* What all spaces of a system draw from. */
 struct space_pool {
-	struct arena arena;
-	struct arena nodes;
+	struct arena arena;        /* spaces and nodes: whole cache lines */
 	struct sb_map_node *spare; /* nodes that are in no tree, linked by left */
 	uint64_t seed; /* of the trees' priorities: nobody can prepare a recording that makes them deep */
 	uint32_t last_version;
@@ -31,16 +30,17 @@ struct space_pool {
 	size_t nepochs, epoch_capacity;
 };
 
-/* A space under construction; its public part is complete when the system is. */
+/* A space under construction; its public part is complete when the system is. What is looked at when
+ * somebody switches to it comes first, so that it lies in one cache line. */
 struct space {
-	struct sb_space public; /* first: handed out; .epoch is not used before the end */
-	struct space *earlier;  /* of the same pid */
+	_Alignas(64) struct sb_space public; /* first: handed out; .epoch is not used before the end */
+	struct sb_epoch first;               /* most spaces have one epoch */
+	struct space *earlier;               /* of the same pid */
 	struct sb_map_node *root;
 	uint32_t version;
 	int borrowed;           /* the present epoch's id is the parent's */
 	int lent;               /* the present epoch's id is a child's, too */
 	struct sb_epoch *epoch; /* owned, or the first one */
-	struct sb_epoch first;  /* most spaces have one epoch */
 	size_t nepochs, epoch_capacity;
 };
 

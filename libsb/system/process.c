@@ -6,9 +6,14 @@
 
 /* ---- The index -------------------------------------------------------------------------------- */
 
+static size_t hash(int32_t key)
+{
+	return (uint32_t)key * 0x9e3779b1u;
+}
+
 static size_t slot_of(const struct id_index *index, int32_t key)
 {
-	size_t slot = ((uint32_t)key * 0x9e3779b1u) & (index->nslots - 1);
+	size_t slot = hash(key) & (index->nslots - 1);
 
 	while (index->slot[slot].value && index->slot[slot].key != key)
 		slot = (slot + 1) & (index->nslots - 1);
@@ -230,33 +235,55 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 
 /* ---- When all records are there ---------------------------------------------------------------- */
 
-static int list_spaces(struct process *process)
+static struct pid_spaces *spaces_slot(const struct process_table *table, int32_t pid)
+{
+	size_t slot = hash(pid) & (table->nspace_slots - 1);
+
+	while (table->spaces_of[slot].count && table->spaces_of[slot].pid != pid)
+		slot = (slot + 1) & (table->nspace_slots - 1);
+	return &table->spaces_of[slot];
+}
+
+/* Appends those of @process to the list; there is room. */
+static void list_spaces(struct process_table *table, const struct process *process)
 {
 	struct space *space = process->latest;
 
 	if (!process->nspaces)
-		return 0;
-	process->space = calloc(process->nspaces, sizeof(struct space *));
-	if (!process->space)
-		return -sbe_nomem;
+		return;
+	*spaces_slot(table, process->pid) =
+	        (struct pid_spaces){process->pid, (uint32_t)table->nspaces, process->nspaces};
 	for (uint32_t i = process->nspaces; i > 0; --i, space = space->earlier)
-		process->space[i - 1] = space;
+		table->space[table->nspaces + i - 1] = (struct space_since){space->public.from, space};
+	table->nspaces += process->nspaces;
+}
+
+static int list_all_spaces(struct process_table *table)
+{
+	size_t nspaces = 0;
+
+	table->nspace_slots = 64;
+	while (table->nspace_slots < 2 * table->nprocesses)
+		table->nspace_slots *= 2;
+	for (size_t i = 0; i < table->nprocesses; ++i)
+		nspaces += table->process[i].nspaces;
+	table->spaces_of = calloc(table->nspace_slots, sizeof(*table->spaces_of));
+	table->space = calloc(nspaces ? nspaces : 1, sizeof(*table->space));
+	if (!table->spaces_of || !table->space || nspaces > UINT32_MAX)
+		return -sbe_nomem;
+	for (size_t i = 0; i < table->nprocesses; ++i)
+		list_spaces(table, &table->process[i]);
 	return 0;
 }
 
 int process_table_seal(struct process_table *table)
 {
-	for (size_t i = 0; i < table->nprocesses; ++i) {
-		struct process *process = &table->process[i];
-
-		if (list_spaces(process) < 0)
-			return -sbe_nomem;
-		for (uint32_t k = 0; k < process->nspaces; ++k)
-			space_seal(&table->pool, process->space[k]);
-	}
-	for (size_t i = 0; i < table->nprocesses; ++i)
-		for (uint32_t k = 0; k < table->process[i].nspaces; ++k)
-			space_publish(&table->pool, table->process[i].space[k]);
+	if (list_all_spaces(table) < 0)
+		return -sbe_nomem;
+	for (size_t i = 0; i < table->nspaces; ++i)
+		space_seal(&table->pool, table->space[i].space);
+	for (size_t i = 0; i < table->nspaces; ++i)
+		space_publish(&table->pool, table->space[i].space);
 	/* Each thread's names stay in the order of their times: of those given at one time, the last one
 	 * counts. */
 	return array_sort(table->comm, table->ncomms, sizeof(*table->comm));
@@ -264,18 +291,19 @@ int process_table_seal(struct process_table *table)
 
 const struct sb_space *process_space(const struct process_table *table, int32_t pid, uint64_t time)
 {
-	const struct process *process = find_process(table, pid);
-	uint32_t low = 0, high = process ? process->nspaces : 0;
+	const struct pid_spaces *spaces = spaces_slot(table, pid);
+	const struct space_since *space = table->space + spaces->first;
+	uint32_t low = 0, high = spaces->count;
 
 	while (low < high) {
 		const uint32_t middle = low + (high - low) / 2;
 
-		if (process->space[middle]->public.from <= time)
+		if (space[middle].from <= time)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low ? &process->space[low - 1]->public : NULL;
+	return low ? &space[low - 1].space->public : NULL;
 }
 
 const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time)
@@ -313,8 +341,9 @@ void process_table_free(struct process_table *table)
 
 		for (struct space *space = process->latest; space; space = space->earlier)
 			space_free(space);
-		free(process->space);
 	}
+	free(table->spaces_of);
+	free(table->space);
 	free(table->process);
 	free(table->thread);
 	free(table->comm);

@@ -12,7 +12,17 @@ struct process {
 	uint32_t nthreads; /* known to live */
 	struct space *latest;
 	uint32_t nspaces;
-	struct space **space; /* when sealed: all of them by time; owned */
+};
+
+/* When sealed: the spaces of a pid, which are neighbours in the list of all, by time. */
+struct pid_spaces {
+	int32_t pid;
+	uint32_t first, count; /* none: a free slot */
+};
+
+struct space_since {
+	uint64_t from;
+	struct space *space;
 };
 
 struct thread {
@@ -44,6 +54,10 @@ struct process_table {
 	struct id_index by_pid, by_tid;
 	struct process *process;
 	size_t nprocesses, process_capacity;
+	struct pid_spaces *spaces_of; /* when sealed: open addressing, at most half full */
+	size_t nspace_slots;
+	struct space_since *space; /* when sealed */
+	size_t nspaces;
 	struct thread *thread;
 	size_t nthreads, thread_capacity;
 	struct comm *comm; /* in the order of times; when sealed, of pid, tid, time */

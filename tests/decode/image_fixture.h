@@ -64,7 +64,7 @@ static inline int map_cached(struct image_fixture *f, uint64_t offset, uint64_t 
 }
 
 /* [begin, end) is mapped in @image as one piece and shows the file from @offset on. */
-static inline void expect_piece(const struct image_fixture *f, const struct pt_image *image,
+static inline void expect_piece(const struct image_fixture *f, struct pt_image *image,
                                 const struct pt_asid *asid, uint64_t begin, uint64_t end, uint64_t offset)
 {
 	const struct pt_mapping *mapping = pt_image_lookup(image, asid, begin);
@@ -81,7 +81,7 @@ static inline void expect_piece(const struct image_fixture *f, const struct pt_i
 	assert_memory_equal(bytes, f->code.content + offset, end - begin);
 }
 
-static inline void expect_hole(const struct pt_image *image, const struct pt_asid *asid, uint64_t vaddr)
+static inline void expect_hole(struct pt_image *image, const struct pt_asid *asid, uint64_t vaddr)
 {
 	assert_null(pt_image_lookup(image, asid, vaddr));
 }

@@ -351,7 +351,7 @@ static void model_add(struct model *m, int key, uint32_t begin, uint32_t size, u
 	}
 }
 
-static void expect_model(const struct image_fixture *f, const struct pt_image *image, const struct model *m)
+static void expect_model(const struct image_fixture *f, struct pt_image *image, const struct model *m)
 {
 	for (int key = 0; key < keys; key++) {
 		for (uint32_t i = 0; i < cells; i++) {

@@ -3,18 +3,21 @@
 
 #include <linux/perf_event.h>
 
+#include "code/image.h"
 #include "replay/image_build.h"
 #include "system/system.h"
 
 enum { PROCESSES = 6 };
 
-static void add_map(struct sb_system *system, int32_t pid, const char *filename)
+static void add_map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t addr, const char *filename)
 {
 	struct sb_record record = {.type = PERF_RECORD_MMAP2};
 
+	record.sample.has = PERF_SAMPLE_TIME;
+	record.sample.time = time;
 	record.u.mmap.pid = pid;
 	record.u.mmap.tid = pid;
-	record.u.mmap.addr = 0x1000;
+	record.u.mmap.addr = addr;
 	record.u.mmap.len = 0x1000;
 	record.u.mmap.prot = PROT_EXEC;
 	record.u.mmap.is_mmap2 = 1;
@@ -38,7 +41,7 @@ static void open_images(struct images *images, struct fixture *fixture, size_t l
 	has_file(fixture, "/a", "\x90\xc3", 2);
 	images->system = system_new(0);
 	for (int32_t pid = 1; pid <= PROCESSES; ++pid)
-		add_map(images->system, pid, "/a");
+		add_map(images->system, 0, pid, 0x1000, "/a");
 	assert_int_equal(system_seal(images->system, 0), 0);
 	assert_int_equal(sb_resolver_new(&images->resolver, fixture->options.root, 1, 1, NULL), 0);
 	assert_int_equal(image_builder_init(&images->builder, images->resolver,
@@ -97,13 +100,78 @@ static void the_images_used_last_are_kept(void **state)
 	close_images(&images);
 }
 
+/* A process of many mappings, one of which is replaced again and again: what is not executed costs nothing.
+ */
+static void images_follow_what_is_executed(void **state)
+{
+	enum { MAPPINGS = 10000, CHANGES = 1000 };
+	struct fixture *fixture = *state;
+	struct image_builder builder;
+	struct sb_resolver *resolver;
+	struct sb_system *system = system_new(0);
+	const struct sb_space *space;
+
+	has_file(fixture, "/a", "\x90\xc3", 2);
+	has_file(fixture, "/b", "\x90\xc3", 2);
+	for (uint64_t i = 1; i <= MAPPINGS; ++i)
+		add_map(system, 1, 5, i * 0x1000, "/a");
+	for (uint64_t time = 2; time < 2 + CHANGES; ++time)
+		add_map(system, time, 5, 0x5000, time % 2 ? "/a" : "/b");
+	assert_int_equal(system_seal(system, 0), 0);
+	space = sb_system_space(system, 5, 2);
+	assert_int_equal(space->nepochs, 1 + CHANGES);
+	assert_int_equal(sb_resolver_new(&resolver, fixture->options.root, 1, 1, NULL), 0);
+	assert_int_equal(image_builder_init(&builder, resolver, sb_system_nepochs(system), 1 << 20, NULL), 0);
+	for (uint64_t time = 2; time < 2 + CHANGES; ++time) {
+		struct pt_image *image = image_builder_get(&builder, sb_space_epoch(space, time));
+		const struct pt_mapping *first = pt_image_lookup(image, NULL, 0x1000);
+		const struct pt_mapping *replaced = pt_image_lookup(image, NULL, 0x5001);
+
+		assert_non_null(first);
+		assert_non_null(replaced);
+		assert_ptr_equal(pt_image_lookup(image, NULL, 0x5000), replaced);
+		assert_int_equal(first->section == replaced->section, time % 2);
+		assert_null(pt_image_lookup(image, NULL, 0x5002)); /* behind the file's end */
+		assert_null(pt_image_lookup(image, NULL, 0x100));
+	}
+	assert_int_equal(builder.count, CHANGES);
+	assert_int_equal(builder.parts, 3 * CHANGES);
+	assert_int_equal(builder.nisids, 3); /* "/a" at two addresses, "/b" */
+	image_builder_fini(&builder);
+	sb_resolver_free(resolver);
+	sb_system_free(system);
+}
+
+/* However many processes there are, and however much they execute. */
+static void what_images_take_is_bounded(void **state)
+{
+	enum { LIMIT = 9 };
+	struct images images;
+
+	open_images(&images, *state, LIMIT);
+	for (unsigned round = 0; round < 3; ++round) {
+		for (int32_t pid = 1; pid <= PROCESSES; ++pid) {
+			struct pt_image *image =
+			        image_builder_get(&images.builder, epoch_of(images.system, pid));
+			const size_t before = images.builder.parts;
+
+			assert_true(before <= LIMIT);
+			assert_non_null(pt_image_lookup(image, NULL, 0x1000));
+			assert_non_null(pt_image_lookup(image, NULL, 0x1001));
+			assert_true(images.builder.parts <= before + 1);
+		}
+	}
+	assert_true(images.builder.count >= 2);
+	close_images(&images);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-	        TEST(an_epoch_has_one_image),
-	        TEST(unknown_processes_have_an_image_without_code),
-	        TEST(the_images_used_last_are_kept),
+	        TEST(an_epoch_has_one_image),        TEST(unknown_processes_have_an_image_without_code),
+	        TEST(the_images_used_last_are_kept), TEST(images_follow_what_is_executed),
+	        TEST(what_images_take_is_bounded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
