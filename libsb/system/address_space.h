@@ -56,6 +56,12 @@ struct sb_map_node *space_node(struct space_pool *pool);
 /* Adds the mapping of @node, which is of the pool, in no tree yet, and given away. Zero or -sbe_nomem. */
 int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node);
 
+/* Where the search for the first mapping that ends after @addr goes on from @node; NULL: nowhere. */
+static inline const struct sb_map_node *space_search_step(const struct sb_map_node *node, uint64_t addr)
+{
+	return node->map.end > addr ? node->left : node->right;
+}
+
 /* No more changes. When all spaces have been sealed, each is published: its public part is complete. */
 void space_seal(struct space_pool *pool, const struct space *space);
 void space_publish(const struct space_pool *pool, struct space *space);

@@ -233,6 +233,36 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	return space ? space_map(&table->pool, space, node) : -sbe_nomem;
 }
 
+void process_map_soon(const struct process_table *table, const struct process_soon *soon, size_t count)
+{
+	const struct space *space[PROCESS_SOON_MAX];
+	const struct sb_map_node *node[PROCESS_SOON_MAX];
+	int left = 0;
+
+	for (size_t i = 0; i < count; ++i) {
+		const struct process *process = find_process(table, soon[i].pid);
+
+		space[i] = process ? process->latest : NULL;
+		__builtin_prefetch(space[i] ? &space[i]->root : NULL);
+	}
+	for (size_t i = 0; i < count; ++i) {
+		node[i] = space[i] ? space[i]->root : NULL;
+		__builtin_prefetch(node[i]);
+		left |= node[i] != NULL;
+	}
+	/* All searches go on by one step, while memory answers the others'. */
+	while (left) {
+		left = 0;
+		for (size_t i = 0; i < count; ++i) {
+			if (!node[i])
+				continue;
+			node[i] = space_search_step(node[i], soon[i].addr);
+			__builtin_prefetch(node[i]);
+			left |= node[i] != NULL;
+		}
+	}
+}
+
 /* ---- When all records are there ---------------------------------------------------------------- */
 
 static struct pid_spaces *spaces_slot(const struct process_table *table, int32_t pid)

@@ -194,14 +194,33 @@ static int tell(struct process_table *processes, const struct change *change)
 	}
 }
 
+/* Prepares for telling the next changes; how many were looked at. */
+static size_t expect(const struct sb_system *system, size_t first)
+{
+	struct process_soon soon[PROCESS_SOON_MAX];
+	size_t count = 0, i = first;
+
+	for (; i < system->nchanges && i < first + PROCESS_SOON_MAX; ++i) {
+		const struct change *change = &system->change[i];
+
+		if (change->kind == change_map)
+			soon[count++] = (struct process_soon){change->pid, change->u.node->map.begin};
+	}
+	process_map_soon(&system->processes, soon, count);
+	return i - first;
+}
+
 /* Tells the changes up to @time, and keeps the rest. */
 static int tell_until(struct sb_system *system, uint64_t time)
 {
 	int status = array_sort(system->change, system->nchanges, sizeof(*system->change));
-	size_t ntold = 0;
+	size_t ntold = 0, nexpected = 0;
 
-	while (ntold < system->nchanges && system->change[ntold].time <= time && status == 0)
+	while (ntold < system->nchanges && system->change[ntold].time <= time && status == 0) {
+		if (ntold == nexpected)
+			nexpected += expect(system, nexpected);
 		status = tell(&system->processes, &system->change[ntold++]);
+	}
 	if (!ntold)
 		return status;
 	system->told = system->change[ntold - 1].time;
