@@ -33,14 +33,10 @@ int pt_file_make(struct pt_file **file, const char *name)
 {
 	struct pt_file *made;
 	struct stat st;
-	int fd;
 
-	if (!name)
+	/* Whether it can be opened shows when it is mapped; that it may be, is known now. */
+	if (!name || stat(name, &st) < 0 || !S_ISREG(st.st_mode) || eaccess(name, R_OK) < 0)
 		return -pte_invalid;
-	fd = open_regular(name, &st);
-	if (fd < 0)
-		return fd;
-	close(fd);
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -pte_nomem;

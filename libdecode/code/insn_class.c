@@ -16,35 +16,37 @@ static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
 	        [pt_kind_ret] = ptic_return,
 	};
 	const uint8_t *p = bytes;
-	unsigned prefix = 0, wide = 0, map = 0, tail;
-	uint8_t form, opcode;
+	unsigned prefix = 0, rex, map, tail, modrm;
+	uint8_t form, wide;
 
 	if (*p == 0x66 || *p == 0xf3 || *p == 0xf2)
 		prefix = *p == 0x66 ? 1 : *p == 0xf3 ? 2 : 3, p++;
-	if ((*p & 0xf0) == 0x40)
-		wide = *p++ >> 3 & 1;
-	if (*p == 0x0f)
-		map = 1, p++;
-	opcode = *p++;
-	form = pt_forms[prefix][wide][map][opcode][pt_form_operand(*p)];
+	/* REX and 0F are as likely to be there as not. */
+	rex = *p >> 4 == 4;
+	wide = rex ? *p >> 3 & 1 : 0;
+	p += rex;
+	map = *p == 0x0f;
+	p += map;
+	form = pt_forms[prefix][wide][map][p[0]][pt_form_operand(p[1])];
 	if (!form)
 		return false;
-	if (form & pt_form_modrm)
-		p += pt_form_modrm_size(p);
+	p++;
+	modrm = pt_form_modrm_size(p);
+	p += form & pt_form_modrm ? modrm : 0;
 	tail = form & pt_form_tail;
+	tail += tail == pt_form_tail_8;
+	info->length = (uint8_t)(p + tail - bytes);
 	info->kind = (uint8_t)((form >> pt_form_kind_shift) - 1);
 	info->iclass = iclass_of[info->kind];
 	info->ip_bits = 0;
 	info->displacement = 0;
 	if (1 << info->kind & (1 << pt_kind_cond | 1 << pt_kind_jump | 1 << pt_kind_call)) {
-		int32_t wide_displacement;
+		int32_t near;
 
-		memcpy(&wide_displacement, p, sizeof(wide_displacement));
-		info->displacement = tail == 1 ? (int8_t)*p : wide_displacement;
+		memcpy(&near, p, sizeof(near));
+		info->displacement = tail == 1 ? (int8_t)*p : near;
 		info->ip_bits = 64;
 	}
-	p += tail == pt_form_tail_8 ? 8 : tail;
-	info->length = (uint8_t)(p - bytes);
 	return true;
 }
 

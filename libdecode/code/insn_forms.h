@@ -39,15 +39,17 @@ static inline unsigned pt_form_operand(uint8_t modrm)
 	return (modrm >> 3 & 7) | (modrm >= 0xc0 ? 8 : 0);
 }
 
-/* The bytes of ModRM, SIB and displacement, addresses being 64 bits wide. */
+/* The bytes of ModRM, SIB and displacement, addresses being 64 bits wide. Without branches: what comes next
+ * in code is hard to foresee. */
 static inline unsigned pt_form_modrm_size(const uint8_t *modrm)
 {
+	/* By mod, four bits each: of ModRM and displacement; and where SIB may be. */
 	const unsigned mod = *modrm >> 6, rm = *modrm & 7;
-	const unsigned base = rm == 4 ? modrm[1] & 7 : rm; /* base 5 without mod is a displacement */
+	const unsigned has_sib = (unsigned)(rm == 4) & (unsigned)(mod != 3);
+	const unsigned base = has_sib ? modrm[1] & 7 : rm;
+	const unsigned no_base = (unsigned)(base == 5) & (unsigned)(mod == 0); /* but a displacement */
 
-	if (mod == 3)
-		return 1;
-	return 1 + (rm == 4 ? 1u : 0u) + (mod == 1 ? 1u : mod == 2 || base == 5 ? 4u : 0u);
+	return (0x1521u >> 4 * mod & 15) + has_sib + 4 * no_base;
 }
 
 #endif
