@@ -255,6 +255,7 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
 	flow->unit_time = flow->evd.time;
+	flow->fresh_tnt = 0; /* the TIP stands behind the bits: even if all are left, they are not ahead */
 	pt_flow_tick_at(flow, ip);
 	go_to(flow, flow->evd.tip_ip);
 	leave_circle(flow);

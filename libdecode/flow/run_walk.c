@@ -147,9 +147,11 @@ static int is_plain(const struct pt_run_walk *walk)
 	const struct pt_flow *flow = walk->flow;
 	const struct pt_evd *evd = &flow->evd;
 
+	/* Resynchronised in the middle, the flow may know that tracing is enabled before the trace says so.
+	 */
 	return walk->cache.limit && !flow->ticks && !flow->speculative && !flow->in_branch && !evd->no_tnt &&
 	       !evd->refused && !evd->queue_count && !evd->fup_bound.count && !evd->tip_bound.count &&
-	       !evd->fup_bound.branch && !evd->tip_bound.branch;
+	       !evd->fup_bound.branch && !evd->tip_bound.branch && evd->enabled == flow->enabled;
 }
 
 /* Whether events may be part of cached paths. */
@@ -217,12 +219,13 @@ static void put_cached_event(struct pt_run_walk *walk, const struct pt_event *ev
 	to->event.lost_cyc = time->lost_cyc;
 }
 
-/* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind. */
-static void stride_ended(struct pt_run_walk *walk, uint32_t events)
+/* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind.
+ * @before: the paths of the run before the stride. */
+static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t events)
 {
 	struct pt_flow *flow = walk->flow;
 
-	if (walk->npaths)
+	if (walk->npaths != before)
 		flow->entry_flags = 0;
 	for (uint32_t i = walk->nevents; events && i-- && walk->event[i].path == walk->npaths;) {
 		const struct pt_event *event = &walk->event[i].event;
@@ -242,8 +245,9 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 	const uint8_t *pos = flow->evd.pos, *const begin = pos;
 	const uint8_t *const end = flow->evd.config.end;
 	const int64_t start = present_place(walk);
+	const uint32_t before = walk->npaths;
 	uint64_t last = flow->evd.last.ip, ninsn = 0;
-	uint32_t place = (uint32_t)start, npaths = walk->npaths, nblocks = 0, flags = 0;
+	uint32_t place = (uint32_t)start, npaths = before, nblocks = 0, flags = 0;
 
 	if (start < 0)
 		return 0;
@@ -290,7 +294,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		flow->evd.last.valid = 1;
 		flow->evd.last.suppressed = 0;
 	}
-	stride_ended(walk, events);
+	stride_ended(walk, before, events);
 	if (place != start)
 		stand_at(walk, place, events);
 	return 1;

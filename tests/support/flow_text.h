@@ -7,7 +7,7 @@
 #include "support/trace.h"
 
 struct flow_text {
-	char text[8192];
+	char text[65536];
 };
 
 /* Decodes from the first PSB to the end or the first error, which stands last: "eos", "bad_query", ... */

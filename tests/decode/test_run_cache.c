@@ -1,0 +1,184 @@
+/* test_run_cache.c - the run cache: which windows of trace lead where, and what else that depends on.
+ *
+ * Each trace repeats its windows, so that they are recorded and then found. flow_text() asserts that
+ * instructions, blocks and runs say the same; run_use(), that there were paths out of the cache.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "support/flow_text.h"
+#include "support/run_use.h"
+#include "support/stream.h"
+
+struct fixture {
+	struct stream stream;
+	struct program program;
+	struct pt_image *image;
+	struct flow_text flow;
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	memset(&fixture, 0, sizeof(fixture));
+	stream_write(&fixture.stream, "psb exec:64 psbend");
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	unsetenv("SBTRACE_RUN_CACHE");
+	pt_image_free(fixture->image);
+	if (fixture->program.path)
+		program_remove(&fixture->program);
+	return 0;
+}
+
+static void load(struct fixture *fixture, const void *code, size_t size)
+{
+	program_write(&fixture->program, code, size);
+	fixture->image = program_image(&fixture->program, 0x1000);
+}
+
+static void repeat(struct fixture *fixture, int times, const char *text)
+{
+	while (times--)
+		stream_write(&fixture->stream, text);
+}
+
+/* All faces agree; so many paths with a number came at least, unless the cache is off or tiny. */
+static void check(struct fixture *fixture, uint32_t least)
+{
+	const struct pt_config config = stream_config(&fixture->stream);
+
+	flow_text(&fixture->flow, &config, fixture->image);
+	for (int inside = 0; inside < 2; ++inside) {
+		const struct run_use use = run_use(&config, fixture->image, inside);
+
+		if (!getenv("SBTRACE_RUN_CACHE"))
+			assert_true(use.numbered >= least);
+	}
+}
+
+/* ---- Code from a callback --------------------------------------------------------------------- */
+
+/* 1000: jmp *rax; 1010: nop; je 1010; 1013: syscall */
+static int read_jump(uint8_t *buffer, size_t size, const struct pt_asid *asid, uint64_t ip, void *context)
+{
+	static const uint8_t code[0x15] = {
+	        [0] = 0xff, 0xe0, [0x10] = 0x90, 0x74, 0xfd, 0x0f, 0x05,
+	};
+	size_t n = 0;
+
+	(void)asid;
+	(void)context;
+	for (; n < size && ip - 0x1000 + n < sizeof(code); ++n)
+		buffer[n] = code[ip - 0x1000 + n];
+	return n ? (int)n : -pte_nomap;
+}
+
+/* A run ends behind each block of such code: here with all TNT bits left, but behind the TIP. */
+static void a_deferred_tip_is_taken_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->image = pt_image_alloc(NULL);
+	assert_int_equal(pt_image_set_callback(fixture->image, read_jump, NULL), 0);
+	stream_write(&fixture->stream, "pge:1000 tnt:10 tip:1010 pgd:-");
+	check(fixture, 0);
+	assert_string_equal(fixture->flow.text, "[enabled] 1000 1010 1011 1010 1011 1013 [disabled] eos");
+}
+
+/* ---- Flags of blocks behind runs --------------------------------------------------------------- */
+
+/* An overflow, and an event out of the cache behind it, in a run whose blocks come before both. */
+static void blocks_know_the_events_at_the_end_of_a_run(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_block_decoder *decoder;
+	struct pt_config config;
+	struct pt_block block;
+	int status, found = 0;
+
+	load(fixture, "\x90\x74\xfd\x0f\x05", 5); /* nop; je 1000; syscall */
+	repeat(fixture, 4, "pge:1000 tsc:100 tnt:11 ovf cbr:1 pge:1000 tsc:200 tnt:11 ovf cbr:1");
+	stream_write(&fixture->stream, "pge:1000 tsc:300 tnt:0 pgd:- pad pad pad pad pad pad pad pad");
+	check(fixture, 0);
+	config = stream_config(&fixture->stream);
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, fixture->image);
+	pt_blk_set_run_events(decoder, 1);
+	status = pt_blk_sync_forward(decoder);
+	while (status >= 0) {
+		struct pt_run run;
+
+		status = pt_blk_run(decoder, &run, sizeof(run));
+		if (status < 0 || run.nevents != 3 || !run.npaths ||
+		    run.event[0].event.type != ptev_overflow || run.event[2].event.type != ptev_enabled ||
+		    run.event[0].path != run.npaths)
+			continue;
+		status = pt_blk_next(decoder, &block, sizeof(block));
+		assert_int_equal(block.enabled, 1);
+		assert_int_equal(block.resynced, 1);
+		++found;
+	}
+	assert_int_equal(status, -pte_eos);
+	pt_blk_free_decoder(decoder);
+	assert_true(found >= 4);
+}
+
+/* ---- After an error ---------------------------------------------------------------------------- */
+
+/* The flow went on at a TIP; that tracing is enabled, the trace has not said, and means otherwise: a MODE.TSX
+ * then holds at once. What windows say does not change that. */
+static void a_flow_that_was_resynchronised_is_not_like_another(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_block_decoder *decoder;
+	struct pt_config config;
+	int status, syncs = 0, suppressed = 0;
+
+	load(fixture, "\xff\xe0\xff\xe0", 4); /* jmp *rax; jmp *rax */
+	stream_write(&fixture->stream, "tip:1000 tip:1000");
+	repeat(fixture, 5, "tip:1002 tip:1000");
+	stream_write(&fixture->stream, "tip:1002 tsx:1,0 fup:1002 pad pad pad pad pad pad pad pad");
+	config = stream_config(&fixture->stream);
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, fixture->image);
+	pt_blk_set_run_events(decoder, 1);
+	status = pt_blk_sync_forward(decoder);
+	for (;;) {
+		struct pt_run run;
+
+		if (status < 0 && syncs++)
+			break;
+		if (status < 0)
+			status = pt_blk_resync(decoder);
+		assert_true(status >= 0);
+		status = pt_blk_run(decoder, &run, sizeof(run));
+		for (uint32_t i = 0; i < run.nevents; ++i)
+			suppressed += run.event[i].event.type == ptev_tsx && run.event[i].event.ip_suppressed;
+	}
+	assert_int_equal(suppressed, 1);
+	pt_blk_free_decoder(decoder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(a_deferred_tip_is_taken_once, setup, teardown),
+	        cmocka_unit_test_setup_teardown(blocks_know_the_events_at_the_end_of_a_run, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
+	                                        teardown),
+	};
+
+	return cmocka_run_group_tests_name("run cache", tests, NULL, NULL);
+}

@@ -1,0 +1,51 @@
+/* What a decoder said, instruction by instruction, and what observers were told: for holding the faces of our
+ * decoder against each other. */
+#ifndef DIFF_FACES_LOG_H
+#define DIFF_FACES_LOG_H
+
+#include <stddef.h>
+
+#include <intel-pt.h>
+
+enum log_kind { log_insn, log_event, log_error, log_sync };
+
+/* What a face does not tell is negative. */
+struct log_entry {
+	uint64_t ip;  /* of a synchronisation, the offset */
+	uint64_t tsc; /* of an instruction from a run: the run's */
+	int status;   /* of an error or a synchronisation */
+	int16_t kind, mode, speculative, size, iclass;
+	int16_t entry_flags, exit_flags;
+	int16_t has_tsc; /* negative: nor does tsc count */
+	struct pt_event event;
+};
+
+/* What an observer was told. */
+struct told {
+	uint64_t tsc;
+	uint32_t lost_mtc, lost_cyc;
+	int state; /* negative: a tick */
+};
+
+struct log {
+	const char *name;
+	struct log_entry *entry; /* owned */
+	size_t count, room;
+	struct told *told; /* owned */
+	size_t ntold, told_room;
+};
+
+void log_clear(struct log *log, const char *name);
+void log_fini(struct log *log);
+
+/* The next one, to be filled; all of it is zero. */
+struct log_entry *log_add(struct log *log, enum log_kind kind);
+struct told *log_tell(struct log *log);
+
+/* An error, behind which all is forgotten. */
+void log_add_error(struct log *log, int status);
+
+/* Whether they are the same; if not, says where. */
+int log_same(const char *what, const struct log *a, const struct log *b);
+
+#endif

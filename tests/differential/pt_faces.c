@@ -1,0 +1,504 @@
+/* pt_faces.c - holds our decoder's faces against each other: instructions, and runs of blocks with their run
+ * cache on, off and tiny.
+ *
+ *   pt_faces --seed N --count N [--mutate yes] [--save DIRECTORY]
+ *
+ * Each generated trace is decoded several times over, so that ways come again and are found in the cache: in
+ * one buffer, or in buffers in turns (pt_blk_set_buffer()) with two images in turns whose code differs.
+ *
+ * Exit status: 0 they say the same, 1 they do not, 2 bad usage. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <intel-pt-run.h>
+
+#include "code/insn_class.h"
+#include "faces_log.h"
+#include "generate.h"
+#include "mutate.h"
+
+enum { copies = 5, max_syncs = 100000 };
+
+enum plan_flag {
+	plan_buffers = 1 << 0, /* a buffer for each copy */
+	plan_observes = 1 << 1,
+	plan_resyncs = 1 << 2, /* after an error, instead of going to the next PSB */
+};
+
+struct plan {
+	struct diff_case c[2]; /* the same trace, other code */
+	uint8_t *trace;        /* owned: all copies */
+	unsigned flags;        /* enum plan_flag */
+};
+
+/* How to decode. */
+struct way {
+	const char *name, *limit; /* of the run cache; NULL: as it is */
+	int runs, events_inside;
+	int mixed; /* with pt_blk_next(), and events in runs or not */
+};
+
+static const struct way ways[] = {
+        {.name = "instructions"},
+        {.name = "runs, cache off", .runs = 1, .limit = "0"},
+        {.name = "runs", .runs = 1},
+        {.name = "runs with events", .runs = 1, .events_inside = 1},
+        {.name = "runs with events, tiny cache", .runs = 1, .events_inside = 1, .limit = "3"},
+        {.name = "runs and blocks", .runs = 1, .mixed = 1},
+};
+enum { nways = sizeof(ways) / sizeof(ways[0]) };
+
+struct client {
+	const struct way *way;
+	const struct diff_case *code;
+	struct log *log;
+	struct pt_insn_decoder *insn;
+	struct pt_block_decoder *block;
+	struct random random;
+	struct pt_observer tick, state;
+	int status;
+	uint64_t known; /* paths with a number that came: how well the cache is used */
+	int bad;
+};
+
+/* ---- Observers ---- */
+
+static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, uint32_t lost_cyc)
+{
+	struct told *told = log_tell(((struct client *)self->context)->log);
+
+	*told = (struct told){.tsc = tsc, .lost_mtc = lost_mtc, .lost_cyc = lost_cyc, .state = -1};
+	return 0;
+}
+
+static int on_state(struct pt_observer *self, enum pt_decode_state state)
+{
+	struct told *told = log_tell(((struct client *)self->context)->log);
+
+	*told = (struct told){.state = (int)state};
+	return 0;
+}
+
+static void attach(struct client *client)
+{
+	client->tick = (struct pt_observer){.size = sizeof(client->tick), .context = client};
+	client->state = client->tick;
+	client->tick.tick.callback = on_tick;
+	client->state.state.callback = on_state;
+	if (client->insn) {
+		pt_insn_attach_obsv(client->insn, &client->tick);
+		pt_insn_attach_obsv(client->insn, &client->state);
+	} else {
+		pt_blk_attach_obsv(client->block, &client->tick);
+		pt_blk_attach_obsv(client->block, &client->state);
+	}
+}
+
+/* ---- The faces ---- */
+
+static void complain(struct client *client, const char *text)
+{
+	printf("%s: %s\n", client->way->name, text);
+	client->bad = 1;
+}
+
+static void next_insn(struct client *client)
+{
+	struct log_entry *entry;
+	struct pt_insn insn;
+
+	memset(&insn, 0, sizeof(insn));
+	client->status = pt_insn_next(client->insn, &insn, sizeof(insn));
+	if (!insn.size)
+		return;
+	entry = log_add(client->log, log_insn);
+	entry->ip = insn.ip;
+	entry->size = insn.size;
+	entry->mode = (int16_t)insn.mode;
+	entry->speculative = insn.speculative;
+	entry->iclass = (int16_t)insn.iclass;
+	entry->entry_flags = (int16_t)(insn.enabled | insn.resumed << 1 | insn.resynced << 2);
+	entry->exit_flags = (int16_t)(insn.disabled | insn.interrupted << 1 | insn.stopped << 2 |
+	                              insn.aborted << 3 | insn.committed << 4);
+}
+
+/* The size of the instruction at *ip, which goes on behind it; zero: there is none. What the bytes of an
+ * instruction mean has tests of its own. */
+static int step(const struct diff_case *code, uint64_t *ip, enum pt_exec_mode mode)
+{
+	const uint8_t bits = pt_mode_ip_bits(mode);
+	uint8_t bytes[pt_max_insn_size], byte;
+	struct pt_insn_info info;
+	uint64_t next, wrapped;
+
+	if (pt_insn_classify(&info, bytes, case_read(code, *ip, bytes, sizeof(bytes)), mode) < 0)
+		return 0;
+	next = *ip + info.length;
+	wrapped = pt_wrap_ip(next, bits, *ip, mode);
+	if (info.kind == pt_kind_jump || info.kind == pt_kind_call) {
+		wrapped = pt_insn_target(&info, *ip, mode);
+		next += info.ip_bits ? (uint64_t)info.displacement : 0;
+	}
+	/* At addresses that the mode does not have, it depends on sections whether they are wrapped. */
+	*ip = case_read(code, wrapped, &byte, 1) ? wrapped : next;
+	return info.length;
+}
+
+static void next_block(struct client *client)
+{
+	struct pt_block block;
+
+	memset(&block, 0, sizeof(block));
+	client->status = pt_blk_next(client->block, &block, sizeof(block));
+	for (unsigned n = 0; n < block.ninsn; ++n) {
+		const int last = n + 1u == block.ninsn;
+		struct log_entry *entry = log_add(client->log, log_insn);
+
+		entry->ip = block.ip;
+		entry->size = (int16_t)step(client->code, &block.ip, block.mode);
+		entry->mode = (int16_t)block.mode;
+		entry->speculative = block.speculative;
+		entry->iclass = last ? (int16_t)block.iclass : -1;
+		if (!n)
+			entry->entry_flags =
+			        (int16_t)(block.enabled | block.resumed << 1 | block.resynced << 2);
+		if (last)
+			entry->exit_flags =
+			        (int16_t)(block.disabled | block.interrupted << 1 | block.stopped << 2 |
+			                  block.aborted << 3 | block.committed << 4);
+	}
+}
+
+static uint64_t add_run_block(struct client *client, const struct pt_run *run,
+                              const struct pt_run_block *block)
+{
+	uint64_t ip = block->ip;
+
+	for (unsigned n = 0; n < block->ninsn; ip += block->length[n++]) {
+		struct log_entry *entry = log_add(client->log, log_insn);
+		const int last = n + 1u == block->ninsn;
+
+		entry->ip = ip;
+		entry->size = block->length[n];
+		entry->mode = block->mode;
+		entry->speculative = (block->flags & ptrf_speculative) != 0;
+		entry->iclass = last ? block->iclass : (int16_t)ptic_other;
+		entry->entry_flags = entry->exit_flags = -1;
+		entry->has_tsc = client->way->mixed ? -1 : (int16_t)run->has_tsc;
+		entry->tsc = run->tsc;
+		if (last && ip != block->end_ip)
+			complain(client, "a block does not end where it says");
+	}
+	return block->ninsn;
+}
+
+static void add_run(struct client *client, const struct pt_run *run)
+{
+	uint64_t ninsn = 0, nblocks = 0;
+	uint32_t e = 0;
+
+	for (uint32_t p = 0; p <= run->npaths; ++p) {
+		const struct pt_run_path *path;
+		uint64_t in_path = 0;
+
+		for (; e < run->nevents && run->event[e].path == p; ++e)
+			log_add(client->log, log_event)->event = run->event[e].event;
+		if (p == run->npaths)
+			break;
+		path = run->path[p];
+		client->known += path->id != ptr_no_id;
+		for (uint32_t b = 0; b < path->nblocks; ++b)
+			in_path += add_run_block(client, run, &path->block[b]);
+		if (in_path != path->ninsn || !path->nblocks)
+			complain(client, "a path's sum is wrong");
+		ninsn += in_path;
+		nblocks += path->nblocks;
+	}
+	if (e != run->nevents)
+		complain(client, "events are not in order");
+	if (ninsn != run->ninsn || nblocks != run->nblocks)
+		complain(client, "a run's sum is wrong");
+}
+
+static void next_run(struct client *client)
+{
+	struct pt_run run;
+
+	client->status = pt_blk_run(client->block, &run, sizeof(run));
+	add_run(client, &run);
+}
+
+/* ---- A client that does what the manual says ---- */
+
+static void next(struct client *client)
+{
+	if (client->insn) {
+		next_insn(client);
+		return;
+	}
+	if (client->way->mixed && random_hit(&client->random, 300)) {
+		next_block(client);
+		return;
+	}
+	if (client->way->mixed)
+		pt_blk_set_run_events(client->block, random_hit(&client->random, 500));
+	next_run(client);
+}
+
+static void fetch_event(struct client *client)
+{
+	struct pt_event event;
+
+	memset(&event, 0, sizeof(event));
+	client->status = client->insn ? pt_insn_event(client->insn, &event, sizeof(event))
+	                              : pt_blk_event(client->block, &event, sizeof(event));
+	if (client->status >= 0)
+		log_add(client->log, log_event)->event = event;
+}
+
+static void synchronise(struct client *client, int resync)
+{
+	struct log_entry *entry;
+	uint64_t offset = 0;
+
+	if (client->insn) {
+		client->status = resync ? pt_insn_resync(client->insn) : pt_insn_sync_forward(client->insn);
+		pt_insn_get_offset(client->insn, &offset);
+	} else {
+		client->status = resync ? pt_blk_resync(client->block) : pt_blk_sync_forward(client->block);
+		pt_blk_get_offset(client->block, &offset);
+	}
+	entry = log_add(client->log, log_sync);
+	entry->status = client->status < 0 ? client->status : 0;
+	entry->ip = client->status < 0 ? 0 : offset;
+}
+
+static void decode(struct client *client, const struct plan *plan)
+{
+	unsigned syncs = 0;
+
+	synchronise(client, 0);
+	while (client->status != -pte_eos && !client->bad) {
+		const int inside = client->way->events_inside ||
+		                   (client->way->mixed && random_hit(&client->random, 300));
+
+		if (client->status < 0) {
+			if (syncs++ == max_syncs)
+				complain(client, "synchronises without end");
+			log_add_error(client->log, client->status);
+			synchronise(client, (plan->flags & plan_resyncs) != 0);
+		} else if (client->status & pts_event_pending && !inside) {
+			fetch_event(client);
+		} else if (client->status & pts_event_pending) {
+			pt_blk_set_run_events(client->block, 1);
+			next_run(client);
+		} else {
+			next(client);
+		}
+	}
+	if (client->status == -pte_eos && client->log->entry[client->log->count - 1].kind != log_sync)
+		log_add_error(client->log, client->status);
+}
+
+/* ---- A case ---- */
+
+static struct pt_config make_config(const struct plan *plan, int runs)
+{
+	const struct diff_case *c = &plan->c[0];
+	struct pt_config config;
+
+	pt_config_init(&config);
+	config.begin = plan->trace;
+	config.end = plan->trace + (plan->flags & plan_buffers ? 1 : copies) * c->size;
+	config.cpuid_0x15_eax = c->eax;
+	config.cpuid_0x15_ebx = c->ebx;
+	config.mtc_freq = c->mtc_freq;
+	config.nom_freq = c->nom_freq;
+	config.errata.bdm70 = !!(c->errata & err_bdm70);
+	config.errata.skd022 = !!(c->errata & err_skd022);
+	config.errata.skl014 = !!(c->errata & err_skl014);
+	config.errata.skz84 = !!(c->errata & err_skz84);
+	config.addr_filter.config.ctl.addr0_cfg = c->filter[0].config & 15u;
+	config.addr_filter.addr0_a = c->filter[0].a;
+	config.addr_filter.addr0_b = c->filter[0].b;
+	if (runs)
+		config.flags.variant.block.enable_tick_events = !!(c->flags & flag_tick);
+	else
+		config.flags.variant.insn.enable_tick_events = !!(c->flags & flag_tick);
+	return config;
+}
+
+static struct pt_image *make_image(const struct diff_case *c)
+{
+	struct pt_image *image = pt_image_alloc(NULL);
+
+	for (size_t i = 0; i < c->nsections; ++i)
+		if (pt_image_add_file(image, c->section[i].path, c->section[i].offset, c->section[i].size,
+		                      NULL, c->section[i].vaddr) < 0)
+			abort();
+	return image;
+}
+
+static void make_decoder(struct client *client, const struct plan *plan)
+{
+	struct pt_config config = make_config(plan, client->way->runs);
+
+	if (client->way->runs)
+		client->block = pt_blk_alloc_decoder(&config);
+	else
+		client->insn = pt_insn_alloc_decoder(&config);
+	if (!client->block && !client->insn)
+		abort();
+	if (plan->flags & plan_observes)
+		attach(client);
+	if (client->block)
+		pt_blk_set_run_events(client->block, client->way->events_inside);
+}
+
+/* Decodes one copy. Instructions: with a decoder of its own. */
+static void decode_copy(struct client *client, const struct plan *plan, struct pt_image *image, size_t copy)
+{
+	const uint8_t *begin = plan->trace + copy * plan->c[0].size;
+
+	if (!client->way->runs) {
+		pt_insn_free_decoder(client->insn);
+		make_decoder(client, plan);
+		pt_insn_set_image(client->insn, image);
+	} else {
+		pt_blk_set_image(client->block, image);
+		if (pt_blk_set_buffer(client->block, begin, begin + plan->c[0].size) < 0)
+			complain(client, "refuses a buffer");
+	}
+	decode(client, plan);
+}
+
+/* Returns how many paths with a number came; negative: something is wrong. */
+static int64_t decode_one_way(const struct way *way, const struct plan *plan, struct log *log, uint64_t seed)
+{
+	struct pt_image *image[2] = {make_image(&plan->c[0]), make_image(&plan->c[1])};
+	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}};
+
+	if (way->limit)
+		setenv("SBTRACE_RUN_CACHE", way->limit, 1);
+	else
+		unsetenv("SBTRACE_RUN_CACHE");
+	log_clear(log, way->name);
+	make_decoder(&client, plan);
+	if (plan->flags & plan_buffers) {
+		for (size_t copy = 0; copy < copies + 2; ++copy) {
+			const size_t other = copy & 1;
+
+			client.code = &plan->c[other];
+			decode_copy(&client, plan, image[other], copy % copies);
+		}
+	} else {
+		if (client.insn)
+			pt_insn_set_image(client.insn, image[0]);
+		else
+			pt_blk_set_image(client.block, image[0]);
+		decode(&client, plan);
+	}
+	pt_insn_free_decoder(client.insn);
+	pt_blk_free_decoder(client.block);
+	pt_image_free(image[0]);
+	pt_image_free(image[1]);
+	return client.bad ? -1 : (int64_t)client.known;
+}
+
+/* The same code, but for a few bytes. */
+static void change_code(struct diff_case *to, const struct diff_case *from, struct random *random)
+{
+	memset(to, 0, sizeof(*to));
+	for (size_t i = 0; i < from->nsections; ++i) {
+		const struct case_section *section = &from->section[i];
+		uint8_t *bytes = malloc(section->size);
+		uint32_t changes = random_below(random, 4);
+
+		if (!bytes)
+			abort();
+		memcpy(bytes, section->bytes, section->size);
+		while (section->size && changes--)
+			bytes[random_below(random, (uint32_t)section->size)] ^= 1u << random_below(random, 8);
+		if (case_add_bytes(to, bytes, section->size, section->vaddr) < 0)
+			abort();
+		free(bytes);
+	}
+}
+
+static void make_plan(struct plan *plan, uint64_t seed, int damaged)
+{
+	struct random random = {~seed};
+
+	generate(&plan->c[0], seed);
+	if (damaged)
+		mutate(&plan->c[0], &random);
+	change_code(&plan->c[1], &plan->c[0], &random);
+	plan->trace = malloc(copies * plan->c[0].size + 1);
+	if (!plan->trace)
+		abort();
+	for (size_t i = 0; i < copies; ++i)
+		memcpy(plan->trace + i * plan->c[0].size, plan->c[0].trace, plan->c[0].size);
+	plan->flags = seed % 2 ? plan_buffers : 0;
+	if (!(plan->flags & plan_buffers) && random_hit(&random, 400))
+		plan->flags |= plan_observes;
+	if (random_hit(&random, 300))
+		plan->flags |= plan_resyncs;
+	if (random_hit(&random, 150))
+		plan->c[0].flags |= flag_tick;
+}
+
+static uint64_t known;
+
+static int run_case(struct log *logs, uint64_t seed, int damaged, const char *save)
+{
+	struct plan plan;
+	char what[64];
+	int good = 1;
+
+	make_plan(&plan, seed, damaged);
+	if (save)
+		(void)case_save(&plan.c[0], save);
+	for (size_t i = 0; i < nways; ++i) {
+		const int64_t came = decode_one_way(&ways[i], &plan, &logs[i], seed);
+
+		snprintf(what, sizeof(what), "%sseed %llu", damaged ? "damaged " : "",
+		         (unsigned long long)seed);
+		known += came < 0 ? 0 : (uint64_t)came;
+		/* Only runs tell the time at which they begin. */
+		good &= came >= 0 && log_same(what, &logs[0], &logs[i]) &&
+		        (i < 2 || log_same(what, &logs[1], &logs[i]));
+	}
+	free(plan.trace);
+	case_free(&plan.c[0]);
+	case_free(&plan.c[1]);
+	return good;
+}
+
+int main(int argc, char **argv)
+{
+	static struct log logs[nways];
+	uint64_t seed = 1, count = 300, bad = 0;
+	const char *save = NULL;
+	int damaged = 0;
+
+	for (int i = 1; i + 1 < argc; i += 2) {
+		if (!strcmp(argv[i], "--seed"))
+			seed = strtoull(argv[i + 1], NULL, 10);
+		else if (!strcmp(argv[i], "--count"))
+			count = strtoull(argv[i + 1], NULL, 10);
+		else if (!strcmp(argv[i], "--mutate"))
+			damaged = 1;
+		else if (!strcmp(argv[i], "--save"))
+			save = argv[i + 1];
+		else
+			return 2;
+	}
+	for (uint64_t i = 0; i < count && bad < 20; ++i)
+		bad += !run_case(logs, seed + i, damaged, save);
+	printf("%llu cases, %llu paths out of the cache, %llu bad\n", (unsigned long long)count,
+	       (unsigned long long)known, (unsigned long long)bad);
+	for (size_t i = 0; i < nways; ++i)
+		log_fini(&logs[i]);
+	return bad != 0;
+}

@@ -1,0 +1,5 @@
+# run_faces.sh PT_FACES: generated traces, and damaged ones; SBTRACE_DIFF_COUNT of each.
+set -u
+
+count=${SBTRACE_DIFF_COUNT:-300}
+"$1" --seed 1 --count "$count" && "$1" --seed 1 --count "$count" --mutate yes
