@@ -232,32 +232,43 @@ static void *take_memory(struct pt_run_cache *cache, size_t size)
 	return memory;
 }
 
-/* The path, its event, its blocks and the lengths of their instructions stand side by side. */
-static struct pt_cached_path *keep_path(struct pt_run_cache *cache, const struct pt_run_record *record)
+static size_t event_size(const struct pt_run_record *record)
 {
-	const uint32_t nblocks = record->entry.nblocks;
-	const size_t blocks_size = nblocks * sizeof(struct pt_run_block);
-	const size_t event_size = record->event ? sizeof(struct pt_event) : 0;
-	struct pt_cached_path *path =
-	        take_memory(cache, sizeof(*path) + blocks_size + event_size + record->entry.ninsn);
-	struct pt_run_block *block;
-	uint8_t *length;
+	return record->event ? sizeof(*record->event) : 0;
+}
 
-	if (!path)
-		return NULL;
-	block = (struct pt_run_block *)(path + 1);
-	length = (uint8_t *)block + blocks_size + event_size;
-	memset(path, 0, sizeof(*path));
+/* The blocks, and the lengths of their instructions, stand behind the path. */
+static void keep_blocks(struct pt_cached_path *path, const struct pt_run_record *record)
+{
+	struct pt_run_block *block = (struct pt_run_block *)((uint8_t *)(path + 1) + event_size(record));
+	uint8_t *length = (uint8_t *)(block + record->entry.nblocks);
+
 	path->path.block = block;
-	path->path.nblocks = nblocks;
+	path->path.nblocks = record->entry.nblocks;
 	path->path.ninsn = record->entry.ninsn;
-	if (event_size)
-		path->event = memcpy(block + nblocks, record->event, event_size);
-	for (uint32_t i = 0; i < nblocks; ++i) {
+	for (uint32_t i = 0; i < record->entry.nblocks; ++i) {
 		block[i] = record->block[i];
 		block[i].length = memcpy(length, record->block[i].length, block[i].ninsn);
 		length += block[i].ninsn;
 	}
+}
+
+static struct pt_cached_path *keep_path(struct pt_run_cache *cache, const struct pt_run_record *record)
+{
+	const struct pt_run_entry *entry = &record->entry;
+	const size_t size = record->block ? entry->nblocks * sizeof(struct pt_run_block) + entry->ninsn
+	                                  : record->items_size;
+	struct pt_cached_path *path = take_memory(cache, sizeof(*path) + event_size(record) + size);
+
+	if (!path)
+		return NULL;
+	memset(path, 0, sizeof(*path));
+	if (record->event)
+		path->event = memcpy(path + 1, record->event, sizeof(*record->event));
+	if (record->block)
+		keep_blocks(path, record);
+	else
+		path->items = memcpy((uint8_t *)(path + 1) + event_size(record), record->items, size);
 	return path;
 }
 

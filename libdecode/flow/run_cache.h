@@ -52,6 +52,7 @@ struct pt_stack_effect {
 struct pt_cached_path {
 	struct pt_run_path path;
 	const struct pt_event *event; /* behind the path: NULL: none. Its time is not set */
+	const void *items;            /* in place of blocks: whatever is handed out along the way */
 };
 
 struct pt_run_entry {
@@ -96,9 +97,12 @@ struct pt_run_cache {
 /* What a recorded path is made of. */
 struct pt_run_record {
 	struct pt_run_entry entry; /* but for path, effect */
-	const struct pt_run_block *block;
 	struct pt_stack_effect effect;
 	const struct pt_event *event; /* or NULL */
+	const struct pt_run_block
+	        *block;    /* entry.nblocks of them, with entry.ninsn instructions; or NULL, and */
+	const void *items; /* so many bytes */
+	size_t items_size;
 };
 
 /* @limit: how many paths may be kept. Zero or -pte_nomem. */
@@ -160,35 +164,37 @@ static inline uint64_t pt_window_by_return(uint64_t window, const struct pt_retu
 	return window ^ pt_return_stack_peek(stack) * 0x9e3779b97f4a7c15u;
 }
 
-/* Does to @stack what the path does. Zero: the path is another one. */
-static inline int pt_stack_effect_apply(struct pt_return_stack *stack, const struct pt_stack_effect *effect)
+/* Whether a path with that effect can begin with @stack as it is. */
+static inline int pt_stack_effect_fits(const struct pt_stack_effect *effect,
+                                       const struct pt_return_stack *stack)
 {
-	const uint32_t highest = stack->depth + effect->rise;
-	uint32_t top = stack->top;
-
 	if (stack->depth < effect->npop)
 		return 0;
-	for (uint32_t i = 0; i < effect->npop; ++i) {
-		top = (top - 1) % pt_return_stack_size;
-		if (stack->ip[top] != effect->pop[i])
+	for (uint32_t i = 0; i < effect->npop; ++i)
+		if (stack->ip[(stack->top - 1 - i) % pt_return_stack_size] != effect->pop[i])
 			return 0;
-	}
-	for (uint32_t i = 0; i < effect->npush; ++i) {
-		stack->ip[top] = effect->push[i];
-		top = (top + 1) % pt_return_stack_size;
-	}
-	stack->top = top;
+	return 1;
+}
+
+/* Does to @stack what the path does. */
+static inline void pt_stack_effect_apply(const struct pt_stack_effect *effect, struct pt_return_stack *stack)
+{
+	const uint32_t highest = stack->depth + effect->rise;
+	uint32_t top = stack->top - effect->npop;
+
+	for (uint32_t i = 0; i < effect->npush; ++i)
+		stack->ip[top++ % pt_return_stack_size] = effect->push[i];
+	stack->top = top % pt_return_stack_size;
 	stack->depth += (uint32_t)effect->npush - effect->npop;
 	/* What was pushed beyond the stack's size made it forget as many of its oldest addresses. */
 	if (highest > pt_return_stack_size)
 		stack->depth -= highest - pt_return_stack_size;
-	return 1;
 }
 
-/* The way from @place along @window, with what it does to @stack done; NULL: none is known. */
-static inline const struct pt_run_entry *pt_run_cache_take(const struct pt_run_cache *cache, uint32_t place,
+/* The way from @place along @window; NULL: none is known. */
+static inline const struct pt_run_entry *pt_run_cache_find(const struct pt_run_cache *cache, uint32_t place,
                                                            uint64_t window, uint64_t last,
-                                                           struct pt_return_stack *stack)
+                                                           const struct pt_return_stack *stack)
 {
 	uint32_t by_return = 0;
 
@@ -198,7 +204,7 @@ static inline const struct pt_run_entry *pt_run_cache_take(const struct pt_run_c
 		if (entry->window == window && entry->place == place &&
 		    (entry->flags & pt_entry_by_return) == by_return &&
 		    !((entry->last ^ last) & entry->last_mask)) {
-			if (!entry->effect || pt_stack_effect_apply(stack, entry->effect))
+			if (!entry->effect || pt_stack_effect_fits(entry->effect, stack))
 				return entry;
 			if (by_return)
 				continue;

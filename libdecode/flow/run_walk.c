@@ -126,80 +126,15 @@ static void put_event(struct pt_run_walk *walk, const struct pt_event *event)
 	walk->event[walk->nevents++] = (struct pt_run_event){.path = walk->npaths, .event = *event};
 }
 
-/* ---- Where the flow stands --------------------------------------------------------------------- */
-
-/* The unit is ahead of the flow: it can be read again. */
-static void give_unit_back(struct pt_flow *flow)
-{
-	const int tnt = flow->unit == pt_unit_tnt && flow->evd.tnt_count == flow->fresh_tnt;
-
-	if ((!tnt && flow->unit != pt_unit_tip) || flow->evd.queue_count || flow->in_branch)
-		return;
-	flow->evd.pos = flow->evd.packet;
-	flow->evd.tnt_count = 0;
-	flow->evd.ahead = 0;
-	flow->unit = pt_flow_no_unit;
-}
-
-/* Whether nothing but place, trace, last IP and return stack says how the flow goes on. */
-static int is_plain(const struct pt_run_walk *walk)
-{
-	const struct pt_flow *flow = walk->flow;
-	const struct pt_evd *evd = &flow->evd;
-
-	/* Resynchronised in the middle, the flow may know that tracing is enabled before the trace says so.
-	 */
-	return walk->cache.limit && !flow->ticks && !flow->speculative && !flow->in_branch && !evd->no_tnt &&
-	       !evd->refused && !evd->queue_count && !evd->fup_bound.count && !evd->tip_bound.count &&
-	       !evd->fup_bound.branch && !evd->tip_bound.branch && evd->enabled == flow->enabled;
-}
-
 /* Whether events may be part of cached paths. */
 static uint32_t events_are_plain(const struct pt_run_walk *walk)
 {
 	return walk->events_inside && !walk->flow->observers.count;
 }
 
-/* The number of the place where the flow stands; negative: it has none. */
-static int64_t present_place(struct pt_run_walk *walk)
+static int is_plain(const struct pt_run_walk *walk)
 {
-	const struct pt_flow *flow = walk->flow;
-	const struct pt_run_view view = {.generation = flow->generation,
-	                                 .cr3 = flow->asid.cr3,
-	                                 .vmcs = flow->asid.vmcs,
-	                                 .mode = flow->mode};
-	const int number = pt_run_cache_view(&walk->cache, &view);
-	struct pt_run_place place = {.view = (uint32_t)number};
-
-	if (number < 0)
-		return -1;
-	if (flow->enabled) {
-		place.kind = pt_place_at;
-		place.ip = flow->ip;
-	} else if (flow->have_resume_ip) {
-		place.kind = pt_place_off_known;
-		place.ip = flow->resume_ip;
-	} else {
-		place.kind = pt_place_off;
-	}
-	return pt_run_cache_place(&walk->cache, &place);
-}
-
-/* The flow stands at the place with that number. */
-static void stand_at(struct pt_run_walk *walk, uint32_t number, uint32_t events)
-{
-	struct pt_flow *flow = walk->flow;
-	const struct pt_run_place *place = &walk->cache.place[number];
-
-	pt_flow_set_ip(flow, place->ip);
-	flow->enabled = (place->kind == pt_place_at) & 1;
-	if (!flow->enabled) {
-		flow->have_resume_ip = (place->kind == pt_place_off_known) & 1;
-		flow->resume_ip = place->ip;
-	}
-	flow->evd.enabled = flow->enabled;
-	if (events)
-		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
+	return walk->cache.limit && pt_flow_is_plain(walk->flow);
 }
 
 /* ---- Along cached paths ------------------------------------------------------------------------- */
@@ -244,7 +179,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 	struct pt_flow *flow = walk->flow;
 	const uint8_t *pos = flow->evd.pos, *const begin = pos;
 	const uint8_t *const end = flow->evd.config.end;
-	const int64_t start = present_place(walk);
+	const int64_t start = pt_flow_place(flow, &walk->cache);
 	const uint32_t before = walk->npaths;
 	uint64_t last = flow->evd.last.ip, ninsn = 0;
 	uint32_t place = (uint32_t)start, npaths = before, nblocks = 0, flags = 0;
@@ -266,10 +201,12 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		size = pt_window_of(word, events);
 		if (!size)
 			break;
-		entry = pt_run_cache_take(&walk->cache, place, pt_window_bytes(word, size), last,
+		entry = pt_run_cache_find(&walk->cache, place, pt_window_bytes(word, size), last,
 		                          &flow->returns);
 		if (!entry)
 			break;
+		if (entry->effect)
+			pt_stack_effect_apply(entry->effect, &flow->returns);
 		pos += size;
 		place = entry->place_after;
 		last = entry->flags & pt_entry_sets_last ? entry->last_after : last;
@@ -296,120 +233,54 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 	}
 	stride_ended(walk, before, events);
 	if (place != start)
-		stand_at(walk, place, events);
+		pt_flow_stand_at(flow, &walk->cache.place[place]);
+	if (events)
+		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
 	return 1;
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
 
-static uint32_t ip_bits(uint8_t packet)
-{
-	switch (packet >> 5) {
-	case pt_ipc_update_16:
-		return 16;
-	case pt_ipc_update_32:
-		return 32;
-	case pt_ipc_update_48:
-		return 48;
-	default:
-		return 64;
-	}
-}
-
-/* What of the last IP counts in a window: what its first address does not replace. */
-static void note_last_ip(struct pt_run_entry *entry, const uint8_t *pos, uint64_t last)
-{
-	for (uint32_t at = 0; at < entry->size; at += pt_window_packet[pos[at]] & pt_window_size) {
-		if (!(pos[at] & 1) || pos[at] == 0x01) /* TNT, or TIP.PGD without an address */
-			continue;
-		entry->flags = pt_entry_sets_last;
-		entry->last = last;
-		entry->last_mask = ip_bits(pos[at]) < 64 ? UINT64_MAX << ip_bits(pos[at]) : 0;
-		return;
-	}
-}
-
 /* The flow stands before a window that the cache does not know: if it was met before, it is recorded now. */
 static void begin_record(struct pt_run_walk *walk, uint32_t events)
 {
-	struct pt_run_recorder *recorder = &walk->recorder;
-	struct pt_run_entry *entry = &recorder->record.entry;
-	struct pt_flow *flow = walk->flow;
+	const struct pt_flow *flow = walk->flow;
 	const uint8_t *pos = flow->evd.pos;
-	uint64_t window;
 	uint32_t size;
-	int64_t place;
 
-	recorder->active = 0;
 	if (flow->evd.config.end - pos < pt_window_max)
 		return;
 	size = pt_window_of(pt_get64(pos), events);
-	place = size ? present_place(walk) : -1;
-	if (place < 0)
+	if (!size || !pt_recorder_begin(&walk->recorder, walk->flow, &walk->cache, pos, size))
 		return;
-	window = pt_window_bytes(pt_get64(pos), size);
-	if (!pt_run_cache_seen(&walk->cache, (uint32_t)place, window))
-		return;
-	recorder->active = 1;
-	recorder->until = pos + size;
-	recorder->first_block = walk->sink.count;
-	recorder->before = flow->returns;
-	recorder->record.event = NULL;
-	*entry = (struct pt_run_entry){.window = window, .place = (uint32_t)place, .size = (uint8_t)size};
-	note_last_ip(entry, pos, flow->evd.last.ip);
-	pt_return_stack_mark(&flow->returns);
-}
-
-/* What the way did to the return stack. Zero: too much. */
-static int note_effect(struct pt_stack_effect *effect, const struct pt_return_stack *before,
-                       const struct pt_return_stack *after)
-{
-	const int32_t npop = -after->low, npush = after->moved - after->low;
-
-	if (npop > pt_effect_max || npush > pt_effect_max || after->high > pt_effect_max_rise)
-		return 0;
-	*effect = (struct pt_stack_effect){
-	        .npop = (uint8_t)npop, .npush = (uint8_t)npush, .rise = (uint8_t)after->high};
-	for (int32_t i = 0; i < npop; ++i)
-		effect->pop[i] = before->ip[(before->top - 1 - (uint32_t)i) % pt_return_stack_size];
-	for (int32_t i = 0; i < npush; ++i)
-		effect->push[i] = after->ip[(after->top - (uint32_t)(npush - i)) % pt_return_stack_size];
-	return 1;
+	walk->recording = 1;
+	walk->first_block = walk->sink.count;
 }
 
 /* The way that was recorded ends here, before @event, if there is one. Returns its path; NULL: it is not one
  * that can be kept. */
 static const struct pt_cached_path *end_record(struct pt_run_walk *walk, const struct pt_event *event)
 {
-	struct pt_run_recorder *recorder = &walk->recorder;
-	struct pt_run_entry *entry = &recorder->record.entry;
-	const struct pt_flow *flow = walk->flow;
+	struct pt_run_record *record = &walk->recorder.record;
 	uint64_t ninsn = 0;
-	int64_t place;
 
-	recorder->active = 0;
-	if (flow->unit != pt_flow_no_unit || flow->evd.pos != recorder->until || flow->evd.tnt_count ||
-	    (walk->sink.count > recorder->first_block && !walk->sink.section) || !is_plain(walk) ||
-	    !note_effect(&recorder->record.effect, &recorder->before, &flow->returns))
+	walk->recording = 0;
+	if ((walk->sink.count > walk->first_block && !walk->sink.section) ||
+	    !pt_recorder_end(&walk->recorder, walk->flow, &walk->cache))
 		return NULL;
-	place = present_place(walk);
-	if (place < 0)
-		return NULL;
-	recorder->record.block = &walk->sink.block[recorder->first_block];
-	recorder->record.event = event;
-	entry->nblocks = (uint16_t)(walk->sink.count - recorder->first_block);
-	for (uint32_t i = 0; i < entry->nblocks; ++i)
-		ninsn += recorder->record.block[i].ninsn;
-	entry->ninsn = (uint32_t)ninsn;
-	entry->place_after = (uint32_t)place;
-	entry->last_after = flow->evd.last.ip;
-	return pt_run_cache_add(&walk->cache, &recorder->record, &recorder->before);
+	record->block = &walk->sink.block[walk->first_block];
+	record->event = event;
+	record->entry.nblocks = (uint16_t)(walk->sink.count - walk->first_block);
+	for (uint32_t i = 0; i < record->entry.nblocks; ++i)
+		ninsn += record->block[i].ninsn;
+	record->entry.ninsn = (uint32_t)ninsn;
+	return pt_run_cache_add(&walk->cache, record, &walk->recorder.before);
 }
 
 /* Hands out what was walked since the recording began: as its path, if it became one. */
 static void close_record(struct pt_run_walk *walk, const struct pt_event *event)
 {
-	const uint32_t first = walk->recorder.first_block;
+	const uint32_t first = walk->first_block;
 	const struct pt_cached_path *path = end_record(walk, event);
 
 	if (!path)
@@ -423,10 +294,10 @@ static void close_record(struct pt_run_walk *walk, const struct pt_event *event)
 /* The way is none that can be recorded: what was walked is handed out as it is. */
 static void stop_record(struct pt_run_walk *walk)
 {
-	if (!walk->recorder.active)
+	if (!walk->recording)
 		return;
-	walk->recorder.active = 0;
-	put_loose(walk, walk->recorder.first_block);
+	walk->recording = 0;
+	put_loose(walk, walk->first_block);
 }
 
 /* ---- On foot ------------------------------------------------------------------------------------ */
@@ -445,7 +316,7 @@ static int take_event(struct pt_run_walk *walk)
 		return status;
 	}
 	if (event.type == ptev_enabled || event.type == ptev_disabled) {
-		if (walk->recorder.active)
+		if (walk->recording)
 			close_record(walk, &event);
 	} else {
 		stop_record(walk);
@@ -467,7 +338,7 @@ static int walk_unit(struct pt_run_walk *walk)
 	status = pt_flow_walk(flow, sink);
 	if (sink->count != before)
 		flow->entry_flags = 0;
-	if (!walk->recorder.active)
+	if (!walk->recording)
 		put_loose(walk, before);
 	else if (status < 0 || (flow->unit != pt_flow_no_unit && !flow->due))
 		stop_record(walk);
@@ -519,7 +390,7 @@ static void go_on(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
-	if (!walk->recorder.active && is_plain(walk)) {
+	if (!walk->recording && is_plain(walk)) {
 		const uint32_t events = events_are_plain(walk);
 
 		pt_flow_look_at_image(flow);
@@ -567,7 +438,7 @@ static void begin_run(struct pt_run_walk *walk)
 	walk->time = flow->evd.time;
 	walk->calls = flow->observers.calls;
 	walk->reached = flow->reached;
-	walk->recorder.active = 0;
+	walk->recording = 0;
 	pt_flow_begin_sink(flow, &walk->sink);
 }
 
@@ -584,9 +455,9 @@ int pt_run_walk_next(struct pt_run_walk *walk)
 	flow->at_mov_cr3 = 0;
 	flow->at_start = 0;
 	pt_flow_look_at_image(flow);
-	give_unit_back(flow);
+	pt_flow_give_unit_back(flow);
 	status = fill(walk);
-	if (walk->recorder.active)
+	if (walk->recording)
 		stop_record(walk);
 	errcode = pt_observers_take_error(&flow->observers);
 	if (status < 0) {

@@ -3,23 +3,16 @@
 #define PT_RUN_WALK_H
 
 #include "flow/flow.h"
-#include "flow/run_cache.h"
+#include "flow/recorder.h"
 
 enum { pt_run_capacity = 512, pt_run_max_paths = 1024, pt_run_max_loose = 64, pt_run_max_events = 64 };
-
-/* A way that is walked to be kept. */
-struct pt_run_recorder {
-	struct pt_run_record record;
-	struct pt_return_stack before; /* the return stack where it begins */
-	const uint8_t *until;          /* the window's end */
-	uint32_t first_block;          /* in the sink */
-	uint8_t active;
-};
 
 struct pt_run_walk {
 	struct pt_flow *flow;
 	struct pt_run_cache cache;
-	struct pt_run_recorder recorder;
+	struct pt_recorder recorder;
+	uint8_t recording;
+	uint32_t first_block;     /* of what is recorded, in the sink */
 	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
 	uint8_t events_inside;    /* events come inside of runs */
 

@@ -1,0 +1,140 @@
+/* recorder.c - see recorder.h. */
+#include "flow/recorder.h"
+
+#include "packet/bytes.h"
+
+void pt_flow_give_unit_back(struct pt_flow *flow)
+{
+	const int tnt = flow->unit == pt_unit_tnt && flow->evd.tnt_count == flow->fresh_tnt;
+
+	if ((!tnt && flow->unit != pt_unit_tip) || flow->evd.queue_count || flow->in_branch)
+		return;
+	flow->evd.pos = flow->evd.packet;
+	flow->evd.tnt_count = 0;
+	flow->evd.ahead = 0;
+	flow->unit = pt_flow_no_unit;
+}
+
+int pt_flow_is_plain(const struct pt_flow *flow)
+{
+	const struct pt_evd *evd = &flow->evd;
+
+	/* Resynchronised in the middle, the flow may know that tracing is enabled before the trace says so.
+	 */
+	return evd->enabled == flow->enabled && !flow->ticks && !flow->speculative && !flow->in_branch &&
+	       !evd->no_tnt && !evd->refused && !evd->queue_count && !evd->fup_bound.count &&
+	       !evd->tip_bound.count && !evd->fup_bound.branch && !evd->tip_bound.branch;
+}
+
+int64_t pt_flow_place(const struct pt_flow *flow, struct pt_run_cache *cache)
+{
+	const struct pt_run_view view = {.generation = flow->generation,
+	                                 .cr3 = flow->asid.cr3,
+	                                 .vmcs = flow->asid.vmcs,
+	                                 .mode = flow->mode};
+	const int number = pt_run_cache_view(cache, &view);
+	struct pt_run_place place = {.view = (uint32_t)number};
+
+	if (number < 0)
+		return -1;
+	if (flow->enabled) {
+		place.kind = pt_place_at;
+		place.ip = flow->ip;
+	} else if (flow->have_resume_ip) {
+		place.kind = pt_place_off_known;
+		place.ip = flow->resume_ip;
+	} else {
+		place.kind = pt_place_off;
+	}
+	return pt_run_cache_place(cache, &place);
+}
+
+void pt_flow_stand_at(struct pt_flow *flow, const struct pt_run_place *place)
+{
+	pt_flow_set_ip(flow, place->ip);
+	flow->enabled = (place->kind == pt_place_at) & 1;
+	if (!flow->enabled) {
+		flow->have_resume_ip = (place->kind == pt_place_off_known) & 1;
+		flow->resume_ip = place->ip;
+	}
+	flow->evd.enabled = flow->enabled;
+}
+
+static uint32_t ip_bits(uint8_t packet)
+{
+	switch (packet >> 5) {
+	case pt_ipc_update_16:
+		return 16;
+	case pt_ipc_update_32:
+		return 32;
+	case pt_ipc_update_48:
+		return 48;
+	default:
+		return 64;
+	}
+}
+
+/* What of the last IP counts in a window: what its first address does not replace. */
+static void note_last_ip(struct pt_run_entry *entry, const uint8_t *pos, uint64_t last)
+{
+	for (uint32_t at = 0; at < entry->size; at += pt_window_packet[pos[at]] & pt_window_size) {
+		if (!(pos[at] & 1) || pos[at] == 0x01) /* TNT, or TIP.PGD without an address */
+			continue;
+		entry->flags = pt_entry_sets_last;
+		entry->last = last;
+		entry->last_mask = ip_bits(pos[at]) < 64 ? UINT64_MAX << ip_bits(pos[at]) : 0;
+		return;
+	}
+}
+
+int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
+                      const uint8_t *pos, uint32_t size)
+{
+	struct pt_run_entry *entry = &recorder->record.entry;
+	const uint64_t window = pt_window_bytes(pt_get64(pos), size);
+	const int64_t place = pt_flow_place(flow, cache);
+
+	if (place < 0 || !pt_run_cache_seen(cache, (uint32_t)place, window))
+		return 0;
+	memset(&recorder->record, 0, sizeof(recorder->record));
+	recorder->until = pos + size;
+	recorder->before = flow->returns;
+	*entry = (struct pt_run_entry){.window = window, .place = (uint32_t)place, .size = (uint8_t)size};
+	note_last_ip(entry, pos, flow->evd.last.ip);
+	pt_return_stack_mark(&flow->returns);
+	return 1;
+}
+
+/* What the way did to the return stack. Zero: too much. */
+static int note_effect(struct pt_stack_effect *effect, const struct pt_return_stack *before,
+                       const struct pt_return_stack *after)
+{
+	const int32_t npop = -after->low, npush = after->moved - after->low;
+
+	if (npop > pt_effect_max || npush > pt_effect_max || after->high > pt_effect_max_rise)
+		return 0;
+	*effect = (struct pt_stack_effect){
+	        .npop = (uint8_t)npop, .npush = (uint8_t)npush, .rise = (uint8_t)after->high};
+	for (int32_t i = 0; i < npop; ++i)
+		effect->pop[i] = before->ip[(before->top - 1 - (uint32_t)i) % pt_return_stack_size];
+	for (int32_t i = 0; i < npush; ++i)
+		effect->push[i] = after->ip[(after->top - (uint32_t)(npush - i)) % pt_return_stack_size];
+	return 1;
+}
+
+int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache)
+{
+	struct pt_run_entry *entry = &recorder->record.entry;
+	int64_t place;
+
+	if (flow->unit != pt_flow_no_unit || flow->evd.pos != recorder->until || flow->evd.tnt_count ||
+	    !pt_flow_is_plain(flow) ||
+	    !note_effect(&recorder->record.effect, &recorder->before, &flow->returns))
+		return 0;
+	place = pt_flow_place(flow, cache);
+	if (place < 0)
+		return 0;
+	entry->place_after = (uint32_t)place;
+	entry->last_after = flow->evd.last.ip;
+	return 1;
+}

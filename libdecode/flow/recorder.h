@@ -1,0 +1,38 @@
+/* Recording: what the flow does along a window of trace, so that the run cache can do it the next time; and
+ * the places where flow and run cache meet.
+ *
+ * Whoever records walks the flow himself, and keeps what it hands out; the recorder notes all else.
+ */
+#ifndef PT_RECORDER_H
+#define PT_RECORDER_H
+
+#include "flow/flow.h"
+#include "flow/run_cache.h"
+
+struct pt_recorder {
+	struct pt_run_record record;   /* all but what is handed out along the way */
+	struct pt_return_stack before; /* the return stack where it begins */
+	const uint8_t *until;          /* the window's end */
+};
+
+/* Begins at the flow's place, with the window of @size bytes at @pos. Zero: such a window was not met there
+ * before; or there is no room. */
+int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
+                      const uint8_t *pos, uint32_t size);
+
+/* The flow has come to the window's end. Zero: it did not, or came there in a way that cannot be kept. */
+int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache);
+
+/* If the unit is ahead of the flow, it will be read again: there is none now. */
+void pt_flow_give_unit_back(struct pt_flow *flow);
+
+/* Whether nothing but place, trace, last IP and return stack says how the flow goes on. */
+int pt_flow_is_plain(const struct pt_flow *flow);
+
+/* The number of the place where the flow stands, without a unit; negative: there is no room. */
+int64_t pt_flow_place(const struct pt_flow *flow, struct pt_run_cache *cache);
+
+/* Puts the flow there. Observers are not told. */
+void pt_flow_stand_at(struct pt_flow *flow, const struct pt_run_place *place);
+
+#endif
