@@ -13,18 +13,6 @@
 enum { chain_max = 65535 / pt_node_max_insn };
 _Static_assert((int)chain_max <= (int)pt_run_capacity, "a chain fits the run");
 
-static void forget_nothing(struct pt_block_decoder *decoder)
-{
-	(void)decoder;
-}
-
-static void free_walk(struct pt_block_decoder *decoder)
-{
-	pt_run_walk_free(decoder->walk);
-}
-
-PT_DECODER_FACE(pt_blk, pt_block_decoder, block, forget_nothing, free_walk)
-
 static uint32_t stop_kinds(const struct pt_flow *flow)
 {
 	const struct pt_conf_flags *flags = &flow->evd.config.flags;
@@ -44,11 +32,12 @@ static void fill_truncated(const struct pt_flow *flow, struct pt_block *block)
 	memcpy(block->raw, flow->scratch_bytes + (block->end_ip - block->ip), block->size);
 }
 
-static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_sink *sink,
-                       struct pt_block *block)
+/* All but the flags. */
+static void fill_block(const struct pt_flow *flow, const struct pt_flow_sink *sink, struct pt_block *block)
 {
 	const struct pt_run_block *first = &sink->block[0], *last = &sink->block[sink->count - 1];
 
+	memset(block, 0, sizeof(*block));
 	block->ip = first->ip;
 	block->end_ip = last->end_ip;
 	block->isid = sink->isid;
@@ -56,33 +45,173 @@ static void fill_block(struct pt_block_decoder *decoder, const struct pt_flow_si
 	block->iclass = (enum pt_insn_class)last->iclass;
 	block->ninsn = (uint16_t)sink->ninsn;
 	block->speculative = first->flags & ptrf_speculative;
-	if (!sink->section && decoder->flow.truncated)
-		fill_truncated(&decoder->flow, block);
-	PT_FACE_SET_FLAGS(block,
-	                  pt_flow_take_entry_flags(&decoder->flow) | pt_flow_exit_flags(&decoder->flow));
+	if (!sink->section && flow->truncated)
+		fill_truncated(flow, block);
+}
+
+/* What makes a chain of a sink. */
+static void want_chain(struct pt_block_decoder *decoder, struct pt_flow_sink *sink)
+{
+	sink->block = decoder->run;
+	sink->capacity = chain_max;
+	sink->stop_kinds = stop_kinds(&decoder->flow);
+	sink->one_section = 1;
+}
+
+/* ---- In cached paths ---------------------------------------------------------------------------- */
+
+static int walk_item(void *context, struct pt_flow_sink *sink)
+{
+	struct pt_block_decoder *decoder = context;
+
+	want_chain(decoder, sink);
+	return pt_flow_walk(&decoder->flow, sink);
+}
+
+static void begin_items(void *context)
+{
+	struct pt_block_decoder *decoder = context;
+
+	decoder->nrecorded = 0;
+}
+
+static int append_item(void *context, const struct pt_flow_sink *sink)
+{
+	struct pt_block_decoder *decoder = context;
+
+	if (decoder->nrecorded == pt_cursor_max_items)
+		return 0;
+	fill_block(&decoder->flow, sink, &decoder->recorded[decoder->nrecorded++]);
+	return 1;
+}
+
+static void end_items(void *context, struct pt_run_record *record)
+{
+	struct pt_block_decoder *decoder = context;
+
+	record->part[0].bytes = decoder->recorded;
+	record->part[0].size = decoder->nrecorded * sizeof(decoder->recorded[0]);
+}
+
+static const struct pt_cursor_face cursor_face = {walk_item, begin_items, append_item, end_items};
+
+static void pt_blk_init(struct pt_block_decoder *decoder)
+{
+	pt_cursor_init(&decoder->cursor, &decoder->flow, &cursor_face, decoder);
+}
+
+static void pt_blk_fini(struct pt_block_decoder *decoder)
+{
+	pt_cursor_fini(&decoder->cursor);
+	pt_run_walk_free(decoder->walk);
+}
+
+static void pt_blk_reset(struct pt_block_decoder *decoder)
+{
+	decoder->cursor.entry = NULL;
+	decoder->left = 0;
+}
+
+void pt_block_settle(struct pt_block_decoder *decoder)
+{
+	if (decoder->left)
+		pt_cursor_leave(&decoder->cursor, decoder->cursor.entry->nblocks - decoder->left);
+	decoder->left = 0;
+}
+
+static void pt_blk_settle(struct pt_block_decoder *decoder)
+{
+	pt_block_settle(decoder);
+}
+
+PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
+
+/* The cursor stands where a path begins. */
+static void begin_path(struct pt_block_decoder *decoder)
+{
+	decoder->item = decoder->cursor.entry->path->part[0];
+	decoder->left = decoder->cursor.entry->nblocks;
+}
+
+/* Hands out a block with its flags, as much of it as the caller knows. */
+static void give(struct pt_block *ublock, size_t size, const struct pt_block *block, uint32_t flags)
+{
+	if (__builtin_expect(size == sizeof(*block), 1)) {
+		*ublock = *block;
+		if (flags)
+			PT_FACE_SET_FLAGS(ublock, flags);
+	} else {
+		struct pt_block known = *block;
+
+		PT_FACE_SET_FLAGS(&known, flags);
+		pt_copy_to_user(ublock, size, &known, sizeof(known));
+	}
+}
+
+/* The last block of a path is given with what comes behind it. */
+static int give_last(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size,
+                     const struct pt_block *block)
+{
+	struct pt_flow *flow = &decoder->flow;
+	const uint32_t flags = pt_flow_take_entry_flags(flow);
+	int errcode;
+
+	if (pt_cursor_next(&decoder->cursor)) {
+		begin_path(decoder);
+		give(ublock, size, block, flags);
+		return 0;
+	}
+	give(ublock, size, block, flags | pt_flow_exit_flags(flow));
+	errcode = pt_observers_take_error(&flow->observers);
+	return errcode < 0 ? errcode : pt_flow_status(flow);
+}
+
+static int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+{
+	const struct pt_block *block = decoder->item++;
+
+	if (!--decoder->left)
+		return give_last(decoder, ublock, size, block);
+	give(ublock, size, block, pt_flow_take_entry_flags(&decoder->flow));
+	return 0;
+}
+
+/* ---- On foot ------------------------------------------------------------------------------------ */
+
+static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+{
+	struct pt_flow *flow = &decoder->flow;
+	struct pt_flow_sink sink = {0};
+	struct pt_block block = {0};
+	uint32_t flags = 0;
+	int status;
+
+	want_chain(decoder, &sink);
+	status = pt_flow_run(flow, &sink);
+	if (sink.count) {
+		fill_block(flow, &sink, &block);
+		flags = pt_flow_take_entry_flags(flow) | pt_flow_exit_flags(flow);
+	} else {
+		block.ip = flow->enabled ? flow->ip : 0;
+		block.mode = flow->mode;
+	}
+	give(ublock, size, &block, flags);
+	return status;
 }
 
 int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
 {
-	struct pt_flow_sink sink = {0};
-	struct pt_block block = {0};
-	int status;
-
 	if (!decoder || !ublock || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	sink.block = decoder->run;
-	sink.capacity = chain_max;
-	sink.stop_kinds = stop_kinds(&decoder->flow);
-	sink.one_section = 1;
-	status = pt_flow_run(&decoder->flow, &sink);
-	if (sink.count) {
-		fill_block(decoder, &sink, &block);
-	} else {
-		block.ip = decoder->flow.enabled ? decoder->flow.ip : 0;
-		block.mode = decoder->flow.mode;
+	if (decoder->left) {
+		if (pt_cursor_is_right(&decoder->cursor))
+			return next_in_path(decoder, ublock, size);
+		pt_block_settle(decoder);
+	} else if (pt_cursor_enter(&decoder->cursor)) {
+		begin_path(decoder);
+		return next_in_path(decoder, ublock, size);
 	}
-	pt_copy_to_user(ublock, size, &block, sizeof(block));
-	return status;
+	return next_on_foot(decoder, ublock, size);
 }
 
 int pt_blk_event(struct pt_block_decoder *decoder, struct pt_event *event, size_t size)

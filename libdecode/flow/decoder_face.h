@@ -56,8 +56,10 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	} while (0)
 
 /* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its
- * member of the configuration's flags; @reset forgets what the face itself remembers, @release frees it. */
-#define PT_DECODER_FACE(prefix, type, conf, reset, release)                                                  \
+ * member of the configuration's flags. Of the face itself: prefix##_init(decoder) and prefix##_fini(decoder)
+ * for what it owns; prefix##_reset(decoder) forgets where it is; prefix##_settle(decoder) has the flow stand
+ * there. */
+#define PT_DECODER_FACE(prefix, type, conf)                                                                  \
 	struct type *prefix##_alloc_decoder(const struct pt_config *user)                                    \
 	{                                                                                                    \
 		struct pt_config config;                                                                     \
@@ -74,6 +76,8 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 			free(decoder);                                                                       \
 			return NULL;                                                                         \
 		}                                                                                            \
+		if (decoder)                                                                                 \
+			prefix##_init(decoder);                                                              \
 		return decoder;                                                                              \
 	}                                                                                                    \
                                                                                                              \
@@ -81,7 +85,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder)                                                                                \
 			return;                                                                              \
-		release(decoder);                                                                            \
+		prefix##_fini(decoder);                                                                      \
 		pt_flow_fini(&decoder->flow);                                                                \
 		free(decoder);                                                                               \
 	}                                                                                                    \
@@ -90,7 +94,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
 			return -pte_invalid;                                                                 \
-		reset(decoder);                                                                              \
+		prefix##_reset(decoder);                                                                     \
 		return pt_flow_sync_forward(&decoder->flow);                                                 \
 	}                                                                                                    \
                                                                                                              \
@@ -98,7 +102,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
 			return -pte_invalid;                                                                 \
-		reset(decoder);                                                                              \
+		prefix##_reset(decoder);                                                                     \
 		return pt_flow_sync_backward(&decoder->flow);                                                \
 	}                                                                                                    \
                                                                                                              \
@@ -106,7 +110,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
 			return -pte_invalid;                                                                 \
-		reset(decoder);                                                                              \
+		prefix##_reset(decoder);                                                                     \
 		return pt_flow_sync_set(&decoder->flow, offset);                                             \
 	}                                                                                                    \
                                                                                                              \
@@ -114,7 +118,8 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !pt_face_may_move(&decoder->flow))                                           \
 			return -pte_invalid;                                                                 \
-		reset(decoder);                                                                              \
+		prefix##_settle(decoder);                                                                    \
+		prefix##_reset(decoder);                                                                     \
 		return pt_flow_resync(&decoder->flow);                                                       \
 	}                                                                                                    \
                                                                                                              \
@@ -122,6 +127,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !offset)                                                                     \
 			return -pte_invalid;                                                                 \
+		prefix##_settle((struct type *)(uintptr_t)decoder);                                          \
 		return pt_face_offset(pt_flow_pos(&decoder->flow), &decoder->flow, offset);                  \
 	}                                                                                                    \
                                                                                                              \
@@ -139,7 +145,10 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
                                                                                                              \
 	int prefix##_set_image(struct type *decoder, struct pt_image *image)                                 \
 	{                                                                                                    \
-		return decoder ? pt_flow_set_image(&decoder->flow, image) : -pte_invalid;                    \
+		if (!decoder)                                                                                \
+			return -pte_invalid;                                                                 \
+		prefix##_settle(decoder);                                                                    \
+		return pt_flow_set_image(&decoder->flow, image);                                             \
 	}                                                                                                    \
                                                                                                              \
 	const struct pt_config *prefix##_get_config(const struct type *decoder)                              \

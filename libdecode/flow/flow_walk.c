@@ -248,8 +248,11 @@ static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *sink, uint64_t ip)
 {
 	const uint64_t before = flow->evd.time.tsc;
-	int status = pt_evd_fetch_deferred_tip(&flow->evd);
+	int status;
 
+	if (sink->in_window)
+		return -pte_bad_query;
+	status = pt_evd_fetch_deferred_tip(&flow->evd);
 	if (status < 0)
 		return status == -pte_eos ? -pte_bad_query : status;
 	if (flow->evd.tip_suppressed)

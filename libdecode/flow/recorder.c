@@ -105,10 +105,10 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 	return 1;
 }
 
-/* What the way did to the return stack. Zero: too much. */
-static int note_effect(struct pt_stack_effect *effect, const struct pt_return_stack *before,
-                       const struct pt_return_stack *after)
+int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_return_stack *after,
+                       struct pt_stack_effect *effect)
 {
+	const struct pt_return_stack *before = &recorder->before;
 	const int32_t npop = -after->low, npush = after->moved - after->low;
 
 	if (npop > pt_effect_max || npush > pt_effect_max || after->high > pt_effect_max_rise)
@@ -129,7 +129,7 @@ int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, st
 
 	if (flow->unit != pt_flow_no_unit || flow->evd.pos != recorder->until || flow->evd.tnt_count ||
 	    !pt_flow_is_plain(flow) ||
-	    !note_effect(&recorder->record.effect, &recorder->before, &flow->returns))
+	    !pt_recorder_effect(recorder, &flow->returns, &recorder->record.effect))
 		return 0;
 	place = pt_flow_place(flow, cache);
 	if (place < 0)

@@ -23,6 +23,10 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 /* The flow has come to the window's end. Zero: it did not, or came there in a way that cannot be kept. */
 int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache);
 
+/* What the way so far did to the return stack, which is @after. Zero: too much to be kept. */
+int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_return_stack *after,
+                       struct pt_stack_effect *effect);
+
 /* If the unit is ahead of the flow, it will be read again: there is none now. */
 void pt_flow_give_unit_back(struct pt_flow *flow);
 

@@ -54,6 +54,18 @@ static struct pt_run_entry *make_entries(uint64_t count)
 	return entry ? memset(entry, 0, count * sizeof(*entry)) : NULL;
 }
 
+uint32_t pt_run_cache_wanted(void)
+{
+	const char *text = secure_getenv("SBTRACE_RUN_CACHE");
+	char *end;
+	unsigned long limit;
+
+	if (!text || !*text)
+		return ptr_max_paths;
+	limit = strtoul(text, &end, 10);
+	return *end || limit > ptr_max_paths ? ptr_max_paths : (uint32_t)limit;
+}
+
 int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit)
 {
 	memset(cache, 0, sizeof(*cache));
@@ -212,12 +224,17 @@ static int grow_entries(struct pt_run_cache *cache)
 	return 0;
 }
 
+static size_t aligned(size_t size)
+{
+	return (size + 15) & ~(size_t)15;
+}
+
 static void *take_memory(struct pt_run_cache *cache, size_t size)
 {
 	struct pt_cache_chunk *chunk = cache->chunk;
 	void *memory;
 
-	size = (size + 15) & ~(size_t)15;
+	size = aligned(size);
 	if (!chunk || chunk->size - chunk->used < size) {
 		const size_t bytes = size > chunk_size ? size : chunk_size;
 
@@ -232,20 +249,27 @@ static void *take_memory(struct pt_run_cache *cache, size_t size)
 	return memory;
 }
 
-static size_t event_size(const struct pt_run_record *record)
+static size_t size_of(const struct pt_run_record *record)
 {
-	return record->event ? sizeof(*record->event) : 0;
+	size_t size = aligned(sizeof(struct pt_cached_path)) +
+	              (record->event ? aligned(sizeof(*record->event)) : 0);
+
+	if (record->block)
+		return size + record->entry.nblocks * sizeof(*record->block) + record->entry.ninsn;
+	for (int i = 0; i < pt_run_parts; ++i)
+		size += aligned(record->part[i].size);
+	return size;
 }
 
-/* The blocks, and the lengths of their instructions, stand behind the path. */
-static void keep_blocks(struct pt_cached_path *path, const struct pt_run_record *record)
+/* Blocks, and behind them the lengths of their instructions. */
+static void keep_blocks(struct pt_run_path *path, uint8_t *to, const struct pt_run_record *record)
 {
-	struct pt_run_block *block = (struct pt_run_block *)((uint8_t *)(path + 1) + event_size(record));
+	struct pt_run_block *block = (struct pt_run_block *)to;
 	uint8_t *length = (uint8_t *)(block + record->entry.nblocks);
 
-	path->path.block = block;
-	path->path.nblocks = record->entry.nblocks;
-	path->path.ninsn = record->entry.ninsn;
+	path->block = block;
+	path->nblocks = record->entry.nblocks;
+	path->ninsn = record->entry.ninsn;
 	for (uint32_t i = 0; i < record->entry.nblocks; ++i) {
 		block[i] = record->block[i];
 		block[i].length = memcpy(length, record->block[i].length, block[i].ninsn);
@@ -253,22 +277,33 @@ static void keep_blocks(struct pt_cached_path *path, const struct pt_run_record 
 	}
 }
 
+static void keep_parts(struct pt_cached_path *path, uint8_t *to, const struct pt_run_record *record)
+{
+	for (int i = 0; i < pt_run_parts; ++i) {
+		if (!record->part[i].size)
+			continue;
+		path->part[i] = memcpy(to, record->part[i].bytes, record->part[i].size);
+		to += aligned(record->part[i].size);
+	}
+}
+
+/* All that belongs to a path stands side by side. */
 static struct pt_cached_path *keep_path(struct pt_run_cache *cache, const struct pt_run_record *record)
 {
-	const struct pt_run_entry *entry = &record->entry;
-	const size_t size = record->block ? entry->nblocks * sizeof(struct pt_run_block) + entry->ninsn
-	                                  : record->items_size;
-	struct pt_cached_path *path = take_memory(cache, sizeof(*path) + event_size(record) + size);
+	struct pt_cached_path *path = take_memory(cache, size_of(record));
+	uint8_t *to = (uint8_t *)path + aligned(sizeof(*path));
 
 	if (!path)
 		return NULL;
 	memset(path, 0, sizeof(*path));
-	if (record->event)
-		path->event = memcpy(path + 1, record->event, sizeof(*record->event));
+	if (record->event) {
+		path->event = memcpy(to, record->event, sizeof(*record->event));
+		to += aligned(sizeof(*record->event));
+	}
 	if (record->block)
-		keep_blocks(path, record);
+		keep_blocks(&path->path, to, record);
 	else
-		path->items = memcpy((uint8_t *)(path + 1) + event_size(record), record->items, size);
+		keep_parts(path, to, record);
 	return path;
 }
 

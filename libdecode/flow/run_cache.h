@@ -48,11 +48,13 @@ struct pt_stack_effect {
 	uint64_t pop[pt_effect_max], push[pt_effect_max];
 };
 
+enum { pt_run_parts = 5 };
+
 /* A path with what only the cache knows. */
 struct pt_cached_path {
 	struct pt_run_path path;
-	const struct pt_event *event; /* behind the path: NULL: none. Its time is not set */
-	const void *items;            /* in place of blocks: whatever is handed out along the way */
+	const struct pt_event *event;   /* behind the path: NULL: none. Its time is not set */
+	const void *part[pt_run_parts]; /* in place of blocks: see struct pt_run_record */
 };
 
 struct pt_run_entry {
@@ -99,11 +101,17 @@ struct pt_run_record {
 	struct pt_run_entry entry; /* but for path, effect */
 	struct pt_stack_effect effect;
 	const struct pt_event *event; /* or NULL */
-	const struct pt_run_block
-	        *block;    /* entry.nblocks of them, with entry.ninsn instructions; or NULL, and */
-	const void *items; /* so many bytes */
-	size_t items_size;
+	/* entry.nblocks blocks with entry.ninsn instructions; or NULL, and then whatever else is kept of the
+	 * way; each part is aligned for any type. */
+	const struct pt_run_block *block;
+	struct {
+		const void *bytes;
+		size_t size;
+	} part[pt_run_parts];
 };
+
+/* How many paths a cache should hold; the environment says so for tests and comparisons. */
+uint32_t pt_run_cache_wanted(void);
 
 /* @limit: how many paths may be kept. Zero or -pte_nomem. */
 int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit);

@@ -28,6 +28,7 @@ int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t siz
 
 	if (!decoder || !urun || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
+	pt_block_settle(decoder);
 	if (!decoder->walk)
 		decoder->walk = pt_run_walk_new(&decoder->flow, decoder->run);
 	if (!decoder->walk) {
@@ -54,6 +55,8 @@ int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin, co
 {
 	if (!decoder || !begin || !end || end < begin || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
+	decoder->cursor.entry = NULL;
+	decoder->left = 0;
 	pt_flow_set_buffer(&decoder->flow, begin, end);
 	return 0;
 }

@@ -11,23 +11,8 @@
 #include "packet/bytes.h"
 #include "packet/packet_read.h"
 
-enum { default_limit = ptr_max_paths };
-
 /* A run must have so much room left for one more unit. */
 enum { least_room = 64 };
-
-/* How many paths the cache may hold; the environment says so for tests and comparisons. */
-static uint32_t cache_limit(void)
-{
-	const char *text = secure_getenv("SBTRACE_RUN_CACHE");
-	char *end;
-	unsigned long limit;
-
-	if (!text || !*text)
-		return default_limit;
-	limit = strtoul(text, &end, 10);
-	return *end || limit > default_limit ? default_limit : (uint32_t)limit;
-}
 
 struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *block)
 {
@@ -35,7 +20,7 @@ struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *b
 
 	if (!walk)
 		return NULL;
-	if (pt_run_cache_init(&walk->cache, cache_limit()) < 0) {
+	if (pt_run_cache_init(&walk->cache, pt_run_cache_wanted()) < 0) {
 		free(walk);
 		return NULL;
 	}

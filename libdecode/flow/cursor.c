@@ -1,0 +1,268 @@
+/* cursor.c - see cursor.h. */
+#include "flow/cursor.h"
+
+#include <stdlib.h>
+
+#include "packet/bytes.h"
+
+void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct pt_cursor_face *face,
+                    void *context)
+{
+	*cursor = (struct pt_cursor){.flow = flow, .face = face, .context = context};
+	cursor->off = pt_run_cache_wanted() == 0;
+}
+
+void pt_cursor_fini(struct pt_cursor *cursor)
+{
+	if (cursor->cache)
+		pt_run_cache_fini(cursor->cache);
+	free(cursor->cache);
+	free(cursor->record);
+}
+
+static int make_cache(struct pt_cursor *cursor)
+{
+	struct pt_run_cache *cache = malloc(sizeof(*cache));
+	struct pt_cursor_record *record = malloc(sizeof(*record));
+
+	if (!cache || !record || pt_run_cache_init(cache, pt_run_cache_wanted()) < 0) {
+		free(cache);
+		free(record);
+		cursor->off = 1;
+		return 0;
+	}
+	cursor->cache = cache;
+	cursor->record = record;
+	return 1;
+}
+
+/* The size of the window at @pos; zero: there is none. */
+static uint32_t window_at(const struct pt_flow *flow, const uint8_t *pos)
+{
+	return flow->evd.config.end - pos < pt_window_max ? 0 : pt_window_of(pt_get64(pos), 0);
+}
+
+static const struct pt_run_entry *find(const struct pt_cursor *cursor, uint32_t place, const uint8_t *pos,
+                                       uint32_t size)
+{
+	const struct pt_flow *flow = cursor->flow;
+
+	return pt_run_cache_find(cursor->cache, place, pt_window_bytes(pt_get64(pos), size),
+	                         flow->evd.last.ip, &flow->returns);
+}
+
+/* ---- Recording ---------------------------------------------------------------------------------- */
+
+static int same_effect(const struct pt_stack_effect *a, const struct pt_stack_effect *b)
+{
+	return a->npop == b->npop && a->npush == b->npush && a->rise == b->rise &&
+	       !memcmp(a->push, b->push, a->npush * sizeof(a->push[0]));
+}
+
+/* The state behind the item that was just walked. Zero: it cannot be kept. */
+static int note_state(struct pt_cursor_record *record, const struct pt_flow *flow)
+{
+	const struct pt_recorder *recorder = &record->recorder;
+	const uint8_t *const begin = recorder->until - recorder->record.entry.size;
+	struct pt_stack_effect effect;
+
+	if (record->nstates == pt_cursor_max_items || !pt_recorder_effect(recorder, &flow->returns, &effect))
+		return 0;
+	if (!record->neffects || !same_effect(&record->effect[record->neffects - 1], &effect)) {
+		if (record->neffects == pt_cursor_max_effects)
+			return 0;
+		record->effect[record->neffects++] = effect;
+	}
+	/* A TIP that was fetched is not used yet: it can be read again. */
+	record->state[record->nstates++] = (struct pt_cursor_state){
+	        .ip = flow->ip,
+	        .last = flow->evd.last,
+	        .pos = (uint8_t)((flow->unit == pt_unit_tip ? flow->evd.packet : flow->evd.pos) - begin),
+	        .left = (uint8_t)flow->evd.tnt_count,
+	        .effect = (uint8_t)(record->neffects - 1)};
+	return 1;
+}
+
+/* Walks to the window's end. Zero: the way is none that can be kept. */
+static int walk_window(struct pt_cursor *cursor)
+{
+	struct pt_cursor_record *record = cursor->record;
+	struct pt_flow *flow = cursor->flow;
+
+	for (;;) {
+		struct pt_flow_sink sink = {.no_fetch = 1, .in_window = 1};
+
+		if (flow->unit == pt_flow_no_unit) {
+			if (flow->evd.pos >= record->recorder.until)
+				return 1;
+			pt_flow_advance(flow);
+		}
+		if (flow->unit != pt_unit_tnt && flow->unit != pt_unit_tip)
+			return 0;
+		pt_flow_begin_sink(flow, &sink);
+		if (cursor->face->walk(cursor->context, &sink) < 0 || !sink.count || !sink.section ||
+		    !cursor->face->append(cursor->context, &sink) || !note_state(record, flow))
+			return 0;
+	}
+}
+
+static const struct pt_cached_path *keep(struct pt_cursor *cursor)
+{
+	struct pt_cursor_record *from = cursor->record;
+	struct pt_run_record *record = &from->recorder.record;
+
+	cursor->face->end(cursor->context, record);
+	record->entry.nblocks = (uint16_t)from->nstates;
+	record->part[pt_cursor_states].bytes = from->state;
+	record->part[pt_cursor_states].size = from->nstates * sizeof(from->state[0]);
+	record->part[pt_cursor_effects].bytes = from->effect;
+	record->part[pt_cursor_effects].size = from->neffects * sizeof(from->effect[0]);
+	return pt_run_cache_add(cursor->cache, record, &from->recorder.before);
+}
+
+/* The flow stands before a window of @size bytes without a unit: walks it, so that the cache knows it, and
+ * returns. Returns its path's entry; NULL: it is not to be kept. */
+static const struct pt_run_entry *record_ahead(struct pt_cursor *cursor, uint32_t place, uint32_t size)
+{
+	struct pt_recorder *recorder = &cursor->record->recorder;
+	struct pt_flow *flow = cursor->flow;
+	const uint8_t *const pos = flow->evd.pos;
+	const struct pt_last_ip last = flow->evd.last;
+	const uint64_t ip = flow->ip;
+	int kept;
+
+	if (!pt_recorder_begin(recorder, flow, cursor->cache, pos, size))
+		return NULL;
+	cursor->record->nstates = cursor->record->neffects = 0;
+	cursor->face->begin(cursor->context);
+	kept = walk_window(cursor) && pt_recorder_end(recorder, flow, cursor->cache) && keep(cursor);
+	flow->evd.pos = flow->evd.packet = pos;
+	flow->evd.last = last;
+	flow->evd.tnt_count = 0;
+	flow->returns = recorder->before;
+	flow->unit = pt_flow_no_unit;
+	pt_flow_set_ip(flow, ip);
+	return kept ? find(cursor, place, pos, size) : NULL;
+}
+
+/* ---- From path to path -------------------------------------------------------------------------- */
+
+static int may_enter(const struct pt_cursor *cursor)
+{
+	const struct pt_flow *flow = cursor->flow;
+
+	if (cursor->off || flow->status < 0 || !flow->enabled || flow->due || flow->tick_is_due)
+		return 0;
+	/* In a way without trace, which must not become a circle. */
+	if (flow->free_steps || flow->circle_limit)
+		return 0;
+	if (flow->unit == pt_unit_tnt && flow->evd.tnt_count != flow->fresh_tnt)
+		return 0;
+	return (flow->unit == pt_unit_tnt || flow->unit == pt_unit_tip || flow->unit == pt_flow_no_unit) &&
+	       pt_flow_is_plain(flow);
+}
+
+int pt_cursor_enter(struct pt_cursor *cursor)
+{
+	struct pt_flow *flow = cursor->flow;
+	const uint8_t *const pos = flow->unit == pt_flow_no_unit ? flow->evd.pos : flow->evd.packet;
+	const struct pt_run_entry *entry;
+	uint32_t size;
+	int64_t place;
+
+	if (!may_enter(cursor) || (!cursor->cache && !make_cache(cursor)))
+		return 0;
+	size = window_at(flow, pos);
+	if (!size)
+		return 0;
+	pt_flow_look_at_image(flow);
+	if (cursor->cache->full)
+		pt_run_cache_clear(cursor->cache);
+	place = pt_flow_place(flow, cursor->cache);
+	if (place < 0)
+		return 0;
+	entry = find(cursor, (uint32_t)place, pos, size);
+	if (!entry) {
+		pt_flow_give_unit_back(flow);
+		entry = record_ahead(cursor, (uint32_t)place, size);
+		if (!entry)
+			return 0;
+	}
+	pt_flow_give_unit_back(flow);
+	flow->at_start = 0;
+	flow->at_mov_cr3 = 0;
+	flow->reached = flow->evd.sync;
+	cursor->entry = entry;
+	return 1;
+}
+
+/* Leaves the path; the flow stands at @place. */
+static void stand_at(struct pt_cursor *cursor, uint32_t place)
+{
+	cursor->entry = NULL;
+	pt_flow_stand_at(cursor->flow, &cursor->cache->place[place]);
+}
+
+int pt_cursor_next(struct pt_cursor *cursor)
+{
+	const struct pt_run_entry *const entry = cursor->entry;
+	struct pt_flow *flow = cursor->flow;
+	const uint8_t *pos = flow->evd.pos + entry->size;
+	const uint32_t place = entry->place_after;
+	uint32_t size;
+
+	if (entry->effect)
+		pt_stack_effect_apply(entry->effect, &flow->returns);
+	if (entry->flags & pt_entry_sets_last) {
+		flow->evd.last = (struct pt_last_ip){.ip = entry->last_after, .valid = 1};
+	}
+	while (pos < flow->evd.config.end && !*pos) /* PAD */
+		++pos;
+	flow->evd.pos = flow->evd.packet = pos;
+	size = window_at(flow, pos);
+	if (size) {
+		cursor->entry = find(cursor, place, pos, size);
+		if (cursor->entry)
+			return 1;
+	}
+	stand_at(cursor, place);
+	if (size && !cursor->cache->full) {
+		cursor->entry = record_ahead(cursor, place, size);
+		if (cursor->entry)
+			return 1;
+	}
+	pt_flow_advance(flow);
+	return 0;
+}
+
+/* Some bits of the TNT-8 before @pos are left. */
+static void stand_in_tnt(struct pt_flow *flow, const uint8_t *pos, uint32_t left)
+{
+	const uint32_t bits = pos[-1] >> 1;
+
+	flow->evd.packet = pos - 1;
+	flow->evd.tnt_count = left;
+	flow->evd.tnt = bits & ((1u << left) - 1);
+	flow->fresh_tnt = 31 - (uint32_t)__builtin_clz(bits);
+	flow->unit = pt_unit_tnt;
+}
+
+void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
+{
+	const struct pt_cached_path *path = cursor->entry->path;
+	struct pt_flow *flow = cursor->flow;
+	const struct pt_cursor_state *state;
+
+	stand_at(cursor, cursor->entry->place);
+	if (!count)
+		return;
+	state = (const struct pt_cursor_state *)path->part[pt_cursor_states] + (count - 1);
+	pt_stack_effect_apply((const struct pt_stack_effect *)path->part[pt_cursor_effects] + state->effect,
+	                      &flow->returns);
+	pt_flow_set_ip(flow, state->ip);
+	flow->evd.last = state->last;
+	flow->evd.pos += state->pos;
+	flow->evd.packet = flow->evd.pos;
+	if (state->left)
+		stand_in_tnt(flow, flow->evd.pos, state->left);
+}
