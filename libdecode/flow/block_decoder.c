@@ -166,7 +166,8 @@ static int give_last(struct pt_block_decoder *decoder, struct pt_block *ublock, 
 	return errcode < 0 ? errcode : pt_flow_status(flow);
 }
 
-static int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+static __attribute__((noinline)) int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock,
+                                                  size_t size)
 {
 	const struct pt_block *block = decoder->item++;
 
@@ -178,7 +179,8 @@ static int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ubloc
 
 /* ---- On foot ------------------------------------------------------------------------------------ */
 
-static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+static __attribute__((noinline)) int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ublock,
+                                                  size_t size)
 {
 	struct pt_flow *flow = &decoder->flow;
 	struct pt_flow_sink sink = {0};
@@ -204,8 +206,16 @@ int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_
 	if (!decoder || !ublock || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
 	if (decoder->left) {
-		if (pt_cursor_is_right(&decoder->cursor))
-			return next_in_path(decoder, ublock, size);
+		if (pt_cursor_is_right(&decoder->cursor)) {
+			if (__builtin_expect(decoder->left == 1 || size != sizeof(*ublock) ||
+			                             decoder->flow.entry_flags,
+			                     0))
+				return next_in_path(decoder, ublock, size);
+			/* Most are neither the first nor the last ones of something. */
+			*ublock = *decoder->item++;
+			decoder->left -= 1;
+			return 0;
+		}
 		pt_block_settle(decoder);
 	} else if (pt_cursor_enter(&decoder->cursor)) {
 		begin_path(decoder);

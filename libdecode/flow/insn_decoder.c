@@ -204,7 +204,7 @@ static void begin_item(struct pt_insn_decoder *decoder)
 }
 
 /* A block of a cached path begins, if one comes next. */
-static int begin_next(struct pt_insn_decoder *decoder)
+static __attribute__((noinline)) int begin_next(struct pt_insn_decoder *decoder)
 {
 	if (decoder->index != decoder->block.ninsn)
 		return 0;
@@ -230,19 +230,17 @@ static void give(struct pt_insn *uinsn, size_t size, struct pt_insn *insn, uint3
 		pt_copy_to_user(uinsn, size, insn, sizeof(*insn));
 }
 
-/* The bytes of an instruction: of those that are read at once, the ones that belong to it. */
-static void copy_code(uint8_t *raw, const uint8_t *code, uint32_t size)
+/* The bytes of an instruction and zeros behind them: of those that are read at once, the ones that belong to
+ * it.
+ */
+static inline void copy_code(uint8_t raw[pt_max_insn_size], const uint8_t *code, uint32_t size)
 {
 	uint64_t low, high;
 
 	memcpy(&low, code, 8);
 	memcpy(&high, code + 8, 8);
-	if (size < 8) {
-		low &= (1ull << 8 * size) - 1;
-		high = 0;
-	} else {
-		high &= (1ull << 8 * (size - 8)) - 1;
-	}
+	low &= UINT64_MAX >> (size < 8 ? 64 - 8 * size : 0);
+	high = size > 8 ? high & UINT64_MAX >> (128 - 8 * size) : 0;
 	memcpy(raw, &low, 8);
 	memcpy(raw + 8, &high, pt_max_insn_size - 8);
 }
@@ -263,30 +261,36 @@ static int status_of_insn(struct pt_insn_decoder *decoder, uint32_t left, int be
 	return before;
 }
 
-static int next_in_path(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
+/* The next instruction of the present item, but for its class and flags. */
+static inline void fill_in_path(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 {
-	struct pt_flow *flow = &decoder->flow;
 	const struct insn_item *item = decoder->item;
-	const uint8_t length = *decoder->length++;
-	uint32_t flags = pt_flow_take_entry_flags(flow);
-	struct pt_insn insn;
+	const uint8_t length = *decoder->length;
 
-	memset(&insn, 0, sizeof(insn));
-	insn.ip = decoder->at;
-	insn.isid = item->isid;
-	insn.mode = (enum pt_exec_mode)item->mode;
-	insn.iclass = ptic_other;
-	insn.size = length;
-	copy_code(insn.raw, decoder->code, length);
+	memset(insn, 0, sizeof(*insn));
+	insn->ip = decoder->at;
+	insn->isid = item->isid;
+	insn->mode = (enum pt_exec_mode)item->mode;
+	insn->iclass = ptic_other;
+	copy_code(insn->raw, decoder->code, length);
+	insn->size = length;
+	decoder->length += 1;
 	decoder->at += length;
 	decoder->code += length;
 	decoder->left -= 1;
-	if (!decoder->left) {
-		insn.iclass = (enum pt_insn_class)item->iclass;
-		if (decoder->status)
-			flags |= pt_flow_exit_flags(flow);
-	}
-	give(uinsn, size, &insn, flags);
+}
+
+static __attribute__((noinline)) int next_in_path(struct pt_insn_decoder *decoder, struct pt_insn *uinsn,
+                                                  size_t size)
+{
+	struct pt_flow *flow = &decoder->flow;
+	const uint32_t flags = pt_flow_take_entry_flags(flow);
+	struct pt_insn insn;
+
+	fill_in_path(decoder, &insn);
+	if (!decoder->left)
+		insn.iclass = (enum pt_insn_class)decoder->item->iclass;
+	give(uinsn, size, &insn, decoder->left ? flags : flags | pt_flow_exit_flags(flow));
 	return status_of_insn(decoder, decoder->left, 0);
 }
 
@@ -320,7 +324,8 @@ static void fill_insn(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 	fill_bytes(decoder, insn);
 }
 
-static int next_on_foot(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
+static __attribute__((noinline)) int next_on_foot(struct pt_insn_decoder *decoder, struct pt_insn *uinsn,
+                                                  size_t size)
 {
 	struct pt_insn insn = {0};
 	uint32_t flags;
@@ -353,7 +358,13 @@ int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t 
 		return -pte_invalid;
 	if (!decoder->left && !begin_next(decoder))
 		return next_on_foot(decoder, uinsn, size);
-	return next_in_path(decoder, uinsn, size);
+	/* Most are neither the first nor the last ones of something. */
+	if (__builtin_expect(size != sizeof(*uinsn) || decoder->status | decoder->flow.entry_flags, 0))
+		return next_in_path(decoder, uinsn, size);
+	fill_in_path(decoder, uinsn);
+	if (!decoder->left)
+		uinsn->iclass = (enum pt_insn_class)decoder->item->iclass;
+	return 0;
 }
 
 int pt_insn_event(struct pt_insn_decoder *decoder, struct pt_event *event, size_t size)
