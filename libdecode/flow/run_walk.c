@@ -437,7 +437,8 @@ int pt_run_walk_next(struct pt_run_walk *walk)
 		return flow->status;
 	if ((flow->due || flow->tick_is_due) && !walk->events_inside)
 		return -pte_bad_query;
-	flow->at_mov_cr3 = 0;
+	if (!flow->due)
+		flow->at_mov_cr3 = 0;
 	flow->at_start = 0;
 	pt_flow_look_at_image(flow);
 	pt_flow_give_unit_back(flow);

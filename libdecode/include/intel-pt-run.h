@@ -95,8 +95,9 @@ struct pt_run {
 extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *run, size_t size);
 
 /* @inside not zero: events come inside of runs, in their places among the paths (struct pt_run_event), and
- * pt_blk_run() never asks for pt_blk_event(). Events that synchronising brought are the first run's, unless
- * they were fetched. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
+ * pt_blk_event() need not be called: pts_event_pending then says that the next run begins with an event,
+ * unless it is fetched. Those that synchronising brought are the first run's, likewise. Zero: as it is at
+ * first, a run ends before each event. Returns zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
 
 /* Gives the decoder another buffer, [@begin, @end), in place of the one in its configuration. It must be

@@ -68,6 +68,16 @@ static void check(struct fixture *fixture, uint32_t least)
 	}
 }
 
+/* Given the last status, the next. */
+static int fetch_events(struct pt_block_decoder *decoder, int status)
+{
+	struct pt_event event;
+
+	while (status >= 0 && (status & pts_event_pending))
+		status = pt_blk_event(decoder, &event, sizeof(event));
+	return status;
+}
+
 /* ---- Code from a callback --------------------------------------------------------------------- */
 
 /* 1000: jmp *rax; 1010: nop; je 1010; 1013: syscall */
@@ -135,6 +145,34 @@ static void blocks_know_the_events_at_the_end_of_a_run(void **state)
 	assert_true(found >= 4);
 }
 
+/* ---- An event that is due when a run begins ------------------------------------------------------ */
+
+/* That of a MOV CR3, which also disabled tracing: behind the event it must be known still. */
+static void a_run_may_begin_with_the_event_of_mov_cr3(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_block_decoder *decoder;
+	struct pt_config config;
+	struct pt_run run;
+
+	load(fixture, "\x0f\x22\xd8\x90\x74\xfd", 6); /* mov cr3, rax; nop; je 1003 */
+	stream_write(&fixture->stream, "pge:1000 pip:1000 pgd:-");
+	check(fixture, 0);
+	assert_string_equal(fixture->flow.text, "[enabled] 1000 [paging] [disabled] eos");
+	config = stream_config(&fixture->stream);
+	decoder = pt_blk_alloc_decoder(&config);
+	pt_blk_set_image(decoder, fixture->image);
+	assert_true(fetch_events(decoder, pt_blk_sync_forward(decoder)) >= 0);
+	assert_int_equal(pt_blk_run(decoder, &run, sizeof(run)), pts_event_pending);
+	assert_int_equal(run.ninsn, 1);
+	pt_blk_set_run_events(decoder, 1);
+	assert_int_equal(pt_blk_run(decoder, &run, sizeof(run)), -pte_eos);
+	assert_int_equal(run.ninsn, 0);
+	assert_int_equal(run.nevents, 2);
+	assert_int_equal(run.event[1].event.type, ptev_disabled);
+	pt_blk_free_decoder(decoder);
+}
+
 /* ---- After an error ---------------------------------------------------------------------------- */
 
 /* The flow went on at a TIP; that tracing is enabled, the trace has not said, and means otherwise: a MODE.TSX
@@ -176,6 +214,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(a_deferred_tip_is_taken_once, setup, teardown),
 	        cmocka_unit_test_setup_teardown(blocks_know_the_events_at_the_end_of_a_run, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_run_may_begin_with_the_event_of_mov_cr3, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
 	                                        teardown),
 	};

@@ -154,20 +154,45 @@ static unsigned log_add_run_block(const struct world *world, const struct pt_run
 	return block->ninsn;
 }
 
+static unsigned log_add_path(const struct world *world, const struct pt_run_path *path, struct log *log)
+{
+	unsigned total = 0;
+
+	FUZZ_CHECK(path->nblocks, "an empty path");
+	FUZZ_CHECK(path->id == ptr_no_id || path->id < ptr_max_paths, "path %x", path->id);
+	for (uint32_t b = 0; b < path->nblocks; b++)
+		total += log_add_run_block(world, &path->block[b], log);
+	FUZZ_CHECK(total == path->ninsn, "%u instructions in a path, not %u", total, path->ninsn);
+	return total;
+}
+
 static int next_run(void *decoder, const struct world *world, struct log *log)
 {
 	struct pt_run run;
 	uint64_t total = 0;
+	uint32_t event = 0;
 	int status;
 
 	memset(&run, 0, sizeof(run));
 	status = pt_blk_run(decoder, &run, sizeof(run));
-	for (uint32_t p = 0; p < run.npaths; p++) {
-		FUZZ_CHECK(run.path[p]->nblocks, "an empty path");
-		for (uint32_t b = 0; b < run.path[p]->nblocks; b++)
-			total += log_add_run_block(world, &run.path[p]->block[b], log);
+	for (uint32_t p = 0; p <= run.npaths; p++) {
+		for (; event < run.nevents && run.event[event].path == p; event++)
+			log_add(log, log_event)->event = run.event[event].event;
+		if (p < run.npaths)
+			total += log_add_path(world, run.path[p], log);
 	}
+	FUZZ_CHECK(event == run.nevents, "an event out of order");
 	FUZZ_CHECK(total == run.ninsn, "%d instructions, not %d", (int)total, (int)run.ninsn);
+	return status;
+}
+
+static int next_run_with_events(void *decoder, const struct world *world, struct log *log)
+{
+	int status;
+
+	pt_blk_set_run_events(decoder, 1);
+	status = next_run(decoder, world, log);
+	pt_blk_set_run_events(decoder, 0);
 	return status;
 }
 
@@ -230,15 +255,16 @@ static int next_run(void *decoder, const struct world *world, struct log *log)
 FACE_FUNCTIONS(insn, pt_insn_decoder)
 FACE_FUNCTIONS(blk, pt_block_decoder)
 
-#define FACE(name, prefix, config, next)                                                                     \
+#define FACE(name, inside, prefix, config, next)                                                             \
 	{                                                                                                    \
-		name, config, prefix##_alloc, prefix##_free, prefix##_forward, prefix##_backward,            \
+		name, inside, config, prefix##_alloc, prefix##_free, prefix##_forward, prefix##_backward,    \
 		        prefix##_set, prefix##_resync, prefix##_offset, prefix##_sync_offset,                \
 		        prefix##_image, prefix##_attach, prefix##_event, prefix##_time, prefix##_asid, next  \
 	}
 
 const struct face faces[nfaces] = {
-        FACE("pt_insn_next", insn, fuzz_config_for_insns, next_insn),
-        FACE("pt_blk_next", blk, fuzz_config_for_blocks, next_block),
-        FACE("pt_blk_run", blk, fuzz_config_for_blocks, next_run),
+        FACE("pt_insn_next", 0, insn, fuzz_config_for_insns, next_insn),
+        FACE("pt_blk_next", 0, blk, fuzz_config_for_blocks, next_block),
+        FACE("pt_blk_run", 0, blk, fuzz_config_for_blocks, next_run),
+        FACE("pt_blk_run with events", 1, blk, fuzz_config_for_blocks, next_run_with_events),
 };

@@ -1,5 +1,5 @@
-/* The three faces of the flow - instructions, blocks, runs - behind one interface: what they say goes to a
- * log. */
+/* The faces of the flow - instructions, blocks, runs, runs with events - behind one interface: what they say
+ * goes to a log. */
 #ifndef FUZZ_BLOCKS_FACES_H
 #define FUZZ_BLOCKS_FACES_H
 
@@ -7,6 +7,7 @@
 
 struct face {
 	const char *name;
+	int events_inside; /* next() gives events, too: event() need not be called */
 	struct pt_config (*config)(const struct fuzz_config *fc);
 	void *(*alloc)(const struct pt_config *config);
 	void (*free)(void *decoder);
@@ -25,7 +26,7 @@ struct face {
 	int (*next)(void *decoder, const struct world *world, struct log *log);
 };
 
-enum { nfaces = 3 };
+enum { nfaces = 4 };
 
 extern const struct face faces[nfaces];
 

@@ -87,7 +87,7 @@ void world_init(struct world *world, const uint8_t *data, size_t size)
 	init_code(world, code);
 	fuzz_config_init(&world->fc, &in, world->base);
 	in.pos = code + world->code_size;
-	fuzz_config_trace(&world->fc, &in);
+	fuzz_config_trace(&world->fc, &in, 1 + (world->client / client_repeats & 3u));
 	for (unsigned i = 0; i < 2; i++) {
 		if (!files[i].fd)
 			memory_file_open(&files[i]);

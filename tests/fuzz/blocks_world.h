@@ -35,6 +35,8 @@ enum world_client {
 	client_resyncs = 1 << 0,   /* after an error, instead of going to the next PSB */
 	client_goes_back = 1 << 1, /* before it begins */
 	client_is_mad = 1 << 2,    /* calls in any order, on top */
+	/* two bits: the trace comes once more so many times, so that ways are found in the run cache */
+	client_repeats = 1 << 3,
 };
 
 /* The code that fails in an observer's callback: no decoder has it for reasons of its own. */

@@ -1,7 +1,7 @@
 /* fuzz_blocks.c - the flow: any code, any trace, through the instruction decoder, the block decoder and
  * pt_blk_run().
  *
- * A client that does what the manual says drives each of the three; they must say the same: instructions,
+ * A client that does what the manual says drives each of them; they must say the same: instructions,
  * events, errors, where they synchronised, and what observers were told. Then, if the input asks for it, a
  * mad client calls everything in any order; only crashes, hangs and impossible results count there. */
 #include <string.h>
@@ -153,7 +153,8 @@ static void good_client(struct client *client)
 			FUZZ_CHECK(syncs++ <= 64 * client->trace_size + 64, "synchronises without end");
 			if (!do_sync(client, 0))
 				return;
-		} else if (client->unsure || (client->status & pts_event_pending)) {
+		} else if (!client->face->events_inside &&
+		           (client->unsure || (client->status & pts_event_pending))) {
 			do_event(client);
 			if (!client->unsure && !(client->status & pts_event_pending) && client->status >= 0)
 				do_next(client);
@@ -295,9 +296,9 @@ static void mad_call(struct client *client, uint8_t op)
 		mad_attach(client, number);
 		break;
 	case 10:
-		/* runs and blocks mixed */
+		/* blocks and runs mixed */
 		if (face != &faces[0])
-			face = &faces[3 - (face - faces)];
+			face = &faces[1 + (face - faces) % 3];
 		client->face = face;
 		break;
 	default:

@@ -325,7 +325,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	fuzz_config_init(&fc, &in, fuzz_code_address(data, size));
 	op = fuzz_bytes(&in, fuzz_u8(&in) % (max_ops + 1), &ops);
-	fuzz_config_trace(&fc, &in);
+	fuzz_config_trace(&fc, &in, 1);
 	config = fuzz_config_for_events(&fc);
 	if (ops) {
 		call_in_any_order(&kinds[0], &config, op, ops);

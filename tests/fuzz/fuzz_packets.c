@@ -225,7 +225,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t left;
 
 	fuzz_config_init(&fc, &in, 0);
-	fuzz_config_trace(&fc, &in);
+	fuzz_config_trace(&fc, &in, 1);
 	decoder = pt_pkt_alloc_decoder(&fc.config);
 	FUZZ_CHECK(decoder, "no decoder");
 	left = (uint64_t)(fc.config.end - fc.config.begin);

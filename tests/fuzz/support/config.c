@@ -98,17 +98,17 @@ void fuzz_config_init(struct fuzz_config *fc, struct fuzz_input *in, uint64_t co
 	in->pos += in->end - in->pos < 2 ? in->end - in->pos : 2; /* for later */
 }
 
-void fuzz_config_trace(struct fuzz_config *fc, struct fuzz_input *in)
+void fuzz_config_trace(struct fuzz_config *fc, struct fuzz_input *in, unsigned times)
 {
 	const size_t size = (size_t)(in->end - in->pos);
 
-	fc->trace = malloc(size ? size : 1);
+	fc->trace = malloc(size ? times * size : 1);
 	FUZZ_CHECK(fc->trace, "no memory");
-	if (size)
-		memcpy(fc->trace, in->pos, size);
+	for (unsigned i = 0; size && i < times; i++)
+		memcpy(fc->trace + i * size, in->pos, size);
 	in->pos = in->end;
 	fc->config.begin = fc->trace;
-	fc->config.end = fc->trace + size;
+	fc->config.end = fc->trace + times * size;
 }
 
 void fuzz_config_fini(struct fuzz_config *fc)

@@ -32,8 +32,8 @@ struct fuzz_config {
 /* Reads fuzz_config_bytes; begin and end are set by fuzz_config_trace(). Address filters lie around @code. */
 void fuzz_config_init(struct fuzz_config *fc, struct fuzz_input *in, uint64_t code);
 
-/* The rest of the input is the trace. */
-void fuzz_config_trace(struct fuzz_config *fc, struct fuzz_input *in);
+/* The rest of the input is the trace, so many times. */
+void fuzz_config_trace(struct fuzz_config *fc, struct fuzz_input *in, unsigned times);
 void fuzz_config_fini(struct fuzz_config *fc);
 
 /* The flags of one kind of decoder. The struct is shared by all, so there are four of these. */
