@@ -79,6 +79,11 @@ static int take_time(void *target, const char *value, struct option_error *error
 	return result ? result : job_time_set(&job->to, comma + 1, error);
 }
 
+static int take_jobs(void *target, const char *value, struct option_error *error)
+{
+	return job_set_jobs(target, value, error);
+}
+
 static int take_recording(void *target, const char *value, struct option_error *error)
 {
 	return job_set_recording(target, value, error);
@@ -91,6 +96,7 @@ static const struct option_row rows[] = {
         {"no-host-root", 0, NULL, "never take a file from outside of the roots", take_no_host_root},
         {"cpu", 0, "LIST", "only these CPUs: 0,2-5", take_cpu},
         {"pid", 0, "LIST", "only these processes", take_pid},
+        {"jobs", 'j', "N", "decode on N threads (default: one for each CPU)", take_jobs},
         {"time", 0, "FROM,TO", "only this span, in time stamp counts or (483.295535467) seconds", take_time},
 };
 
@@ -159,6 +165,7 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	        .ncpus = job->cpu.count,
 	        .pid = job->pid.value,
 	        .npids = job->pid.count,
+	        .jobs = job->jobs,
 	};
 	int code = sb_perfdata_open(&replay->perfdata, job->recording, err);
 
@@ -188,6 +195,14 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 	if (request != &standard)
 		free(request);
 	return code;
+}
+
+static bool wants_flow(const struct job *job)
+{
+	for (size_t i = 0; i < job->nsinks; i++)
+		if (job->sink[i].type->flow)
+			return true;
+	return false;
 }
 
 /* Whether lines scroll over the terminal where the progress bar would be. */
@@ -224,7 +239,7 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 
 static int run(struct replay *replay, struct sb_error *err)
 {
-	const struct sb_sink sink = {replay, on_flow, on_gap, on_progress};
+	const struct sb_sink sink = {replay, wants_flow(&replay->job) ? on_flow : NULL, on_gap, on_progress};
 	struct sb_error failure = {0};
 	int code;
 

@@ -131,18 +131,29 @@ static void finish_branch(struct pt_flow *flow)
 	take_unit(flow);
 }
 
+/* The flow comes to the PSB that was read last. What needed no trace until now was no circle, and it does not
+ * matter how long it was: so that whoever begins there goes on alike. */
+static void reach_psb(struct pt_flow *flow)
+{
+	if (flow->reached == flow->evd.sync)
+		return;
+	flow->reached = flow->evd.sync;
+	flow->circle_limit = 0;
+	flow->free_steps = 0;
+}
+
 static void fetch(struct pt_flow *flow)
 {
 	/* What a PSB+ that was read brought is used up. */
 	if (!flow->evd.queue_count)
-		flow->reached = flow->evd.sync;
+		reach_psb(flow);
 	take_unit(flow);
 	flow->due = 0;
 	if (flow->in_branch && flow->unit == pt_unit_tip)
 		finish_branch(flow);
 	flow->fresh_tnt = flow->evd.tnt_count;
 	if (!flow->evd.psb_status)
-		flow->reached = flow->evd.sync;
+		reach_psb(flow);
 	pt_flow_look_at_image(flow);
 	if (flow->unit == pt_unit_event) {
 		pt_flow_mend_event(flow);
@@ -167,7 +178,7 @@ void pt_flow_arrive(struct pt_flow *flow)
 		struct pt_event silent = *ev;
 
 		pt_evd_pop(&flow->evd);
-		flow->reached = flow->evd.sync;
+		reach_psb(flow);
 		pt_flow_apply(flow, &silent);
 		fetch(flow);
 	}
@@ -465,7 +476,7 @@ static int use_event(struct pt_flow *flow, struct pt_event *event)
 	flow->told = event->tsc;
 	pt_evd_pop(&flow->evd);
 	if (event->status_update && pt_event_place(event))
-		flow->reached = flow->evd.sync;
+		reach_psb(flow);
 	status = pt_flow_apply(flow, event);
 	if (status < 0) {
 		pt_observers_take_error(&flow->observers);
@@ -494,7 +505,7 @@ int pt_flow_take_event(struct pt_flow *flow, struct pt_event *event)
 		return 0;
 	}
 	flow->due = 0;
-	flow->reached = flow->evd.sync;
+	reach_psb(flow);
 	flow->unit = pt_flow_no_unit;
 	return 0;
 }

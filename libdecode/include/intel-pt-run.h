@@ -113,6 +113,18 @@ extern pt_export int pt_blk_set_buffer(struct pt_block_decoder *decoder, const u
 extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *passed,
                                            uint64_t *read);
 
+/* What a decoder has come to know of the trace and goes on by: a copy, without the code and who observes.
+ * NULL: no memory, or no decoder. */
+struct pt_run_state;
+extern pt_export struct pt_run_state *pt_blk_save_state(const struct pt_block_decoder *decoder);
+extern pt_export void pt_run_state_free(struct pt_run_state *state);
+
+/* Whether pt_blk_run() will go on with @decoder as with the one that @state is a copy of: both read the same
+ * bytes in memory, with the same configuration, stand at the same place, and have the same code. 1, 0, or
+ * -pte_invalid. Zero does not mean that they will not. */
+extern pt_export int pt_blk_is_in_state(const struct pt_block_decoder *decoder,
+                                        const struct pt_run_state *state);
+
 #ifdef __cplusplus
 }
 #endif

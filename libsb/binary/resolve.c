@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +33,8 @@ struct answer {
 };
 
 struct sb_resolver {
-	char **root; /* owned; "/" comes last unless it is not allowed */
+	pthread_mutex_t lock; /* for what follows roots: an answer that was given stays as it is */
+	char **root;          /* owned; "/" comes last unless it is not allowed */
 	size_t nroots;
 	int host; /* the last root is the host */
 	struct vdso vdso;
@@ -71,6 +73,10 @@ int sb_resolver_new(struct sb_resolver **result, const char *const *root, size_t
 	if (!result || (nroots && !root))
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_resolver_new: no roots");
 	resolver = calloc(1, sizeof(*resolver));
+	if (resolver && pthread_mutex_init(&resolver->lock, NULL)) {
+		free(resolver);
+		resolver = NULL;
+	}
 	if (resolver)
 		resolver->root = calloc(nroots + 1, sizeof(*resolver->root));
 	if (!resolver || !resolver->root) {
@@ -108,6 +114,7 @@ void sb_resolver_free(struct sb_resolver *resolver)
 		free(resolver->root[i]);
 	free(resolver->root);
 	vdso_free(&resolver->vdso);
+	pthread_mutex_destroy(&resolver->lock);
 	free(resolver);
 }
 
@@ -384,23 +391,34 @@ static void find_answer(struct sb_resolver *resolver, struct answer *answer)
 		find_file(resolver, answer);
 }
 
-int sb_resolver_find(struct sb_resolver *resolver, const struct sb_map *map, const struct sb_binary **binary,
-                     struct sb_error *err)
+static struct answer *find_or_make(struct sb_resolver *resolver, const struct sb_map *map)
 {
 	struct answer *answer = NULL;
 
-	if (!resolver || !map || !map->filename || !binary)
-		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_resolver_find: no mapping");
 	if (resolver->nslots)
 		answer = resolver->slot[hash(map) & (resolver->nslots - 1)];
 	while (answer && !is_answer_for(answer, map))
 		answer = answer->next;
-	if (!answer) {
-		answer = new_answer(resolver, map);
-		if (!answer)
-			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (answer)
+		return answer;
+	answer = new_answer(resolver, map);
+	if (answer)
 		find_answer(resolver, answer);
-	}
+	return answer;
+}
+
+int sb_resolver_find(struct sb_resolver *resolver, const struct sb_map *map, const struct sb_binary **binary,
+                     struct sb_error *err)
+{
+	struct answer *answer;
+
+	if (!resolver || !map || !map->filename || !binary)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_resolver_find: no mapping");
+	pthread_mutex_lock(&resolver->lock);
+	answer = find_or_make(resolver, map);
+	pthread_mutex_unlock(&resolver->lock);
+	if (!answer)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	*binary = &answer->binary;
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/stat.h>
 
 #include "record/bytes.h"
@@ -124,6 +125,27 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 {
 	*count = perfdata->nstreams;
 	return perfdata->stream;
+}
+
+/* With the pages that hold only a part of it. */
+static void release(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	const uintptr_t first = (uintptr_t)map->bytes, from = (uintptr_t)begin, to = (uintptr_t)end;
+	uint64_t up;
+
+	if (!map->bytes || from < first || to < from || to - first > map->size)
+		return;
+	up = (to - first + page - 1) / page * page;
+	sb_mapped_file_release(map, (from - first) / page * page, up < map->size ? up : map->size);
+}
+
+void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin, const uint8_t *end)
+{
+	for (uint32_t i = 0; i < perfdata->nfiles; ++i)
+		release(&perfdata->file[i].map, begin, end);
+	for (size_t i = 0; i < perfdata->ntraces; ++i)
+		release(&perfdata->trace[i], begin, end);
 }
 
 const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *perfdata)

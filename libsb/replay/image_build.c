@@ -47,14 +47,15 @@ static struct pt_image *new_image(struct image_builder *builder)
 	return image;
 }
 
-int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs,
-                       size_t limit, struct sb_error *err)
+int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver,
+                       struct pt_image_section_cache *sections, size_t nepochs, size_t limit,
+                       struct sb_error *err)
 {
-	*builder = (struct image_builder){.resolver = resolver, .nepochs = nepochs, .limit = limit};
-	builder->sections = pt_iscache_alloc("sbtrace");
+	*builder = (struct image_builder){
+	        .resolver = resolver, .sections = sections, .nepochs = nepochs, .limit = limit};
 	builder->empty = new_image(builder);
 	builder->by_epoch = calloc(nepochs ? nepochs : 1, sizeof(struct built_image *));
-	if (builder->sections && builder->empty && builder->by_epoch)
+	if (builder->empty && builder->by_epoch)
 		return 0;
 	image_builder_fini(builder);
 	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
@@ -79,7 +80,6 @@ void image_builder_fini(struct image_builder *builder)
 	pt_image_free(builder->empty);
 	free(builder->by_epoch);
 	free(builder->isid);
-	pt_iscache_free(builder->sections);
 	memset(builder, 0, sizeof(*builder));
 }
 

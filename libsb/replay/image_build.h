@@ -6,7 +6,7 @@
  * What images take together is bounded; the last two asked for are always kept. An image also says where the
  * decoder found nothing: see missing_ip.
  *
- * A builder and its images belong to one thread.
+ * A builder and its images belong to one thread; the section cache and the resolver are shared.
  */
 #ifndef SB_IMAGE_BUILD_H
 #define SB_IMAGE_BUILD_H
@@ -20,7 +20,7 @@ struct isid_slot;
 
 struct image_builder {
 	struct sb_resolver *resolver;            /* borrowed */
-	struct pt_image_section_cache *sections; /* owned */
+	struct pt_image_section_cache *sections; /* borrowed */
 	struct pt_image *empty;                  /* owned: for who nothing is known of */
 	struct built_image **by_epoch;           /* owned; NULL: not built */
 	size_t nepochs;
@@ -38,8 +38,9 @@ struct image_builder {
 };
 
 /* @limit: how many images, and mappings in them, are kept. */
-int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver, size_t nepochs,
-                       size_t limit, struct sb_error *err);
+int image_builder_init(struct image_builder *builder, struct sb_resolver *resolver,
+                       struct pt_image_section_cache *sections, size_t nepochs, size_t limit,
+                       struct sb_error *err);
 void image_builder_fini(struct image_builder *builder);
 
 /* The image of @epoch (NULL: the empty image), or NULL when there is no memory. It lasts until the next call

@@ -8,14 +8,7 @@
 
 enum {
 	HELD_BLOCKS_MAX = 128 * 1024, /* more are handed out unconfirmed: memory is bounded */
-	MEMORY_SIZE = 64 * 1024,
 	PROGRESS_STEP = 64 * 1024
-};
-
-struct held_memory {
-	struct held_memory *next; /* full ones */
-	size_t used, size;
-	_Alignas(16) uint8_t byte[];
 };
 
 static const char *const reason_name[sb_gap_reasons] = {
@@ -45,16 +38,6 @@ void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct
 	ledger->options = options;
 }
 
-static void free_memory(struct ledger *ledger)
-{
-	while (ledger->memory) {
-		struct held_memory *next = ledger->memory->next;
-
-		free(ledger->memory);
-		ledger->memory = next;
-	}
-}
-
 static void free_gaps(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->nitems; ++i)
@@ -65,7 +48,7 @@ static void free_gaps(struct ledger *ledger)
 void ledger_fini(struct ledger *ledger)
 {
 	free_gaps(ledger);
-	free_memory(ledger);
+	path_store_fini(&ledger->memory);
 	free(ledger->slot);
 	free(ledger->sorted);
 	free(ledger->path);
@@ -82,7 +65,7 @@ void ledger_begin_stream(struct ledger *ledger, int32_t cpu)
 
 /* ---- Bytes ------------------------------------------------------------------------------------ */
 
-static int progress(struct ledger *ledger, uint64_t bytes)
+int ledger_progress(struct ledger *ledger, uint64_t bytes)
 {
 	ledger->done += bytes;
 	if (!ledger->sink->progress || ledger->done < ledger->progress_at)
@@ -94,7 +77,7 @@ static int progress(struct ledger *ledger, uint64_t bytes)
 int ledger_decoded(struct ledger *ledger, uint64_t bytes)
 {
 	ledger->account.bytes_decoded += bytes;
-	return progress(ledger, bytes);
+	return ledger_progress(ledger, bytes);
 }
 
 int ledger_complete(struct ledger *ledger)
@@ -112,7 +95,7 @@ static int emit_gap(struct ledger *ledger, const struct sb_gap *gap)
 	ledger->account.gap[gap->reason].bytes += gap->bytes;
 	if (ledger->sink->gap)
 		status = ledger->sink->gap(ledger->sink->context, gap);
-	return status < 0 ? status : progress(ledger, gap->bytes);
+	return status < 0 ? status : ledger_progress(ledger, gap->bytes);
 }
 
 int ledger_gap(struct ledger *ledger, const struct sb_gap *gap)
@@ -180,6 +163,23 @@ static int is_wanted(const struct sb_replay_options *options, const struct ledge
 	return !options->npids;
 }
 
+int ledger_flow(struct ledger *ledger, const struct sb_flow *flow)
+{
+	const struct ledger_place place = {.pid = flow->pid, .tid = flow->tid, .tsc = flow->tsc};
+	struct sb_account_thread *thread;
+
+	if (!is_wanted(ledger->options, &place))
+		return 0;
+	thread = get_thread(ledger, flow->pid, flow->tid);
+	if (!thread)
+		return -sbe_nomem;
+	thread->ninsn += flow->ninsn;
+	thread->nblocks += flow->nblocks;
+	ledger->account.ninsn += flow->ninsn;
+	ledger->account.nblocks += flow->nblocks;
+	return ledger->sink->flow ? ledger->sink->flow(ledger->sink->context, flow) : 0;
+}
+
 static int emit_flow(struct ledger *ledger, const struct held_item *item)
 {
 	const struct sb_flow flow = {.cpu = ledger->cpu,
@@ -190,18 +190,8 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .npaths = item->npaths,
 	                             .nblocks = item->nblocks,
 	                             .ninsn = item->ninsn};
-	struct sb_account_thread *thread;
 
-	if (!is_wanted(ledger->options, &item->place))
-		return 0;
-	thread = get_thread(ledger, item->place.pid, item->place.tid);
-	if (!thread)
-		return -sbe_nomem;
-	thread->ninsn += item->ninsn;
-	thread->nblocks += item->nblocks;
-	ledger->account.ninsn += item->ninsn;
-	ledger->account.nblocks += item->nblocks;
-	return ledger->sink->flow ? ledger->sink->flow(ledger->sink->context, &flow) : 0;
+	return ledger_flow(ledger, &flow);
 }
 
 /* Nothing is held back any more. */
@@ -210,16 +200,7 @@ static void forget(struct ledger *ledger)
 	free_gaps(ledger);
 	ledger->nblocks = 0;
 	ledger->npaths = 0;
-	/* One buffer is enough for nearly always. */
-	if (ledger->memory) {
-		struct held_memory *first = ledger->memory;
-
-		ledger->memory = first->next;
-		free_memory(ledger);
-		first->next = NULL;
-		first->used = 0;
-		ledger->memory = first;
-	}
+	path_store_clear(&ledger->memory);
 }
 
 int ledger_confirm(struct ledger *ledger)
@@ -248,54 +229,13 @@ int ledger_discard(struct ledger *ledger)
 	return status < 0 ? status : 0;
 }
 
-static void *take_memory(struct ledger *ledger, size_t size)
-{
-	struct held_memory *memory = ledger->memory;
-
-	size = (size + 15) & ~(size_t)15;
-	if (!memory || memory->size - memory->used < size) {
-		const size_t room = size > MEMORY_SIZE ? size : MEMORY_SIZE;
-
-		memory = malloc(sizeof(*memory) + room);
-		if (!memory)
-			return NULL;
-		*memory = (struct held_memory){.next = ledger->memory, .size = room};
-		ledger->memory = memory;
-	}
-	memory->used += size;
-	return memory->byte + memory->used - size;
-}
-
-/* A copy of a path, of its blocks, and of the lengths of their instructions. */
-static const struct pt_run_path *copy_path(struct ledger *ledger, const struct pt_run_path *path)
-{
-	const size_t size = sizeof(*path) + path->nblocks * sizeof(*path->block);
-	struct pt_run_path *copy = take_memory(ledger, size + path->ninsn);
-	struct pt_run_block *block;
-	uint8_t *length;
-
-	if (!copy)
-		return NULL;
-	block = (struct pt_run_block *)(copy + 1);
-	length = (uint8_t *)copy + size;
-	*copy = *path;
-	copy->block = block;
-	copy->id = ptr_no_id;
-	for (uint32_t i = 0; i < path->nblocks; ++i) {
-		block[i] = path->block[i];
-		block[i].length = memcpy(length, path->block[i].length, block[i].ninsn);
-		length += block[i].ninsn;
-	}
-	return copy;
-}
-
 /* Makes the paths from @first on our own which the decoder numbers, or those which it does not. */
 static int keep_paths(struct ledger *ledger, size_t first, int numbered)
 {
 	for (size_t i = first; i < ledger->npaths; ++i) {
 		if ((ledger->path[i]->id != ptr_no_id) != numbered)
 			continue;
-		ledger->path[i] = copy_path(ledger, ledger->path[i]);
+		ledger->path[i] = path_store_copy(&ledger->memory, ledger->path[i]);
 		if (!ledger->path[i])
 			return -sbe_nomem;
 	}
@@ -372,7 +312,10 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 		if (status < 0)
 			return status;
 	}
-	return run->flags & ptrf_last_of_paths ? keep_paths(ledger, 0, 1) : 0;
+	if (!(run->flags & ptrf_last_of_paths))
+		return 0;
+	ledger->numbering += 1;
+	return keep_paths(ledger, 0, 1);
 }
 
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
@@ -387,6 +330,67 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
 	*copy = *gap;
 	ledger->item[ledger->nitems++] = (struct held_item){.gap = copy};
 	return 0;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------ */
+
+void ledger_restart(struct ledger *ledger)
+{
+	struct ledger_part part;
+
+	forget(ledger);
+	ledger_take_part(ledger, &part);
+	ledger_part_fini(&part);
+}
+
+void ledger_take_part(struct ledger *ledger, struct ledger_part *part)
+{
+	*part = (struct ledger_part){.account = ledger->account,
+	                             .slot = ledger->slot,
+	                             .nslots = ledger->nslots,
+	                             .nthreads = ledger->nthreads};
+	ledger->account = (struct sb_account){0};
+	ledger->slot = NULL;
+	ledger->nslots = ledger->nthreads = 0;
+}
+
+static int add_threads(struct ledger *ledger, const struct ledger_part *part)
+{
+	for (size_t i = 0; i < part->nslots; ++i) {
+		const struct sb_account_thread *from = &part->slot[i].thread;
+		struct sb_account_thread *thread;
+
+		if (!part->slot[i].used)
+			continue;
+		thread = get_thread(ledger, from->pid, from->tid);
+		if (!thread)
+			return -sbe_nomem;
+		thread->ninsn += from->ninsn;
+		thread->nblocks += from->nblocks;
+	}
+	return 0;
+}
+
+int ledger_add_part(struct ledger *ledger, const struct ledger_part *part)
+{
+	const struct sb_account *from = &part->account;
+	struct sb_account *account = &ledger->account;
+
+	account->bytes_decoded += from->bytes_decoded;
+	account->ninsn += from->ninsn;
+	account->nblocks += from->nblocks;
+	account->nswitches += from->nswitches;
+	for (int i = 0; i < sb_gap_reasons; ++i) {
+		account->gap[i].count += from->gap[i].count;
+		account->gap[i].bytes += from->gap[i].bytes;
+	}
+	return add_threads(ledger, part);
+}
+
+void ledger_part_fini(struct ledger_part *part)
+{
+	free(part->slot);
+	memset(part, 0, sizeof(*part));
 }
 
 /* ---- The account ------------------------------------------------------------------------------ */

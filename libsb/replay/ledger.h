@@ -10,6 +10,8 @@
 #include <sb/replay.h>
 #include <sb/system.h>
 
+#include "replay/path_store.h"
+
 /* Where the flow of a moment belongs. */
 struct ledger_place {
 	int32_t pid, tid;
@@ -24,9 +26,6 @@ struct held_item {
 	uint32_t npaths, nblocks;
 	const struct sb_gap *gap; /* owned; NULL: flow */
 };
-
-/* Paths that the decoder does not keep. */
-struct held_memory;
 
 struct account_slot {
 	struct sb_account_thread thread;
@@ -52,7 +51,8 @@ struct ledger {
 	size_t nblocks;
 	struct held_item *item; /* owned */
 	size_t nitems, item_capacity;
-	struct held_memory *memory; /* owned */
+	struct path_store memory;
+	uint32_t numbering; /* changes when the numbers of paths begin anew */
 };
 
 void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct sb_replay_options *options);
@@ -74,6 +74,31 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 /* What was held back is right, or is not: hands it out, or forgets it but for its gaps. */
 int ledger_confirm(struct ledger *ledger);
 int ledger_discard(struct ledger *ledger);
+
+/* Flow that need not be held back. */
+int ledger_flow(struct ledger *ledger, const struct sb_flow *flow);
+
+/* ---- Parts: what one ledger collects is another one's in the end -------------------------------- */
+
+/* The sums of a part. */
+struct ledger_part {
+	struct sb_account account;
+	struct account_slot *slot; /* owned */
+	size_t nslots, nthreads;
+};
+
+/* Forgets what is held back, and all sums. */
+void ledger_restart(struct ledger *ledger);
+/* Moves the sums so far to @part. */
+void ledger_take_part(struct ledger *ledger, struct ledger_part *part);
+/* Adds @part's. Zero or -sbe_nomem. */
+int ledger_add_part(struct ledger *ledger, const struct ledger_part *part);
+void ledger_part_fini(struct ledger_part *part);
+
+/* Bytes of a part that are accounted for: only progress. */
+int ledger_progress(struct ledger *ledger, uint64_t bytes);
+
+/* ------------------------------------------------------------------------------------------------- */
 
 /* All streams are done: the last call of the sink's progress. */
 int ledger_complete(struct ledger *ledger);

@@ -166,6 +166,14 @@ void segment_cutter_fini(struct segment_cutter *cutter)
 
 /* ---- Segments --------------------------------------------------------------------------------- */
 
+/* What comes before a PSB may look like its beginning. */
+static const uint8_t *align_psb(const uint8_t *found, const uint8_t *end)
+{
+	while (end - found >= PSB_SIZE + 2 && memcmp(found + 2, psb_bytes, PSB_SIZE) == 0)
+		found += 2;
+	return found;
+}
+
 /* Finds the first and the last PSB that have a whole PSB+ behind them in this piece. */
 static void search(struct segment_piece *piece)
 {
@@ -173,10 +181,7 @@ static void search(struct segment_piece *piece)
 
 	piece->searched = 1;
 	piece->first_psb = piece->last_psb = -1;
-	/* What comes before a PSB may look like its beginning. */
-	while (found && (uint64_t)(found - piece->bytes) + PSB_SIZE + 2 <= piece->size &&
-	       memcmp(found + 2, psb_bytes, PSB_SIZE) == 0)
-		found += 2;
+	found = found ? align_psb(found, piece->bytes + piece->size) : NULL;
 	if (!found || (uint64_t)(found - piece->bytes) + SEGMENT_TAIL > piece->size)
 		return;
 	piece->first_psb = found - piece->bytes;
@@ -202,6 +207,41 @@ static struct segment_piece *get_piece(struct segment_cutter *cutter, size_t ind
 static int is_continued(const struct segment_cutter *cutter, size_t index)
 {
 	return index + 1 < cutter->npieces && !cutter->piece[index + 1].fresh;
+}
+
+/* Where the first segment in the piece at @index begins: the one before joins what comes before its first
+ * PSB. */
+static uint64_t first_offset(struct segment_cutter *cutter, size_t index)
+{
+	const struct segment_piece *piece = get_piece(cutter, index);
+
+	if (!index || piece->fresh)
+		return 0;
+	return piece->first_psb < 0 ? piece->size : (uint64_t)piece->first_psb;
+}
+
+void segment_seek(struct segment_cutter *cutter, size_t index)
+{
+	cutter->next = index;
+	cutter->offset = first_offset(cutter, index);
+}
+
+int segment_find_psb(struct segment_cutter *cutter, size_t index, uint64_t offset, uint64_t *psb)
+{
+	const struct segment_piece *piece = get_piece(cutter, index);
+	const uint64_t first = first_offset(cutter, index);
+	const uint8_t *found;
+
+	if (offset < first)
+		offset = first;
+	if (offset >= piece->size)
+		return 0;
+	found = memmem(piece->bytes + offset, piece->size - offset, psb_bytes, PSB_SIZE);
+	found = found ? align_psb(found, piece->bytes + piece->size) : NULL;
+	if (!found || found + SEGMENT_TAIL > piece->bytes + piece->size)
+		return 0;
+	*psb = (uint64_t)(found - piece->bytes);
+	return !is_continued(cutter, index) || (int64_t)*psb < piece->last_psb;
 }
 
 static void begin_segment(const struct segment_cutter *cutter, struct sb_segment *segment)

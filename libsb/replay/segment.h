@@ -39,6 +39,14 @@ int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_strea
                         const struct sb_aux_flag *flag, size_t nflags);
 void segment_cutter_fini(struct segment_cutter *cutter);
 
+/* To the first segment that begins in the piece at @index; what comes before it there belongs to the one
+ * before. */
+void segment_seek(struct segment_cutter *cutter, size_t index);
+
+/* Whether the whole PSB+ of the first PSB at @offset of the piece at @index, or behind it, lies within the
+ * segment that begins there, and is not where the next one begins: then *psb is its offset. */
+int segment_find_psb(struct segment_cutter *cutter, size_t index, uint64_t offset, uint64_t *psb);
+
 /* The next segment: 1, or 0 when there is none, or a negative code. It lasts until the next call. */
 int segment_next(struct segment_cutter *cutter, struct sb_segment *segment);
 

@@ -1,7 +1,7 @@
 /* session.c - a replay from a recording to the account; see sb/replay.h.
  *
- * Streams one after the other, in the order of their CPUs; each moves along the model on its own, and they
- * share the images.
+ * Streams come one after the other, in the order of their CPUs: with one job a walker goes along all of them,
+ * with more a crew does, and gives the same.
  */
 #include <sb/replay.h>
 
@@ -11,7 +11,8 @@
 
 #include <sb/binary.h>
 
-#include "replay/stream_replay.h"
+#include "replay/crew.h"
+#include "replay/session.h"
 
 /* Images and mappings in them: some 200 bytes each. */
 enum { IMAGE_PARTS_MAX = 1 << 20 };
@@ -21,9 +22,9 @@ struct sb_session {
 	struct sb_replay_options options; /* its arrays are owned */
 	struct sb_system *system;
 	struct sb_resolver *resolver;
-	struct image_builder images;
+	struct pt_image_section_cache *sections;
 	struct ledger ledger;
-	struct pt_config config;
+	uint64_t piece_size;
 	int ran;
 };
 
@@ -73,8 +74,8 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 	                         options ? options->nroots : 0, session->options.no_host_root, err);
 	if (status < 0)
 		return status;
-	return image_builder_init(&session->images, session->resolver, sb_system_nepochs(session->system),
-	                          IMAGE_PARTS_MAX, err);
+	session->sections = pt_iscache_alloc("sbtrace");
+	return session->sections ? 0 : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 }
 
 int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfdata,
@@ -89,7 +90,7 @@ int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfda
 	if (!session)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	session->perfdata = perfdata;
-	sb_trace_config(&session->config, sb_perfdata_info(perfdata));
+	session->piece_size = PLAN_PIECE_SIZE;
 	status = take_options(session, options);
 	if (status < 0)
 		status = sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
@@ -108,8 +109,7 @@ void sb_session_close(struct sb_session *session)
 	if (!session)
 		return;
 	ledger_fini(&session->ledger);
-	if (session->images.sections)
-		image_builder_fini(&session->images);
+	pt_iscache_free(session->sections);
 	sb_resolver_free(session->resolver);
 	sb_system_free(session->system);
 	free((void *)(uintptr_t)session->options.pid);
@@ -118,133 +118,6 @@ void sb_session_close(struct sb_session *session)
 }
 
 /* ---- Running ---------------------------------------------------------------------------------- */
-
-static int is_wanted(const struct sb_replay_options *options, int32_t cpu)
-{
-	for (size_t i = 0; i < options->ncpus; ++i)
-		if (options->cpu[i] == cpu)
-			return 1;
-	return !options->ncpus;
-}
-
-static uint64_t missing_bytes(const struct sb_aux_stream *stream)
-{
-	uint64_t missing = 0;
-
-	for (size_t i = 0; i < stream->nchunks; ++i)
-		missing += stream->chunk[i].missing;
-	return missing;
-}
-
-static int whole_gap(struct sb_session *session, const struct sb_aux_stream *stream,
-                     enum sb_gap_reason reason, uint64_t offset, uint64_t bytes, const char *detail)
-{
-	struct sb_gap gap = {
-	        .reason = reason, .cpu = stream->cpu, .pid = -1, .tid = -1, .offset = offset, .bytes = bytes};
-
-	snprintf(gap.detail, sizeof(gap.detail), "%s", detail);
-	return ledger_gap(&session->ledger, &gap);
-}
-
-static int replay_segments(struct sb_session *session, struct segment_cutter *cutter,
-                           struct stream_replay *replay)
-{
-	struct sb_segment segment;
-	int first = 1, status;
-
-	while ((status = segment_next(cutter, &segment)) > 0) {
-		enum sb_gap_reason before = sb_gap_none;
-
-		if (segment.fresh)
-			before = first ? sb_gap_no_sync : sb_gap_truncated;
-		first = 0;
-		status = stream_replay_segment(replay, &segment, before);
-		if (status < 0)
-			return status;
-	}
-	return status < 0 ? status : ledger_decoded(&session->ledger, cutter->duplicate);
-}
-
-/* Places that the kernel flagged: how much is missing there, nobody knows. */
-static int report_flags(struct sb_session *session, const struct sb_aux_stream *stream,
-                        const struct sb_aux_flag *flag, size_t nflags)
-{
-	int status = 0;
-
-	for (size_t i = 0; i < nflags && status == 0; ++i)
-		status = whole_gap(session, stream, sb_gap_truncated, flag[i].aux_offset + flag[i].aux_size,
-		                   0, "the kernel could not keep up: trace behind this was dropped");
-	return status;
-}
-
-/* A stream of a thread is that thread's; a stream of a CPU follows its schedule. */
-static const struct sb_sched *schedule_of(const struct sb_session *session,
-                                          const struct sb_aux_stream *stream, struct sb_sched *fixed,
-                                          size_t *count)
-{
-	if (stream->cpu >= 0 || stream->tid < 0)
-		return sb_system_schedule(session->system, stream->cpu, count);
-	fixed->time = 0;
-	fixed->tid = stream->tid;
-	fixed->pid = sb_system_thread_pid(session->system, stream->tid);
-	*count = 1;
-	return fixed;
-}
-
-/* By how much an estimate of time may be ahead of the next TSC packet: with MTC, about one period; where only
- * cycles are counted, or nobody knows, as much as the core's frequency may change from one TSC to the next.
- */
-static uint64_t tsc_slack(const struct sb_perfdata_info *info)
-{
-	enum { LEAST = 1 << 12, CYCLES_ALONE = 1 << 20 };
-
-	if (info->pt_mtc && info->tsc_ctc_den && info->pt_mtc_freq < 32)
-		return LEAST + ((uint64_t)info->tsc_ctc_num << info->pt_mtc_freq) / info->tsc_ctc_den;
-	return info->has_pt && !info->pt_cyc ? LEAST : CYCLES_ALONE;
-}
-
-static int replay_stream(struct sb_session *session, const struct sb_aux_stream *stream, struct sb_error *err)
-{
-	struct sideband_observer observer;
-	struct segment_cutter cutter;
-	struct stream_replay replay;
-	struct sb_sched fixed;
-	const struct sb_sched *sched;
-	const struct sb_aux_flag *flag;
-	size_t nscheds, nflags;
-	int status;
-
-	sched = schedule_of(session, stream, &fixed, &nscheds);
-	flag = sb_system_aux_flags(session->system, stream->cpu, &nflags);
-	sideband_observer_init(&observer, session->system, &sb_perfdata_info(session->perfdata)->clock,
-	                       &session->images, sched, nscheds);
-	stream_replay_init(&replay, &session->config, tsc_slack(sb_perfdata_info(session->perfdata)),
-	                   &session->ledger, &session->images, &observer, err);
-	status = segment_cutter_init(&cutter, stream, flag, nflags);
-	if (status < 0)
-		return sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
-	status = replay_segments(session, &cutter, &replay);
-	segment_cutter_fini(&cutter);
-	session->ledger.account.nswitches += observer.nswitches;
-	return status < 0 ? status : report_flags(session, stream, flag, nflags);
-}
-
-static int replay_or_skip(struct sb_session *session, const struct sb_aux_stream *stream,
-                          struct sb_error *err)
-{
-	const uint64_t missing = missing_bytes(stream);
-	int status;
-
-	ledger_begin_stream(&session->ledger, stream->cpu);
-	if (!is_wanted(&session->options, stream->cpu))
-		return whole_gap(session, stream, sb_gap_filtered, 0, stream->size + missing,
-		                 "this CPU was not wanted");
-	status = replay_stream(session, stream, err);
-	if (status == 0 && missing)
-		status = whole_gap(session, stream, sb_gap_truncated, stream->size, missing,
-		                   "the recording ends before its AUX data do");
-	return status;
-}
 
 /* A recording that ends too early may lack whole chunks and sideband: that, too, is a gap. */
 static int report_damage(struct sb_session *session)
@@ -263,6 +136,42 @@ static int report_damage(struct sb_session *session)
 	return ledger_gap(&session->ledger, &gap);
 }
 
+static int walk_all(struct sb_session *session, const struct replay_world *world, struct sb_error *err)
+{
+	const struct sb_aux_stream *stream;
+	struct walker walker;
+	size_t count;
+	int status = walker_init(&walker, world, &session->ledger, IMAGE_PARTS_MAX, err);
+
+	if (status < 0)
+		return status;
+	stream = sb_perfdata_streams(session->perfdata, &count);
+	for (size_t i = 0; i < count && status == 0; ++i) {
+		status = walker_open(&walker, &stream[i]);
+		if (status == 0)
+			status = walker_run(&walker);
+	}
+	walker_fini(&walker);
+	return status;
+}
+
+static int replay_all(struct sb_session *session, struct sb_error *err)
+{
+	struct replay_world world = {.perfdata = session->perfdata,
+	                             .options = &session->options,
+	                             .system = session->system,
+	                             .resolver = session->resolver,
+	                             .sections = session->sections};
+	const unsigned int jobs =
+	        crew_size(session->options.jobs, session->ledger.account.bytes_total, session->piece_size);
+	int status = 1;
+
+	sb_trace_config(&world.config, sb_perfdata_info(session->perfdata));
+	if (jobs > 1)
+		status = crew_replay(&world, &session->ledger, jobs, session->piece_size, err);
+	return status > 0 ? walk_all(session, &world, err) : status;
+}
+
 static int run(struct sb_session *session, struct sb_error *err)
 {
 	const struct sb_aux_stream *stream;
@@ -271,11 +180,16 @@ static int run(struct sb_session *session, struct sb_error *err)
 
 	stream = sb_perfdata_streams(session->perfdata, &count);
 	for (size_t i = 0; i < count; ++i)
-		session->ledger.account.bytes_total += stream[i].size + missing_bytes(&stream[i]);
+		session->ledger.account.bytes_total += stream[i].size + stream_missing_bytes(&stream[i]);
 	status = report_damage(session);
-	for (size_t i = 0; i < count && status == 0; ++i)
-		status = replay_or_skip(session, &stream[i], err);
+	if (status == 0)
+		status = replay_all(session, err);
 	return status < 0 ? status : ledger_complete(&session->ledger);
+}
+
+void session_set_piece_size(struct sb_session *session, uint64_t size)
+{
+	session->piece_size = size;
 }
 
 int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err)

@@ -44,10 +44,10 @@ static void set_limit(struct sideband_observer *observer, uint64_t now)
 	        tsc == UINT64_MAX || tsc < observer->tsc_base ? tsc : tsc - observer->tsc_base;
 }
 
-/* Where @now lies in the schedule, when time went back: the first entry after it. */
-static size_t find_next(const struct sideband_observer *observer, uint64_t now)
+/* Where @now lies in the first @high entries of the schedule: the first one after it. */
+static size_t find_next(const struct sideband_observer *observer, size_t high, uint64_t now)
 {
-	size_t low = 0, high = observer->next;
+	size_t low = 0;
 
 	while (low < high) {
 		const size_t middle = low + (high - low) / 2;
@@ -60,14 +60,24 @@ static size_t find_next(const struct sideband_observer *observer, uint64_t now)
 	return low;
 }
 
+/* To where @now lies in the first @high entries of the schedule. */
+static void go_to(struct sideband_observer *observer, size_t high, uint64_t now)
+{
+	observer->next = find_next(observer, high, now);
+	observer->pid = observer->next ? observer->sched[observer->next - 1].pid : -1;
+	observer->tid = observer->next ? observer->sched[observer->next - 1].tid : -1;
+}
+
 /* Who runs at @now. */
 static void switch_threads(struct sideband_observer *observer, uint64_t now)
 {
-	if (observer->next && observer->sched[observer->next - 1].time > now) {
-		observer->next = find_next(observer, now);
-		observer->pid = observer->next ? observer->sched[observer->next - 1].pid : -1;
-		observer->tid = observer->next ? observer->sched[observer->next - 1].tid : -1;
+	if (observer->jump && now) {
+		go_to(observer, observer->nscheds, now);
+		observer->jump = 0;
 	}
+	/* Time went back. */
+	if (observer->next && observer->sched[observer->next - 1].time > now)
+		go_to(observer, observer->next, now);
 	while (observer->next < observer->nscheds && observer->sched[observer->next].time <= now) {
 		const struct sb_sched *sched = &observer->sched[observer->next++];
 
@@ -158,4 +168,33 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
 	observer->image = NULL;
 	status = use_image(observer);
 	return status < 0 ? status : pt_blk_attach_obsv(decoder, &observer->base);
+}
+
+int sideband_observer_jump(struct sideband_observer *observer)
+{
+	observer->base.tick.limit = 0;
+	observer->next = 0;
+	observer->pid = observer->tid = -1;
+	observer->space = NULL;
+	observer->epoch = NULL;
+	observer->nswitches = 0;
+	observer->jump = 1;
+	return use_image(observer);
+}
+
+struct sideband_state sideband_observer_state(const struct sideband_observer *observer)
+{
+	return (struct sideband_state){.state = observer->state,
+	                               .pid = observer->pid,
+	                               .tid = observer->tid,
+	                               .space = observer->space,
+	                               .epoch = observer->epoch,
+	                               .next = observer->next,
+	                               .limit = observer->base.tick.limit};
+}
+
+int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
+{
+	return a->state == b->state && a->pid == b->pid && a->tid == b->tid && a->space == b->space &&
+	       a->epoch == b->epoch && a->next == b->next && a->limit == b->limit;
 }

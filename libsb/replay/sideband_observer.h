@@ -32,6 +32,7 @@ struct sideband_observer {
 	const struct sb_epoch *epoch; /* in force, or NULL */
 	struct pt_image *image;       /* in use */
 	uint64_t nswitches;
+	int jump; /* what came before the first moment was not walked along, nor is it counted */
 };
 
 /* For one CPU, from the start of its trace on. */
@@ -42,6 +43,23 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sb_
 /* Watches @decoder, which is new; the decoder watched before has been freed. Zero or a negative
  * pt_error_code. */
 int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_decoder *decoder);
+
+/* Begins anew, in the middle of the trace, before the watched decoder is synchronised there. Zero or a
+ * negative pt_error_code. */
+int sideband_observer_jump(struct sideband_observer *observer);
+
+/* What an observer goes on by. */
+struct sideband_state {
+	enum pt_decode_state state;
+	int32_t pid, tid;
+	const struct sb_space *space;
+	const struct sb_epoch *epoch;
+	size_t next;
+	uint64_t limit;
+};
+
+struct sideband_state sideband_observer_state(const struct sideband_observer *observer);
+int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b);
 
 /* The time of the observed decoder in perf's clock; 0 when it is not known. */
 uint64_t sideband_observer_now(const struct sideband_observer *observer);

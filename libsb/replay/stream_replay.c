@@ -11,18 +11,46 @@
 #include <string.h>
 
 /* What following the flow came to. */
-enum course { course_end, course_lost };
+enum course { course_end, course_border, course_lost };
 
-void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, uint64_t tsc_slack,
-                        struct ledger *ledger, struct image_builder *images,
+/* How much of the trace stays in memory behind the flow. */
+enum { RELEASE_STEP = 256 * 1024 };
+
+/* By how much an estimate of time may be ahead of the next TSC packet: with MTC, about one period; where only
+ * cycles are counted, or nobody knows, as much as the core's frequency may change from one TSC to the next.
+ */
+static uint64_t tsc_slack(const struct sb_perfdata_info *info)
+{
+	enum { LEAST = 1 << 12, CYCLES_ALONE = 1 << 20 };
+
+	if (info->pt_mtc && info->tsc_ctc_den && info->pt_mtc_freq < 32)
+		return LEAST + ((uint64_t)info->tsc_ctc_num << info->pt_mtc_freq) / info->tsc_ctc_den;
+	return info->has_pt && !info->pt_cyc ? LEAST : CYCLES_ALONE;
+}
+
+void stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
+                        const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
                         struct sideband_observer *observer, struct sb_error *err)
 {
-	*replay = (struct stream_replay){.config = config,
-	                                 .tsc_slack = tsc_slack,
+	*replay = (struct stream_replay){.perfdata = perfdata,
+	                                 .config = config,
+	                                 .tsc_slack = tsc_slack(sb_perfdata_info(perfdata)),
 	                                 .ledger = ledger,
 	                                 .images = images,
 	                                 .observer = observer,
-	                                 .err = err};
+	                                 .err = err,
+	                                 .border = UINT64_MAX};
+}
+
+static void close_decoder(struct stream_replay *replay)
+{
+	pt_blk_free_decoder(replay->decoder);
+	replay->decoder = NULL;
+}
+
+void stream_replay_fini(struct stream_replay *replay)
+{
+	close_decoder(replay);
 }
 
 /* ---- Where the decoder is ---------------------------------------------------------------------- */
@@ -236,6 +264,9 @@ static int reach_psb(struct stream_replay *replay)
 	if (passed <= replay->confirmed)
 		return ended;
 	replay->confirmed = passed;
+	replay->last_ip = 0;
+	replay->just_enabled = 0;
+	replay->images->has_missing_ip = 0;
 	status = ledger_confirm(replay->ledger);
 	if (status == 0)
 		status = ledger_decoded(replay->ledger, psb - replay->accounted);
@@ -338,6 +369,39 @@ static int hold_run(struct stream_replay *replay, struct ledger_place place, str
 	return ledger_hold(replay->ledger, place, run);
 }
 
+/* What was decoded long ago is not looked at again. */
+static void release(struct stream_replay *replay, uint64_t offset)
+{
+	const uint8_t *const begin = replay->segment->begin;
+
+	if (offset < replay->released + RELEASE_STEP)
+		return;
+	sb_perfdata_release(replay->perfdata, begin + replay->released, begin + offset);
+	replay->released = offset;
+}
+
+static uint64_t latest_tsc(const struct stream_replay *replay)
+{
+	uint64_t tsc;
+
+	if (pt_blk_time(replay->decoder, &tsc, NULL, NULL) < 0 || tsc < replay->last_tsc)
+		return replay->last_tsc;
+	return tsc;
+}
+
+/* All events that hold at the PSB that the flow has come to have been taken, and nothing behind it. */
+static int note_psb(struct stream_replay *replay)
+{
+	const uint64_t position = replay->segment->position + replay->confirmed;
+
+	if (replay->noted == replay->confirmed)
+		return 0;
+	replay->noted = replay->confirmed;
+	replay->last_tsc = latest_tsc(replay);
+	release(replay, replay->confirmed);
+	return position < replay->border ? 0 : replay->at_border(replay->border_context, position);
+}
+
 /* From a PSB on; @bits: the decoder's status. Returns enum course or a negative code. */
 static int follow(struct stream_replay *replay, int bits)
 {
@@ -350,6 +414,10 @@ static int follow(struct stream_replay *replay, int bits)
 			status = take_events(replay, &bits);
 		if (status)
 			return status < 0 ? status : course_end;
+		if (bits >= 0)
+			status = note_psb(replay);
+		if (status)
+			return status < 0 ? status : course_border;
 		if (bits >= 0 && !(bits & pts_eos)) {
 			/* A switch takes effect behind the run, never within. */
 			place = (struct ledger_place){.pid = replay->observer->pid,
@@ -399,11 +467,14 @@ static int synchronise(struct stream_replay *replay, int *bits)
 	if (psbs(replay).read >= replay->segment->stop)
 		return 1;
 	replay->confirmed = psbs(replay).read;
+	replay->noted = UINT64_MAX;
+	replay->last_ip = 0;
 	replay->just_enabled = 0;
 	replay->last_tsc = 0;
 	return close_gap(replay, replay->confirmed);
 }
 
+/* Returns enum course or a negative code. */
 static int decode(struct stream_replay *replay)
 {
 	for (;;) {
@@ -412,7 +483,7 @@ static int decode(struct stream_replay *replay)
 		replay->images->has_missing_ip = 0;
 		status = synchronise(replay, &bits);
 		if (status)
-			return status < 0 ? status : 0;
+			return status < 0 ? status : course_end;
 		status = follow(replay, bits);
 		if (status != course_lost)
 			return status;
@@ -427,35 +498,73 @@ static int finish(struct stream_replay *replay)
 	return status < 0 ? status : close_gap(replay, replay->segment->stop);
 }
 
-int stream_replay_segment(struct stream_replay *replay, const struct sb_segment *segment,
-                          enum sb_gap_reason before)
+/* Positive: what is left belongs to whoever began at the border. */
+static int decode_and_finish(struct stream_replay *replay)
+{
+	const int status = decode(replay);
+
+	if (status == course_end)
+		return finish(replay);
+	if (status == course_border) {
+		const int confirmed = ledger_confirm(replay->ledger);
+
+		return confirmed < 0 ? confirmed : 1;
+	}
+	return status;
+}
+
+static void begin_at(struct stream_replay *replay, const struct sb_segment *segment, uint64_t offset)
+{
+	replay->segment = segment;
+	replay->accounted = replay->confirmed = replay->released = offset;
+	replay->noted = UINT64_MAX;
+	replay->last_tsc = 0;
+	replay->in_gap = 0;
+}
+
+static int open_decoder(struct stream_replay *replay)
 {
 	struct pt_config config = *replay->config;
 	int status;
 
+	close_decoder(replay);
 	/* The decoder only reads. */
-	config.begin = (uint8_t *)(uintptr_t)segment->begin;
-	config.end = (uint8_t *)(uintptr_t)segment->end;
-	replay->segment = segment;
-	replay->accounted = replay->confirmed = 0;
-	replay->last_tsc = 0;
-	replay->retry = UINT64_MAX;
-	replay->in_gap = 0;
+	config.begin = (uint8_t *)(uintptr_t)replay->segment->begin;
+	config.end = (uint8_t *)(uintptr_t)replay->segment->end;
+	replay->begin = config.begin;
+	replay->end = config.end;
 	replay->decoder = pt_blk_alloc_decoder(&config);
 	if (!replay->decoder)
 		return sb_error_set(replay->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	status = sideband_observer_watch(replay->observer, replay->decoder);
-	if (status < 0)
-		status = fatal(replay, status);
+	return status < 0 ? fatal(replay, status) : 0;
+}
+
+int stream_replay_segment(struct stream_replay *replay, const struct sb_segment *segment,
+                          enum sb_gap_reason before)
+{
+	int status;
+
+	begin_at(replay, segment, 0);
+	replay->retry = UINT64_MAX;
+	status = open_decoder(replay);
 	if (status == 0 && before != sb_gap_none) {
 		replay->gap = gap_here(replay, before, 0);
 		replay->in_gap = 1;
 	}
-	if (status == 0)
-		status = decode(replay);
-	if (status == 0)
-		status = finish(replay);
-	pt_blk_free_decoder(replay->decoder);
-	replay->decoder = NULL;
-	return status;
+	return status < 0 ? status : decode_and_finish(replay);
+}
+
+int stream_replay_from(struct stream_replay *replay, const struct sb_segment *segment, uint64_t offset)
+{
+	int status = 0;
+
+	begin_at(replay, segment, offset);
+	replay->retry = offset;
+	if (!replay->decoder || replay->begin != segment->begin || replay->end != segment->end)
+		status = open_decoder(replay);
+	if (status < 0)
+		return status;
+	status = sideband_observer_jump(replay->observer);
+	return status < 0 ? fatal(replay, status) : decode_and_finish(replay);
 }

@@ -11,6 +11,7 @@
 
 struct stream_replay {
 	/* Borrowed. */
+	const struct sb_perfdata *perfdata;
 	const struct pt_config *config; /* without a buffer */
 	uint64_t tsc_slack; /* estimates may run ahead of the next TSC packet by so much; more is damage */
 	struct ledger *ledger;
@@ -18,27 +19,40 @@ struct stream_replay {
 	struct sideband_observer *observer;
 	struct sb_error *err;
 
+	/* Asked at the first PSB at or behind @border, bytes of the stream, before anything behind it is
+	 * decoded: positive ends the replay there. */
+	uint64_t border;
+	int (*at_border)(void *context, uint64_t position);
+	void *border_context;
+
 	/* The present segment; offsets in it. */
 	const struct sb_segment *segment;
-	struct pt_block_decoder *decoder;
-	uint64_t accounted; /* bytes before it are in the account */
-	uint64_t confirmed; /* the last PSB that the flow has reached */
-	uint64_t last_tsc;  /* of the trace, since confirmed; 0: not known */
-	uint64_t retry;     /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
-	uint64_t last_ip;   /* of the last block, or where tracing was enabled since */
-	int just_enabled;   /* no block since tracing was enabled at last_ip */
+	struct pt_block_decoder *decoder; /* stays with its segment, as others may begin in it */
+	const uint8_t *begin, *end;       /* what it decodes */
+	uint64_t noted;                   /* the last PSB whose place the flow was seen at */
+	uint64_t released;                /* bytes before it may have gone from memory */
+	uint64_t accounted;               /* bytes before it are in the account */
+	uint64_t confirmed;               /* the last PSB that the flow has reached */
+	uint64_t last_tsc;                /* of the trace, since confirmed; 0: not known */
+	uint64_t retry;   /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
+	uint64_t last_ip; /* of the last block, or where tracing was enabled since */
+	int just_enabled; /* no block since tracing was enabled at last_ip */
 
 	/* Where decoding failed, and why: a gap that ends where it goes on. */
 	struct sb_gap gap;
 	int in_gap;
 };
 
-void stream_replay_init(struct stream_replay *replay, const struct pt_config *config, uint64_t tsc_slack,
-                        struct ledger *ledger, struct image_builder *images,
+void stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
+                        const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
                         struct sideband_observer *observer, struct sb_error *err);
+void stream_replay_fini(struct stream_replay *replay);
 
-/* Zero or a negative code. */
+/* Zero, or positive: ended at a border, or a negative code. */
 int stream_replay_segment(struct stream_replay *replay, const struct sb_segment *segment,
                           enum sb_gap_reason before);
+
+/* The same from the PSB at @offset of @segment on, without anything that came before. */
+int stream_replay_from(struct stream_replay *replay, const struct sb_segment *segment, uint64_t offset);
 
 #endif

@@ -33,6 +33,7 @@ static const struct sb_epoch *epoch_of(const struct sb_system *system, int32_t p
 struct images {
 	struct sb_system *system;
 	struct sb_resolver *resolver;
+	struct pt_image_section_cache *sections;
 	struct image_builder builder;
 };
 
@@ -44,7 +45,8 @@ static void open_images(struct images *images, struct fixture *fixture, size_t l
 		add_map(images->system, 0, pid, 0x1000, "/a");
 	assert_int_equal(system_seal(images->system, 0), 0);
 	assert_int_equal(sb_resolver_new(&images->resolver, fixture->options.root, 1, 1, NULL), 0);
-	assert_int_equal(image_builder_init(&images->builder, images->resolver,
+	images->sections = pt_iscache_alloc(NULL);
+	assert_int_equal(image_builder_init(&images->builder, images->resolver, images->sections,
 	                                    sb_system_nepochs(images->system), limit, NULL),
 	                 0);
 }
@@ -52,6 +54,7 @@ static void open_images(struct images *images, struct fixture *fixture, size_t l
 static void close_images(struct images *images)
 {
 	image_builder_fini(&images->builder);
+	pt_iscache_free(images->sections);
 	sb_resolver_free(images->resolver);
 	sb_system_free(images->system);
 }

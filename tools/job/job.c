@@ -151,6 +151,16 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 	           : option_number(text, 0, UINT64_MAX, &time->value, error);
 }
 
+int job_set_jobs(struct job *job, const char *text, struct option_error *error)
+{
+	uint64_t jobs;
+
+	if (option_number(text, 1, job_jobs_most, &jobs, error))
+		return -1;
+	job->jobs = (unsigned int)jobs;
+	return 0;
+}
+
 int job_add_sink(struct job *job, const char *name, const char *file, struct option_error *error)
 {
 	const char *nearest;
@@ -212,6 +222,8 @@ void job_override(struct job *job, struct job *over)
 		job->from = over->from;
 		job->to = over->to;
 	}
+	if (over->jobs)
+		job->jobs = over->jobs;
 	job->no_host_root |= over->no_host_root;
 	job_free(over);
 }

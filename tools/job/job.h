@@ -42,11 +42,13 @@ struct job {
 	struct job_time from, to;
 	struct job_sink *sink;
 	size_t nsinks;
+	unsigned int jobs; /* 0: one for each CPU */
 };
 
 enum {
 	job_list_most = 65536, /* numbers in a list */
 	job_items_most = 256,  /* roots, sinks */
+	job_jobs_most = 1024,
 };
 
 void job_free(struct job *job);
@@ -58,6 +60,7 @@ int job_add_root(struct job *job, const char *path, struct option_error *error);
 int job_list_add(struct job_list *list, const char *text, struct option_error *error);
 /* "12345" is a time stamp count, "483.295535467" is seconds of perf's clock, "" is no limit. */
 int job_time_set(struct job_time *time, const char *text, struct option_error *error);
+int job_set_jobs(struct job *job, const char *text, struct option_error *error);
 int job_add_sink(struct job *job, const char *name, const char *file, struct option_error *error);
 
 /* What @over says takes the place of what @job says; what it does not mention stays. Moves: @over is

@@ -303,6 +303,17 @@ static int set_time(struct reader *reader, yaml_node_t *node, void *target)
 	return read_mapping(reader, node, &table, target);
 }
 
+static int set_jobs(struct reader *reader, yaml_node_t *node, void *target)
+{
+	const char *text = scalar(reader, node, "a number of threads");
+	struct option_error error;
+
+	(void)target;
+	if (!text)
+		return -sbe_format;
+	return job_set_jobs(reader->job, text, &error) ? wrong_value(reader, node, &error) : 0;
+}
+
 static int set_sink_name(struct reader *reader, yaml_node_t *node, void *target)
 {
 	struct sink_entry *entry = target;
@@ -348,7 +359,8 @@ static int read_job(struct reader *reader)
 	        {"version", true, set_version}, {"recording", true, set_recording},
 	        {"roots", false, set_roots},    {"host_root", false, set_host_root},
 	        {"cpu", false, set_cpu},        {"pid", false, set_pid},
-	        {"time", false, set_time},      {"sinks", false, set_sinks},
+	        {"time", false, set_time},      {"jobs", false, set_jobs},
+	        {"sinks", false, set_sinks},
 	};
 	static const struct key_table table = {"a job", rows, sizeof(rows) / sizeof(rows[0])};
 	yaml_node_t *root = yaml_document_get_root_node(&reader->document);

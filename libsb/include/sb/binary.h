@@ -23,7 +23,8 @@ struct sb_resolver;
  * A path of the recording is data: only regular files below the roots are opened, whatever "..",
  * and symbolic links say. Sizes and build-ids are checked against the record. [vdso] is
  * ROOT/[vdso] (or ROOT/vdso.so, ROOT/vdso); without one, the vdso of this process when its
- * build-id or use is right is written to a temporary file. Results are cached; not thread-safe. */
+ * build-id or use is right is written to a temporary file. Results are cached. Threads may share a
+ * resolver. */
 sb_export int sb_resolver_new(struct sb_resolver **resolver, const char *const *root, size_t nroots,
                               int no_host_root, struct sb_error *err);
 sb_export void sb_resolver_free(struct sb_resolver *resolver);

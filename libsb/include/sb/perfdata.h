@@ -99,6 +99,11 @@ sb_export const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfda
  * are whole but the features behind them are not, it is that. */
 sb_export const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *perfdata);
 
+/* Bytes of the recording, of a chunk for one, that are not needed any more for now: their memory is given
+ * back. They may still be read. What does not lie in the recording's files is left alone. */
+sb_export void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin,
+                                   const uint8_t *end);
+
 struct sb_perfdata_cursor {
 	const struct sb_perfdata *perfdata;
 	uint64_t offset;

@@ -54,10 +54,12 @@ struct sb_flow {
 	uint64_t ninsn;   /* the same */
 };
 
-/* Callbacks return zero, or a negative code that ends the replay and is handed through. */
+/* Callbacks return zero, or a negative code that ends the replay and is handed through. They are called by
+ * the thread that called sb_session_run(), whoever decodes. */
 struct sb_sink {
 	void *context;
-	int (*flow)(void *context, const struct sb_flow *flow);
+	int (*flow)(void *context,
+	            const struct sb_flow *flow);             /* NULL: not wanted; the account has the sums */
 	int (*gap)(void *context, const struct sb_gap *gap); /* NULL: not wanted; the account has the sums */
 	/* Called about every 64 KiB of trace, and at the end; NULL: not wanted. */
 	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
@@ -73,6 +75,9 @@ struct sb_replay_options {
 	const int32_t *pid; /* only these, when npids > 0 */
 	size_t npids;
 	uint64_t tsc_from, tsc_to; /* only this span of time, inclusive; 0, 0: all */
+	/* How many threads decode; 0: one for each CPU that this process may run on. What the sink gets does
+	 * not depend on it. */
+	unsigned int jobs;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */

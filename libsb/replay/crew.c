@@ -1,0 +1,356 @@
+/* crew.c - see crew.h: the line of pieces, and handing out what they hold. */
+#include "replay/crew.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/crew_internal.h"
+
+enum {
+	PIECES_PER_JOB = 8,
+	WAITING_PER_JOB = 4 << 20, /* bytes */
+	IMAGES_MAX = 2048,
+	IMAGES_LEAST = 64,
+};
+
+/* ---- The line --------------------------------------------------------------------------------- */
+
+/* Appends the plan's next piece. NULL: there is none, or the plan failed. */
+static struct piece *make_piece(struct crew *crew)
+{
+	struct planned planned;
+	struct piece *piece;
+	int status = plan_next(&crew->plan, &planned);
+
+	if (status == 0)
+		return NULL;
+	piece = status < 0 ? NULL : calloc(1, sizeof(*piece));
+	if (!piece) {
+		crew->plan_status = -sbe_nomem;
+		return NULL;
+	}
+	piece->planned = planned;
+	piece->last_parcel = &piece->parcel;
+	if (crew->last)
+		crew->last->next = piece;
+	else
+		crew->first = piece;
+	crew->last = piece;
+	crew->npieces += 1;
+	return piece;
+}
+
+static void free_piece(struct piece *piece)
+{
+	while (piece->parcel) {
+		struct parcel *next = piece->parcel->next;
+
+		parcel_free(piece->parcel);
+		piece->parcel = next;
+	}
+	joint_fini(&piece->joint);
+	ledger_part_fini(&piece->part);
+	free(piece);
+}
+
+static struct piece *find_free(struct crew *crew)
+{
+	struct piece *piece = crew->first;
+
+	while (piece && piece->state != piece_free)
+		piece = piece->next;
+	if (!piece && crew->npieces < crew->npieces_max)
+		piece = make_piece(crew);
+	return piece;
+}
+
+struct piece *crew_take(struct crew *crew)
+{
+	struct piece *piece = NULL;
+
+	pthread_mutex_lock(&crew->lock);
+	while (!crew->stop) {
+		piece = find_free(crew);
+		if (piece || crew->plan_status < 0 || crew->npieces < crew->npieces_max)
+			break;
+		pthread_cond_wait(&crew->changed, &crew->lock);
+	}
+	if (crew->stop)
+		piece = NULL;
+	if (piece)
+		piece->state = piece_taken;
+	pthread_mutex_unlock(&crew->lock);
+	return piece;
+}
+
+struct piece *crew_next_locked(struct crew *crew, struct piece *piece)
+{
+	struct piece *next = piece->next;
+
+	if (!next && crew->plan.present == piece->planned.stream)
+		next = make_piece(crew);
+	return next && next->planned.stream == piece->planned.stream ? next : NULL;
+}
+
+void crew_kill_locked(struct crew *crew, struct piece *piece)
+{
+	piece->dead = 1;
+	if (piece->state == piece_free)
+		piece->state = piece_done;
+	pthread_cond_broadcast(&crew->changed);
+}
+
+/* ---- Parcels ---------------------------------------------------------------------------------- */
+
+struct parcel *crew_get_parcel(struct crew *crew)
+{
+	struct parcel *parcel;
+
+	pthread_mutex_lock(&crew->lock);
+	parcel = crew->spare;
+	if (parcel) {
+		crew->spare = parcel->next;
+		crew->nspare -= 1;
+		parcel->next = NULL;
+	}
+	pthread_mutex_unlock(&crew->lock);
+	return parcel ? parcel : parcel_new();
+}
+
+static void put_parcel_locked(struct crew *crew, struct parcel *parcel)
+{
+	parcel_clear(parcel);
+	if (crew->nspare >= crew->npieces_max) {
+		parcel_free(parcel);
+		return;
+	}
+	parcel->next = crew->spare;
+	crew->spare = parcel;
+	crew->nspare += 1;
+}
+
+void crew_put_parcel(struct crew *crew, struct parcel *parcel)
+{
+	pthread_mutex_lock(&crew->lock);
+	put_parcel_locked(crew, parcel);
+	pthread_mutex_unlock(&crew->lock);
+}
+
+/* The first in line always has room for one. */
+static int has_room(const struct crew *crew, const struct piece *piece, size_t size)
+{
+	return crew->waiting + size <= crew->waiting_max || (piece == crew->first && !piece->parcel);
+}
+
+int crew_send(struct crew *crew, struct piece *piece, struct parcel *parcel)
+{
+	const size_t size = parcel_size(parcel);
+	int unwanted;
+
+	pthread_mutex_lock(&crew->lock);
+	while (!crew->stop && !piece->dead && !has_room(crew, piece, size))
+		pthread_cond_wait(&crew->changed, &crew->lock);
+	unwanted = crew->stop || piece->dead;
+	if (unwanted) {
+		put_parcel_locked(crew, parcel);
+	} else {
+		*piece->last_parcel = parcel;
+		piece->last_parcel = &parcel->next;
+		crew->waiting += size;
+		pthread_cond_broadcast(&crew->changed);
+	}
+	pthread_mutex_unlock(&crew->lock);
+	return unwanted;
+}
+
+static struct parcel *take_parcel_locked(struct crew *crew, struct piece *piece)
+{
+	struct parcel *parcel = piece->parcel;
+
+	piece->parcel = parcel->next;
+	if (!piece->parcel)
+		piece->last_parcel = &piece->parcel;
+	parcel->next = NULL;
+	crew->waiting -= parcel_size(parcel);
+	return parcel;
+}
+
+/* ---- Handing out ------------------------------------------------------------------------------ */
+
+/* Called with the lock, which is released while the sink is called. */
+static int deliver(struct crew *crew, struct piece *piece)
+{
+	struct parcel *parcel = take_parcel_locked(crew, piece);
+	const struct parcel_target target = {
+	        .ledger = crew->ledger, .last_tsc = crew->last_tsc, .uncounted = crew->uncounted};
+	int status;
+
+	pthread_mutex_unlock(&crew->lock);
+	status = parcel_deliver(parcel, &target);
+	if (status >= 0)
+		status = ledger_progress(crew->ledger, parcel->bytes);
+	pthread_mutex_lock(&crew->lock);
+	put_parcel_locked(crew, parcel);
+	pthread_cond_broadcast(&crew->changed);
+	return status < 0 ? status : 0;
+}
+
+/* What the piece's worker counted. */
+static int add_part(struct crew *crew, struct ledger_part *part)
+{
+	if (crew->uncounted) {
+		part->account.ninsn = part->account.nblocks = 0;
+		part->nslots = 0;
+	}
+	return ledger_add_part(crew->ledger, part);
+}
+
+static void drop_first_locked(struct crew *crew)
+{
+	struct piece *piece = crew->first;
+
+	while (piece->parcel)
+		put_parcel_locked(crew, take_parcel_locked(crew, piece));
+	crew->first = piece->next;
+	if (!crew->first)
+		crew->last = NULL;
+	crew->npieces -= 1;
+	free_piece(piece);
+	pthread_cond_broadcast(&crew->changed);
+}
+
+/* The first in line is done, and all that it sent was handed out. */
+static int settle_first_locked(struct crew *crew, struct sb_error *err)
+{
+	struct piece *piece = crew->first;
+	int status = piece->dead ? 0 : piece->status;
+
+	if (status < 0 && err && piece->error.code)
+		*err = piece->error;
+	if (status == 0 && !piece->dead) {
+		status = add_part(crew, &piece->part);
+		if (crew->last_tsc < piece->last_tsc)
+			crew->last_tsc = piece->last_tsc;
+	}
+	drop_first_locked(crew);
+	if (crew->first && crew->first->planned.first)
+		crew->last_tsc = 0;
+	return status;
+}
+
+/* Hands out all pieces in order. Zero or a negative code. */
+static int deliver_all(struct crew *crew, struct sb_error *err)
+{
+	int status = 0;
+
+	pthread_mutex_lock(&crew->lock);
+	while (status == 0) {
+		struct piece *piece = crew->first;
+
+		if (!piece) {
+			if (!make_piece(crew)) {
+				status = crew->plan_status;
+				break;
+			}
+			pthread_cond_broadcast(&crew->changed);
+		} else if (piece->parcel && !piece->dead) {
+			status = deliver(crew, piece);
+		} else if (piece->state == piece_done) {
+			status = settle_first_locked(crew, err);
+		} else {
+			pthread_cond_wait(&crew->changed, &crew->lock);
+		}
+	}
+	crew->stop = 1;
+	pthread_cond_broadcast(&crew->changed);
+	pthread_mutex_unlock(&crew->lock);
+	return status;
+}
+
+/* ---- The crew --------------------------------------------------------------------------------- */
+
+unsigned int crew_size(unsigned int jobs, uint64_t bytes, uint64_t piece_size)
+{
+	const uint64_t useful = bytes / piece_size + 1;
+	cpu_set_t cpus;
+
+	if (!jobs)
+		jobs = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (unsigned int)CPU_COUNT(&cpus) : 1;
+	return jobs < useful ? jobs : (unsigned int)useful;
+}
+
+static void fini(struct crew *crew)
+{
+	while (crew->first)
+		drop_first_locked(crew);
+	while (crew->spare) {
+		struct parcel *next = crew->spare->next;
+
+		parcel_free(crew->spare);
+		crew->spare = next;
+	}
+	plan_fini(&crew->plan);
+	pthread_cond_destroy(&crew->changed);
+	pthread_mutex_destroy(&crew->lock);
+}
+
+static int init(struct crew *crew, const struct replay_world *world, struct ledger *ledger, unsigned int jobs,
+                uint64_t piece_size)
+{
+	*crew = (struct crew){.world = world,
+	                      .ledger = ledger,
+	                      .nimages = IMAGES_MAX / jobs,
+	                      .uncounted = world->options->tsc_from || world->options->tsc_to,
+	                      .npieces_max = (size_t)PIECES_PER_JOB * jobs,
+	                      .waiting_max = (size_t)WAITING_PER_JOB * jobs};
+	if (crew->nimages < IMAGES_LEAST)
+		crew->nimages = IMAGES_LEAST;
+	if (pthread_mutex_init(&crew->lock, NULL))
+		return -sbe_nomem;
+	if (pthread_cond_init(&crew->changed, NULL)) {
+		pthread_mutex_destroy(&crew->lock);
+		return -sbe_nomem;
+	}
+	plan_init(&crew->plan, world, piece_size);
+	return 0;
+}
+
+/* As many workers as there can be. Zero: none. */
+static unsigned int hire(struct crew *crew, struct worker *worker, unsigned int jobs)
+{
+	unsigned int i;
+
+	for (i = 0; i < jobs; ++i) {
+		if (worker_init(&worker[i], crew) < 0)
+			break;
+		if (pthread_create(&worker[i].thread, NULL, worker_main, &worker[i])) {
+			worker_fini(&worker[i]);
+			break;
+		}
+	}
+	return i;
+}
+
+int crew_replay(const struct replay_world *world, struct ledger *ledger, unsigned int jobs,
+                uint64_t piece_size, struct sb_error *err)
+{
+	struct worker *worker = calloc(jobs, sizeof(*worker));
+	unsigned int hired;
+	struct crew crew;
+	int status = worker ? init(&crew, world, ledger, jobs, piece_size) : -sbe_nomem;
+
+	if (status < 0) {
+		free(worker);
+		return status;
+	}
+	hired = hire(&crew, worker, jobs);
+	status = hired ? deliver_all(&crew, err) : 1;
+	for (unsigned int i = 0; i < hired; ++i) {
+		pthread_join(worker[i].thread, NULL);
+		worker_fini(&worker[i]);
+	}
+	fini(&crew);
+	free(worker);
+	return status;
+}

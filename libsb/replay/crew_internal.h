@@ -1,0 +1,84 @@
+/* crew_internal.h - shared by crew.c, which hands out and joins pieces, and crew_work.c, which decodes them.
+ */
+#ifndef SB_CREW_INTERNAL_H
+#define SB_CREW_INTERNAL_H
+
+#include <pthread.h>
+
+#include "replay/crew.h"
+#include "replay/joint.h"
+#include "replay/parcel.h"
+
+enum piece_state { piece_free, piece_taken, piece_done };
+enum joint_state { joint_expected, joint_ready, joint_missing };
+
+/* A piece in line. All is guarded by the crew's lock. */
+struct piece {
+	struct piece *next;
+	struct planned planned;
+	enum piece_state state;
+	enum joint_state joint_state;
+	struct joint joint;                   /* where its decoding began */
+	int dead;                             /* the piece before goes on through it */
+	struct parcel *parcel, **last_parcel; /* owned */
+	struct ledger_part part;              /* when it is done */
+	uint64_t last_tsc;                    /* of its flow, then */
+	int status;
+	struct sb_error error;
+};
+
+struct crew {
+	const struct replay_world *world;
+	struct ledger *ledger; /* of the calling thread */
+	size_t nimages;        /* per worker */
+	int uncounted; /* workers leave filtering by time, and counting, to the thread that knows the time */
+
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* anything below, or of the pieces */
+	struct plan plan;
+	struct piece *first, *last; /* the line */
+	size_t npieces, npieces_max;
+	struct parcel *spare;
+	size_t nspare;
+	size_t waiting, waiting_max; /* bytes in parcels */
+	uint64_t last_tsc;           /* of what was handed out of the present stream */
+	int stop;
+	int plan_status; /* negative: the plan failed */
+};
+
+struct worker {
+	struct crew *crew;
+	pthread_t thread;
+	struct walker walker;
+	struct ledger ledger;
+	struct sb_sink sink;              /* of the ledger: into the parcel */
+	struct sb_replay_options options; /* of the ledger */
+	struct piece *piece;
+	int starting;  /* the piece's joint is not there yet */
+	int abandoned; /* nobody wants what is left */
+	struct parcel *parcel;
+	struct parcel_index index;
+	uint64_t accounted; /* bytes that parcels already told of */
+	struct sb_error error;
+};
+
+/* ---- crew.c. Those ending in _locked are called with the lock. -------------------------------- */
+
+/* Waits for a piece. NULL: there will be none. */
+struct piece *crew_take(struct crew *crew);
+/* The piece behind @piece in its stream, or NULL. Makes it if there is none yet. */
+struct piece *crew_next_locked(struct crew *crew, struct piece *piece);
+void crew_kill_locked(struct crew *crew, struct piece *piece);
+/* Puts @parcel in line, when there is room. Positive: nobody wants it. */
+int crew_send(struct crew *crew, struct piece *piece, struct parcel *parcel);
+struct parcel *crew_get_parcel(struct crew *crew);
+void crew_put_parcel(struct crew *crew, struct parcel *parcel);
+
+/* ---- crew_work.c ------------------------------------------------------------------------------ */
+
+int worker_init(struct worker *worker, struct crew *crew);
+void worker_fini(struct worker *worker);
+/* The thread's function; @context is the worker. */
+void *worker_main(void *context);
+
+#endif

@@ -1,0 +1,194 @@
+/* parcel.c - see parcel.h. */
+#include "replay/parcel.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "system/arena.h"
+
+/* Flow, or a gap. */
+struct parcel_item {
+	struct sb_flow flow;
+	size_t first;       /* of the parcel's paths */
+	struct sb_gap *gap; /* owned; NULL: flow */
+	int timeless;
+};
+
+struct parcel_path {
+	const struct pt_run_path *copy;
+	uint32_t stamp;
+};
+
+/* ---- The index -------------------------------------------------------------------------------- */
+
+int parcel_index_init(struct parcel_index *index)
+{
+	*index = (struct parcel_index){.stamp = 1};
+	index->path = calloc(ptr_max_paths, sizeof(*index->path));
+	return index->path ? 0 : -sbe_nomem;
+}
+
+void parcel_index_fini(struct parcel_index *index)
+{
+	free(index->path);
+	index->path = NULL;
+}
+
+void parcel_index_clear(struct parcel_index *index)
+{
+	index->stamp += 1;
+	if (index->stamp)
+		return;
+	memset(index->path, 0, ptr_max_paths * sizeof(*index->path));
+	index->stamp = 1;
+}
+
+/* ---- Filling ---------------------------------------------------------------------------------- */
+
+struct parcel *parcel_new(void)
+{
+	return calloc(1, sizeof(struct parcel));
+}
+
+void parcel_clear(struct parcel *parcel)
+{
+	for (size_t i = 0; i < parcel->nitems; ++i)
+		free(parcel->item[i].gap);
+	path_store_clear(&parcel->store);
+	parcel->nitems = parcel->npaths = 0;
+	parcel->bytes = 0;
+}
+
+void parcel_free(struct parcel *parcel)
+{
+	if (!parcel)
+		return;
+	parcel_clear(parcel);
+	path_store_fini(&parcel->store);
+	free(parcel->item);
+	free(parcel->path);
+	free(parcel);
+}
+
+static struct parcel_item *add_item(struct parcel *parcel)
+{
+	if (array_reserve(&parcel->item, &parcel->item_capacity, parcel->nitems, sizeof(*parcel->item)) < 0)
+		return NULL;
+	return &parcel->item[parcel->nitems++];
+}
+
+static int reserve_paths(struct parcel *parcel, size_t more)
+{
+	size_t capacity = parcel->path_capacity ? parcel->path_capacity : 1024;
+	const struct pt_run_path **path;
+
+	if (parcel->npaths + more <= parcel->path_capacity)
+		return 0;
+	while (capacity < parcel->npaths + more)
+		capacity *= 2;
+	path = reallocarray(parcel->path, capacity, sizeof(*path));
+	if (!path)
+		return -sbe_nomem;
+	parcel->path = path;
+	parcel->path_capacity = capacity;
+	return 0;
+}
+
+/* The parcel's copy of @path. */
+static const struct pt_run_path *copy_path(struct parcel *parcel, struct parcel_index *index,
+                                           const struct pt_run_path *path)
+{
+	struct parcel_path *known;
+
+	if (path->id == ptr_no_id)
+		return path_store_copy(&parcel->store, path);
+	known = &index->path[path->id];
+	if (known->stamp != index->stamp) {
+		known->copy = path_store_copy(&parcel->store, path);
+		known->stamp = known->copy ? index->stamp : 0;
+	}
+	return known->copy;
+}
+
+int parcel_add_flow(struct parcel *parcel, struct parcel_index *index, const struct sb_flow *flow,
+                    uint32_t numbering)
+{
+	struct parcel_item *item;
+
+	if (numbering != index->numbering)
+		parcel_index_clear(index);
+	index->numbering = numbering;
+	if (reserve_paths(parcel, flow->npaths) < 0)
+		return -sbe_nomem;
+	item = add_item(parcel);
+	if (!item)
+		return -sbe_nomem;
+	*item = (struct parcel_item){.flow = *flow, .first = parcel->npaths};
+	for (uint32_t i = 0; i < flow->npaths; ++i) {
+		const struct pt_run_path *copy = copy_path(parcel, index, flow->path[i]);
+
+		if (!copy)
+			return -sbe_nomem;
+		parcel->path[parcel->npaths++] = copy;
+	}
+	return 0;
+}
+
+int parcel_add_gap(struct parcel *parcel, const struct sb_gap *gap, int timeless)
+{
+	struct sb_gap *copy = malloc(sizeof(*copy));
+	struct parcel_item *item = copy ? add_item(parcel) : NULL;
+
+	if (!item) {
+		free(copy);
+		return -sbe_nomem;
+	}
+	*copy = *gap;
+	*item = (struct parcel_item){.gap = copy, .timeless = timeless};
+	return 0;
+}
+
+size_t parcel_size(const struct parcel *parcel)
+{
+	return parcel->npaths * sizeof(*parcel->path) + parcel->nitems * sizeof(*parcel->item) +
+	       parcel->store.used;
+}
+
+/* ---- Handing out ------------------------------------------------------------------------------ */
+
+static int deliver_flow(const struct parcel *parcel, const struct parcel_item *item,
+                        const struct parcel_target *target)
+{
+	const struct sb_sink *sink = target->ledger->sink;
+	struct sb_flow flow = item->flow;
+
+	flow.path = parcel->path + item->first;
+	if (flow.tsc < target->last_tsc)
+		flow.tsc = target->last_tsc;
+	return target->uncounted ? ledger_flow(target->ledger, &flow) : sink->flow(sink->context, &flow);
+}
+
+static int deliver_gap(const struct parcel_item *item, const struct parcel_target *target)
+{
+	const struct sb_sink *sink = target->ledger->sink;
+	struct sb_gap gap = *item->gap;
+
+	if (!item->timeless && gap.tsc_from < target->last_tsc)
+		gap.tsc_from = target->last_tsc;
+	/* An overflow has no end. */
+	if (!item->timeless && gap.reason != sb_gap_overflow && gap.tsc_to < target->last_tsc)
+		gap.tsc_to = target->last_tsc;
+	return sink->gap(sink->context, &gap);
+}
+
+int parcel_deliver(const struct parcel *parcel, const struct parcel_target *target)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < parcel->nitems && status >= 0; ++i) {
+		const struct parcel_item *item = &parcel->item[i];
+
+		status = item->gap ? deliver_gap(item, target) : deliver_flow(parcel, item, target);
+	}
+	return status < 0 ? status : 0;
+}

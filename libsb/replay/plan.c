@@ -1,0 +1,119 @@
+/* plan.c - see plan.h. A piece should begin where tracing is on and the time is known, as at most PSBs:
+ * there, all that decoding needs is in the PSB's header (Intel SDM vol. 3, "PSB+").
+ */
+#include "replay/plan.h"
+
+#include <string.h>
+
+/* After so many PSBs that are not good to begin at, any will do. */
+enum { TRIES_MAX = 64 };
+
+void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size)
+{
+	*plan = (struct plan){.world = world, .piece_size = piece_size};
+	plan->stream = sb_perfdata_streams(world->perfdata, &plan->nstreams);
+}
+
+static void close_stream(struct plan *plan)
+{
+	if (plan->is_open)
+		segment_cutter_fini(&plan->cutter);
+	plan->is_open = 0;
+}
+
+void plan_fini(struct plan *plan)
+{
+	close_stream(plan);
+}
+
+static int open_stream(struct plan *plan, struct planned *planned)
+{
+	const struct sb_aux_stream *stream = &plan->stream[plan->present];
+	const struct sb_aux_flag *flag;
+	size_t nflags;
+
+	flag = sb_system_aux_flags(plan->world->system, stream->cpu, &nflags);
+	if (segment_cutter_init(&plan->cutter, stream, flag, nflags) < 0)
+		return -sbe_nomem;
+	plan->is_open = 1;
+	plan->index = 0;
+	plan->target = plan->piece_size;
+	*planned = (struct planned){.stream = plan->present, .first = 1};
+	return 1;
+}
+
+/* Whether the header of the PSB at @bytes says where execution stands, and when. */
+static int is_good(const struct replay_world *world, const uint8_t *bytes, uint64_t size)
+{
+	struct pt_config config = world->config;
+	struct pt_packet_decoder *decoder;
+	int has_ip = 0, has_tsc = !sb_perfdata_info(world->perfdata)->pt_tsc, status;
+
+	config.begin = (uint8_t *)(uintptr_t)bytes;
+	config.end = config.begin + (size < SEGMENT_TAIL ? size : SEGMENT_TAIL);
+	decoder = pt_pkt_alloc_decoder(&config);
+	if (!decoder)
+		return 0;
+	status = pt_pkt_sync_set(decoder, 0);
+	while (status >= 0) {
+		struct pt_packet packet;
+
+		status = pt_pkt_next(decoder, &packet, sizeof(packet));
+		if (status < 0 || packet.type == ppt_psbend || packet.type == ppt_ovf)
+			break;
+		has_ip |= packet.type == ppt_fup && packet.payload.ip.ipc != pt_ipc_suppressed;
+		has_tsc |= packet.type == ppt_tsc;
+	}
+	pt_pkt_free_decoder(decoder);
+	return status >= 0 && has_ip && has_tsc;
+}
+
+static int take_place(struct plan *plan, struct planned *planned, uint64_t psb)
+{
+	const uint64_t position = plan->cutter.piece[plan->index].position + psb;
+
+	plan->target = position + plan->piece_size;
+	*planned = (struct planned){
+	        .stream = plan->present,
+	        .place = {.piece = plan->index, .offset = psb, .position = position},
+	};
+	return 1;
+}
+
+/* The next place in the present stream: positive, or zero. */
+static int next_place(struct plan *plan, struct planned *planned)
+{
+	int tries = 0;
+
+	while (plan->index < plan->cutter.npieces) {
+		const struct segment_piece *piece = &plan->cutter.piece[plan->index];
+		uint64_t offset = plan->target > piece->position ? plan->target - piece->position : 0, psb;
+
+		if (offset >= piece->size || !segment_find_psb(&plan->cutter, plan->index, offset, &psb)) {
+			plan->index += 1;
+			continue;
+		}
+		if (++tries > TRIES_MAX || is_good(plan->world, piece->bytes + psb, piece->size - psb))
+			return take_place(plan, planned, psb);
+		plan->target = piece->position + psb + 1;
+	}
+	return 0;
+}
+
+int plan_next(struct plan *plan, struct planned *planned)
+{
+	if (plan->is_open) {
+		if (next_place(plan, planned))
+			return 1;
+		plan_leave(plan, plan->present);
+	}
+	return plan->present < plan->nstreams ? open_stream(plan, planned) : 0;
+}
+
+void plan_leave(struct plan *plan, size_t stream)
+{
+	if (plan->present != stream)
+		return;
+	close_stream(plan);
+	plan->present += 1;
+}

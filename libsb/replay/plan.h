@@ -1,0 +1,42 @@
+/* plan.h - where a recording's streams may be cut: pieces that can be decoded on their own, in order.
+ *
+ * Only a proposal: whether a piece's decoding goes on from that of the one before is seen when that comes
+ * there, see joint.h.
+ */
+#ifndef SB_PLAN_H
+#define SB_PLAN_H
+
+#include "replay/walker.h"
+
+/* Large enough that beginning anew hardly counts, small enough for many to wait in line. */
+enum { PLAN_PIECE_SIZE = 64 * 1024 };
+
+struct plan {
+	const struct replay_world *world; /* borrowed */
+	uint64_t piece_size;
+	const struct sb_aux_stream *stream; /* of the recording */
+	size_t nstreams;
+	size_t present; /* the stream whose pieces come next */
+	int is_open;    /* its first piece came: the cutter is for it */
+	struct segment_cutter cutter;
+	size_t index;    /* in the cutter ... */
+	uint64_t target; /* ... the next piece begins here or later: bytes of the stream */
+};
+
+/* Where a piece begins. */
+struct planned {
+	size_t stream;
+	int first; /* at the stream's beginning; else at .place */
+	struct stream_place place;
+};
+
+void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size);
+void plan_fini(struct plan *plan);
+
+/* The next piece: 1, or 0 when there is none, or -sbe_nomem. */
+int plan_next(struct plan *plan, struct planned *planned);
+
+/* There are no more pieces of that stream. */
+void plan_leave(struct plan *plan, size_t stream);
+
+#endif

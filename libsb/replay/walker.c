@@ -1,0 +1,180 @@
+/* walker.c - see walker.h. */
+#include "replay/walker.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger,
+                size_t nimages, struct sb_error *err)
+{
+	*walker = (struct walker){.world = world, .ledger = ledger, .err = err};
+	return image_builder_init(&walker->images, world->resolver, world->sections,
+	                          sb_system_nepochs(world->system), nimages, err);
+}
+
+static void close_stream(struct walker *walker)
+{
+	if (!walker->stream)
+		return;
+	stream_replay_fini(&walker->replay);
+	segment_cutter_fini(&walker->cutter);
+	walker->stream = NULL;
+}
+
+void walker_fini(struct walker *walker)
+{
+	close_stream(walker);
+	image_builder_fini(&walker->images);
+}
+
+/* A stream of a thread is that thread's; a stream of a CPU follows its schedule. */
+static const struct sb_sched *schedule_of(struct walker *walker, const struct sb_aux_stream *stream,
+                                          size_t *count)
+{
+	const struct sb_system *system = walker->world->system;
+
+	if (stream->cpu >= 0 || stream->tid < 0)
+		return sb_system_schedule(system, stream->cpu, count);
+	walker->fixed = (struct sb_sched){
+	        .tid = stream->tid,
+	        .pid = sb_system_thread_pid(system, stream->tid),
+	};
+	*count = 1;
+	return &walker->fixed;
+}
+
+int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
+{
+	const struct replay_world *world = walker->world;
+	const struct sb_sched *sched;
+	size_t nscheds;
+	int status;
+
+	close_stream(walker);
+	walker->flag = sb_system_aux_flags(world->system, stream->cpu, &walker->nflags);
+	status = segment_cutter_init(&walker->cutter, stream, walker->flag, walker->nflags);
+	if (status < 0)
+		return sb_error_set(walker->err, status, NULL, UINT64_MAX, "out of memory");
+	walker->stream = stream;
+	sched = schedule_of(walker, stream, &nscheds);
+	sideband_observer_init(&walker->observer, world->system, &sb_perfdata_info(world->perfdata)->clock,
+	                       &walker->images, sched, nscheds);
+	stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger, &walker->images,
+	                   &walker->observer, walker->err);
+	ledger_begin_stream(walker->ledger, stream->cpu);
+	return 0;
+}
+
+static int is_wanted(const struct sb_replay_options *options, int32_t cpu)
+{
+	for (size_t i = 0; i < options->ncpus; ++i)
+		if (options->cpu[i] == cpu)
+			return 1;
+	return !options->ncpus;
+}
+
+uint64_t stream_missing_bytes(const struct sb_aux_stream *stream)
+{
+	uint64_t missing = 0;
+
+	for (size_t i = 0; i < stream->nchunks; ++i)
+		missing += stream->chunk[i].missing;
+	return missing;
+}
+
+static int whole_gap(struct walker *walker, enum sb_gap_reason reason, uint64_t offset, uint64_t bytes,
+                     const char *detail)
+{
+	struct sb_gap gap = {.reason = reason,
+	                     .cpu = walker->stream->cpu,
+	                     .pid = -1,
+	                     .tid = -1,
+	                     .offset = offset,
+	                     .bytes = bytes};
+
+	snprintf(gap.detail, sizeof(gap.detail), "%s", detail);
+	return ledger_gap(walker->ledger, &gap);
+}
+
+/* From the cutter's place on. Zero: up to the stream's end. */
+static int replay_segments(struct walker *walker, int first)
+{
+	struct sb_segment segment;
+	int status;
+
+	while ((status = segment_next(&walker->cutter, &segment)) > 0) {
+		enum sb_gap_reason before = sb_gap_none;
+
+		if (segment.fresh)
+			before = first ? sb_gap_no_sync : sb_gap_truncated;
+		first = 0;
+		status = stream_replay_segment(&walker->replay, &segment, before);
+		if (status)
+			return status;
+	}
+	return status;
+}
+
+/* Places that the kernel flagged: how much is missing there, nobody knows. */
+static int report_flags(struct walker *walker)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < walker->nflags && status == 0; ++i)
+		status = whole_gap(walker, sb_gap_truncated,
+		                   walker->flag[i].aux_offset + walker->flag[i].aux_size, 0,
+		                   "the kernel could not keep up: trace behind this was dropped");
+	return status;
+}
+
+/* What is told of the stream as a whole. */
+static int finish(struct walker *walker)
+{
+	const uint64_t missing = stream_missing_bytes(walker->stream);
+	int status = ledger_decoded(walker->ledger, walker->cutter.duplicate);
+
+	walker->finishing = 1;
+
+	if (status == 0)
+		status = report_flags(walker);
+	if (status == 0 && missing)
+		status = whole_gap(walker, sb_gap_truncated, walker->stream->size, missing,
+		                   "the recording ends before its AUX data do");
+	walker->finishing = 0;
+	return status;
+}
+
+void walker_settle(struct walker *walker)
+{
+	walker->ledger->account.nswitches += walker->observer.nswitches;
+	walker->observer.nswitches = 0;
+}
+
+int walker_run(struct walker *walker)
+{
+	const struct sb_aux_stream *stream = walker->stream;
+	int status;
+
+	if (!is_wanted(walker->world->options, stream->cpu))
+		return whole_gap(walker, sb_gap_filtered, 0, stream->size + stream_missing_bytes(stream),
+		                 "this CPU was not wanted");
+	status = replay_segments(walker, 1);
+	walker_settle(walker);
+	return status == 0 ? finish(walker) : status;
+}
+
+int walker_run_from(struct walker *walker, const struct stream_place *place)
+{
+	struct sb_segment segment;
+	int status;
+
+	ledger_begin_stream(walker->ledger, walker->stream->cpu);
+	segment_seek(&walker->cutter, place->piece);
+	status = segment_next(&walker->cutter, &segment);
+	if (status > 0)
+		status = stream_replay_from(&walker->replay, &segment, place->position - segment.position);
+	if (status == 0)
+		status = replay_segments(walker, 0);
+	walker_settle(walker);
+	return status == 0 ? finish(walker) : status;
+}
