@@ -128,7 +128,7 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 }
 
 /* With the pages that hold only a part of it. */
-static void release(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
+static void release_part(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	const uintptr_t first = (uintptr_t)map->bytes, from = (uintptr_t)begin, to = (uintptr_t)end;
@@ -143,9 +143,9 @@ static void release(const struct mapped_file *map, const uint8_t *begin, const u
 void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin, const uint8_t *end)
 {
 	for (uint32_t i = 0; i < perfdata->nfiles; ++i)
-		release(&perfdata->file[i].map, begin, end);
+		release_part(&perfdata->file[i].map, begin, end);
 	for (size_t i = 0; i < perfdata->ntraces; ++i)
-		release(&perfdata->trace[i], begin, end);
+		release_part(&perfdata->trace[i], begin, end);
 }
 
 const struct sb_error *sb_perfdata_damage(const struct sb_perfdata *perfdata)

@@ -10,8 +10,8 @@
 enum {
 	PIECES_PER_JOB = 8,
 	WAITING_PER_JOB = 4 << 20, /* bytes */
-	IMAGES_MAX = 2048,
-	IMAGES_LEAST = 64,
+	IMAGE_PARTS_MAX = 1 << 20, /* of all workers: images, and mappings in them, of some 200 bytes */
+	IMAGE_PARTS_LEAST = 1 << 12,
 };
 
 /* ---- The line --------------------------------------------------------------------------------- */
@@ -178,12 +178,18 @@ static struct parcel *take_parcel_locked(struct crew *crew, struct piece *piece)
 
 /* ---- Handing out ------------------------------------------------------------------------------ */
 
+/* The time that no flow of the piece may come before. */
+static uint64_t tsc_before(const struct crew *crew, const struct piece *piece)
+{
+	return piece->planned.first ? 0 : crew->last_tsc;
+}
+
 /* Called with the lock, which is released while the sink is called. */
 static int deliver(struct crew *crew, struct piece *piece)
 {
 	struct parcel *parcel = take_parcel_locked(crew, piece);
 	const struct parcel_target target = {
-	        .ledger = crew->ledger, .last_tsc = crew->last_tsc, .uncounted = crew->uncounted};
+	        .ledger = crew->ledger, .last_tsc = tsc_before(crew, piece), .uncounted = crew->uncounted};
 	int status;
 
 	pthread_mutex_unlock(&crew->lock);
@@ -230,12 +236,11 @@ static int settle_first_locked(struct crew *crew, struct sb_error *err)
 		*err = piece->error;
 	if (status == 0 && !piece->dead) {
 		status = add_part(crew, &piece->part);
+		crew->last_tsc = tsc_before(crew, piece);
 		if (crew->last_tsc < piece->last_tsc)
 			crew->last_tsc = piece->last_tsc;
 	}
 	drop_first_locked(crew);
-	if (crew->first && crew->first->planned.first)
-		crew->last_tsc = 0;
 	return status;
 }
 
@@ -300,12 +305,12 @@ static int init(struct crew *crew, const struct replay_world *world, struct ledg
 {
 	*crew = (struct crew){.world = world,
 	                      .ledger = ledger,
-	                      .nimages = IMAGES_MAX / jobs,
+	                      .nparts = IMAGE_PARTS_MAX / jobs,
 	                      .uncounted = world->options->tsc_from || world->options->tsc_to,
 	                      .npieces_max = (size_t)PIECES_PER_JOB * jobs,
 	                      .waiting_max = (size_t)WAITING_PER_JOB * jobs};
-	if (crew->nimages < IMAGES_LEAST)
-		crew->nimages = IMAGES_LEAST;
+	if (crew->nparts < IMAGE_PARTS_LEAST)
+		crew->nparts = IMAGE_PARTS_LEAST;
 	if (pthread_mutex_init(&crew->lock, NULL))
 		return -sbe_nomem;
 	if (pthread_cond_init(&crew->changed, NULL)) {
@@ -322,9 +327,8 @@ static unsigned int hire(struct crew *crew, struct worker *worker, unsigned int 
 	unsigned int i;
 
 	for (i = 0; i < jobs; ++i) {
-		if (worker_init(&worker[i], crew) < 0)
-			break;
-		if (pthread_create(&worker[i].thread, NULL, worker_main, &worker[i])) {
+		if (worker_init(&worker[i], crew) < 0 ||
+		    pthread_create(&worker[i].thread, NULL, worker_main, &worker[i])) {
 			worker_fini(&worker[i]);
 			break;
 		}

@@ -30,7 +30,7 @@ struct piece {
 struct crew {
 	const struct replay_world *world;
 	struct ledger *ledger; /* of the calling thread */
-	size_t nimages;        /* per worker */
+	size_t nparts;         /* of images, per worker */
 	int uncounted; /* workers leave filtering by time, and counting, to the thread that knows the time */
 
 	pthread_mutex_t lock;

@@ -312,7 +312,7 @@ int worker_init(struct worker *worker, struct crew *crew)
 	ledger_init(&worker->ledger, &worker->sink, &worker->options);
 	if (worker->sink.flow && parcel_index_init(&worker->index) < 0)
 		return -sbe_nomem;
-	return walker_init(&worker->walker, crew->world, &worker->ledger, crew->nimages, &worker->error);
+	return walker_init(&worker->walker, crew->world, &worker->ledger, crew->nparts, &worker->error);
 }
 
 void worker_fini(struct worker *worker)

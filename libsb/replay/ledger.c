@@ -297,6 +297,11 @@ static int hold_run(struct ledger *ledger, struct ledger_place place, const stru
 	return keep_paths(ledger, before, 0);
 }
 
+void ledger_renumber(struct ledger *ledger)
+{
+	ledger->numbering += 1;
+}
+
 int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct pt_run *run)
 {
 	int status = 0;

@@ -75,6 +75,9 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 int ledger_confirm(struct ledger *ledger);
 int ledger_discard(struct ledger *ledger);
 
+/* The runs that come are another decoder's: their paths have other numbers. Nothing is held back. */
+void ledger_renumber(struct ledger *ledger);
+
 /* Flow that need not be held back. */
 int ledger_flow(struct ledger *ledger, const struct sb_flow *flow);
 

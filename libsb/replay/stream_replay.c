@@ -42,15 +42,10 @@ void stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *
 	                                 .border = UINT64_MAX};
 }
 
-static void close_decoder(struct stream_replay *replay)
+void stream_replay_fini(struct stream_replay *replay)
 {
 	pt_blk_free_decoder(replay->decoder);
 	replay->decoder = NULL;
-}
-
-void stream_replay_fini(struct stream_replay *replay)
-{
-	close_decoder(replay);
 }
 
 /* ---- Where the decoder is ---------------------------------------------------------------------- */
@@ -524,18 +519,24 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 
 static int open_decoder(struct stream_replay *replay)
 {
+	const struct sb_segment *segment = replay->segment;
 	struct pt_config config = *replay->config;
 	int status;
 
-	close_decoder(replay);
+	replay->begin = segment->begin;
+	replay->end = segment->end;
+	/* What it has learnt of the code stays. */
+	if (replay->decoder) {
+		status = pt_blk_set_buffer(replay->decoder, segment->begin, segment->end);
+		return status < 0 ? fatal(replay, status) : 0;
+	}
 	/* The decoder only reads. */
-	config.begin = (uint8_t *)(uintptr_t)replay->segment->begin;
-	config.end = (uint8_t *)(uintptr_t)replay->segment->end;
-	replay->begin = config.begin;
-	replay->end = config.end;
+	config.begin = (uint8_t *)(uintptr_t)segment->begin;
+	config.end = (uint8_t *)(uintptr_t)segment->end;
 	replay->decoder = pt_blk_alloc_decoder(&config);
 	if (!replay->decoder)
 		return sb_error_set(replay->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	ledger_renumber(replay->ledger);
 	status = sideband_observer_watch(replay->observer, replay->decoder);
 	return status < 0 ? fatal(replay, status) : 0;
 }

@@ -5,11 +5,11 @@
 #include <string.h>
 
 int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger,
-                size_t nimages, struct sb_error *err)
+                size_t nparts, struct sb_error *err)
 {
 	*walker = (struct walker){.world = world, .ledger = ledger, .err = err};
 	return image_builder_init(&walker->images, world->resolver, world->sections,
-	                          sb_system_nepochs(world->system), nimages, err);
+	                          sb_system_nepochs(world->system), nparts, err);
 }
 
 static void close_stream(struct walker *walker)

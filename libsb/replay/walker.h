@@ -42,9 +42,9 @@ struct walker {
 	int finishing; /* what comes now is about the stream as a whole, and has no time */
 };
 
-/* @nimages: how many images are kept. */
+/* @nparts: how many images, and mappings in them, are kept. */
 int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger,
-                size_t nimages, struct sb_error *err);
+                size_t nparts, struct sb_error *err);
 void walker_fini(struct walker *walker);
 
 /* Gets ready for @stream. at_border() and border of walker->replay can be set after this. */
