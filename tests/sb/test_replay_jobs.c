@@ -1,0 +1,402 @@
+/* test_replay_jobs.c - replays on several threads, in pieces of several sizes: all give just what one thread
+ * gives that decodes each stream from its beginning to its end.
+ *
+ * Built a second time under ThreadSanitizer, which is the other half of this test. Tiny pieces join at every
+ * PSB; all of them would be joined wrong somewhere if anything that counts were not compared there.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sb/replay.h>
+
+#include "replay/session.h"
+#include "support/temp_dir.h"
+
+#ifdef BRIEF /* under ThreadSanitizer, which takes its time */
+enum { SEEDS = 2 };
+#else
+enum { SEEDS = 20 };
+#endif
+
+/* ---- What a replay says ------------------------------------------------------------------------ */
+
+/* All of it, as text. */
+struct transcript {
+	char *text;
+	size_t size, room;
+	uint64_t nflows, ngaps;
+	uint64_t stop_at; /* the sink says stop at that flow; 0: never */
+	int status;
+};
+
+enum { STOPPED = -4711 };
+
+__attribute__((format(printf, 2, 3))) static void say(struct transcript *transcript, const char *format, ...)
+{
+	enum { LINE = 512 };
+	va_list args;
+	int size;
+
+	if (transcript->room - transcript->size < LINE) {
+		transcript->room = transcript->room ? 2 * transcript->room : 1 << 20;
+		transcript->text = realloc(transcript->text, transcript->room);
+		assert_non_null(transcript->text);
+	}
+	va_start(args, format);
+	size = vsnprintf(transcript->text + transcript->size, LINE, format, args);
+	va_end(args);
+	assert_in_range(size, 0, LINE - 1);
+	transcript->size += (size_t)size;
+}
+
+/* How the flow is parted into calls is nobody's business. */
+static int on_flow(void *context, const struct sb_flow *flow)
+{
+	struct transcript *transcript = context;
+
+	if (++transcript->nflows == transcript->stop_at)
+		return STOPPED;
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		for (uint32_t b = 0; b < flow->path[i]->nblocks; ++b) {
+			const struct pt_run_block *block = &flow->path[i]->block[b];
+			uint64_t lengths = 0;
+
+			for (uint32_t k = 0; k < block->ninsn; ++k)
+				lengths = lengths * 31 + block->length[k];
+			say(transcript, "%d %d %d %" PRIu64 " %" PRIx64 " %" PRIx64 " %u %" PRIx64 "\n",
+			    flow->cpu, flow->pid, flow->tid, flow->tsc, block->ip, block->end_ip,
+			    block->ninsn, lengths);
+		}
+	return 0;
+}
+
+static int on_gap(void *context, const struct sb_gap *gap)
+{
+	struct transcript *transcript = context;
+
+	transcript->ngaps += 1;
+	say(transcript,
+	    "gap %s cpu %d pid %d tid %d from %" PRIu64 " to %" PRIu64 " at 0x%" PRIx64 ", %" PRIu64
+	    " bytes, ip %" PRIx64 ": %s\n",
+	    sb_gap_reason_name(gap->reason), gap->cpu, gap->pid, gap->tid, gap->tsc_from, gap->tsc_to,
+	    gap->offset, gap->bytes, gap->ip, gap->detail);
+	return 0;
+}
+
+static void say_account(struct transcript *transcript, const struct sb_account *account)
+{
+	uint64_t bytes = account->bytes_decoded;
+
+	say(transcript,
+	    "%" PRIu64 " of %" PRIu64 " bytes, %" PRIu64 " insn, %" PRIu64 " blocks, %" PRIu64 "\n",
+	    account->bytes_decoded, account->bytes_total, account->ninsn, account->nblocks,
+	    account->nswitches);
+	for (int i = 0; i < sb_gap_reasons; ++i) {
+		say(transcript, "%" PRIu64 " %" PRIu64 "\n", account->gap[i].count, account->gap[i].bytes);
+		bytes += account->gap[i].bytes;
+	}
+	for (size_t i = 0; i < account->nthreads; ++i)
+		say(transcript, "%d %d %s %" PRIu64 " %" PRIu64 "\n", account->thread[i].pid,
+		    account->thread[i].tid, account->thread[i].comm, account->thread[i].ninsn,
+		    account->thread[i].nblocks);
+	assert_int_equal(bytes, account->bytes_total);
+}
+
+/* ---- Replays ----------------------------------------------------------------------------------- */
+
+enum { ALL, ONLY_SUMS }; /* what is listened to */
+
+struct way {
+	unsigned int jobs;
+	uint64_t piece_size;
+	int listens;
+};
+
+static struct transcript replay(const struct sb_perfdata *perfdata, struct sb_replay_options options,
+                                const struct way *way, uint64_t stop_at)
+{
+	struct transcript transcript = {.stop_at = stop_at};
+	struct sb_sink sink = {.context = &transcript, .flow = on_flow, .gap = on_gap};
+	struct sb_session *session = NULL;
+	struct sb_error err = {0};
+
+	if (way->listens == ONLY_SUMS)
+		sink.flow = NULL;
+	options.jobs = way->jobs;
+	assert_int_equal(sb_session_open(&session, perfdata, &options, &err), 0);
+	session_set_piece_size(session, way->piece_size);
+	transcript.status = sb_session_run(session, &sink, &err);
+	if (transcript.status == 0)
+		say_account(&transcript, sb_session_account(session));
+	sb_session_close(session);
+	return transcript;
+}
+
+static void assert_equal(const struct transcript *expected, const struct transcript *given,
+                         const struct way *way)
+{
+	size_t same = 0, line = 0;
+
+	assert_int_equal(expected->status, given->status);
+	while (same < expected->size && same < given->size && expected->text[same] == given->text[same])
+		if (expected->text[same++] == '\n')
+			line = same;
+	if (same < expected->size || same < given->size)
+		fail_msg("%u jobs, pieces of %" PRIu64 ", offset %zu: expected %.*s, given %.*s", way->jobs,
+		         way->piece_size, same, (int)strcspn(expected->text + line, "\n"),
+		         expected->text + line, (int)strcspn(given->text + line, "\n"), given->text + line);
+}
+
+/* One thread is the measure. Returns what it gave. */
+static struct transcript assert_all_ways(const struct sb_perfdata *perfdata,
+                                         const struct sb_replay_options *options, const struct way *way,
+                                         size_t nways)
+{
+	struct transcript expected[2];
+
+	for (int listens = ALL; listens <= ONLY_SUMS; ++listens)
+		expected[listens] = replay(perfdata, *options, &(struct way){1, UINT64_MAX, listens}, 0);
+	assert_int_equal(expected[ALL].status, 0);
+	for (size_t i = 0; i < nways; ++i) {
+		struct transcript given = replay(perfdata, *options, &way[i], 0);
+
+		assert_equal(&expected[way[i].listens], &given, &way[i]);
+		free(given.text);
+	}
+	free(expected[ONLY_SUMS].text);
+	return expected[ALL];
+}
+
+#ifdef BRIEF
+static const struct way all_ways[] = {{2, 1, ALL}, {3, 3000, ALL}, {4, 1, ONLY_SUMS}};
+#else
+static const struct way all_ways[] = {
+        {2, 64 * 1024, ALL},  {2, 64 * 1024, ONLY_SUMS},
+        {2, 1, ALL},          {2, 1, ONLY_SUMS},
+        {3, 1, ALL},          {3, 1000, ONLY_SUMS},
+        {3, 5000, ALL},       {8, 1, ALL},
+        {8, 1, ONLY_SUMS},    {8, 3000, ALL},
+        {8, 3000, ONLY_SUMS},
+};
+#endif
+static const struct way some_ways[] = {{2, 1, ALL}, {3, 1, ONLY_SUMS}, {3, 2000, ALL}};
+
+enum { NALL = sizeof(all_ways) / sizeof(all_ways[0]), NSOME = sizeof(some_ways) / sizeof(some_ways[0]) };
+
+/* ---- Recordings -------------------------------------------------------------------------------- */
+
+struct recording {
+	struct temp_dir dir;
+	char *path, *root;
+	const char *roots[1];
+	struct sb_perfdata *perfdata; /* NULL: cannot be recorded here */
+	struct sb_replay_options options;
+};
+
+static int record(void **state)
+{
+	struct recording *recording = calloc(1, sizeof(*recording));
+	char command[1024];
+	int status;
+
+	assert_non_null(recording);
+	*state = recording;
+	temp_dir_make(&recording->dir);
+	recording->path = temp_dir_path(&recording->dir, "perf.data");
+	recording->root = temp_dir_path(&recording->dir, "root");
+	snprintf(
+	        command, sizeof(command),
+	        "exec '%s' record --software -q -c 2 --mtc --cyc --psb-period 512 --overflow-every 20000 -o '%s' "
+	        "--copy-root '%s' -- sh -c 'ls / | sort; echo a' >/dev/null 2>&1",
+	        SBTRACE_EXE, recording->path, recording->root);
+	status = system(command);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+		return 0;
+	recording->roots[0] = recording->root;
+	recording->options = (struct sb_replay_options){
+	        .size = sizeof(recording->options), .root = recording->roots, .nroots = 1, .no_host_root = 1};
+	return sb_perfdata_open(&recording->perfdata, recording->path, NULL);
+}
+
+static int teardown(void **state)
+{
+	struct recording *recording = *state;
+
+	sb_perfdata_close(recording->perfdata);
+	temp_dir_remove(&recording->dir);
+	free(recording->path);
+	free(recording->root);
+	free(recording);
+	return 0;
+}
+
+static void any_way_gives_the_same(void **state)
+{
+	const struct recording *recording = *state;
+	struct transcript transcript;
+
+	if (!recording->perfdata)
+		skip();
+	transcript = assert_all_ways(recording->perfdata, &recording->options, all_ways, NALL);
+	assert_true(transcript.nflows > 100);
+	free(transcript.text);
+}
+
+static void with_filters(void **state)
+{
+	const struct recording *recording = *state;
+	struct sb_replay_options options;
+	struct transcript transcript;
+	int32_t cpu = 1, pid;
+	uint64_t tsc;
+
+	if (!recording->perfdata)
+		skip();
+	options = recording->options;
+	transcript = replay(recording->perfdata, options, &(struct way){1, UINT64_MAX, ALL}, 0);
+	assert_int_equal(sscanf(transcript.text, "%*d %d %*d %" SCNu64, &pid, &tsc), 2);
+	free(transcript.text);
+
+	options.cpu = &cpu;
+	options.ncpus = 1;
+	free(assert_all_ways(recording->perfdata, &options, some_ways, NSOME).text);
+	options.ncpus = 0;
+	options.pid = &pid;
+	options.npids = 1;
+	free(assert_all_ways(recording->perfdata, &options, some_ways, NSOME).text);
+	options.npids = 0;
+	options.tsc_from = tsc + 100000;
+	options.tsc_to = tsc + 500000;
+	free(assert_all_ways(recording->perfdata, &options, some_ways, NSOME).text);
+}
+
+/* Wherever the sink says stop, the same was given before, and its word is handed through. */
+static void a_sink_may_stop(void **state)
+{
+	const struct recording *recording = *state;
+	static const uint64_t stops[] = {1, 77, 500};
+
+	if (!recording->perfdata)
+		skip();
+	for (size_t i = 0; i < sizeof(stops) / sizeof(stops[0]); ++i) {
+		struct transcript one = replay(recording->perfdata, recording->options,
+		                               &(struct way){1, UINT64_MAX, ALL}, stops[i]);
+
+		assert_int_equal(one.status, STOPPED);
+		for (unsigned int jobs = 2; jobs <= 8; jobs *= 2) {
+			struct way way = {jobs, jobs == 2 ? 64 * 1024 : 1, ALL};
+			struct transcript given =
+			        replay(recording->perfdata, recording->options, &way, stops[i]);
+
+			assert_equal(&one, &given, &way);
+			free(given.text);
+		}
+		free(one.text);
+	}
+}
+
+/* A linear congruential generator; the same sequence everywhere. */
+static uint32_t draw(uint64_t *seed)
+{
+	*seed = *seed * 6364136223846793005u + 1442695040888963407u;
+	return (uint32_t)(*seed >> 33);
+}
+
+static void spoil(const struct recording *recording, const char *path, uint64_t seed)
+{
+	size_t nstreams;
+	const struct sb_aux_stream *stream = sb_perfdata_streams(recording->perfdata, &nstreams);
+	FILE *file = fopen(path, "r+b");
+
+	assert_non_null(file);
+	for (int i = 0; i < 6; ++i) {
+		const struct sb_aux_stream *one = &stream[draw(&seed) % nstreams];
+		const struct sb_aux_chunk *chunk = &one->chunk[draw(&seed) % one->nchunks];
+
+		assert_int_equal(
+		        fseek(file, (long)(chunk->file_offset + draw(&seed) % chunk->size), SEEK_SET), 0);
+		fputc((int)(draw(&seed) & 0xff), file);
+	}
+	fclose(file);
+}
+
+static void damaged(void **state)
+{
+	const struct recording *recording = *state;
+	uint64_t ngaps = 0;
+	char *copy, *command;
+
+	if (!recording->perfdata)
+		skip();
+	copy = temp_dir_path(&recording->dir, "damaged.data");
+	assert_true(asprintf(&command, "cp '%s' '%s'", recording->path, copy) > 0);
+	for (uint64_t seed = 1; seed <= SEEDS; ++seed) {
+		struct sb_perfdata *perfdata = NULL;
+		struct transcript transcript;
+
+		assert_int_equal(system(command), 0);
+		spoil(recording, copy, seed);
+		assert_int_equal(sb_perfdata_open(&perfdata, copy, NULL), 0);
+		transcript = assert_all_ways(perfdata, &recording->options, some_ways, NSOME);
+		ngaps += transcript.ngaps;
+		free(transcript.text);
+		sb_perfdata_close(perfdata);
+	}
+	assert_true(ngaps > 0);
+	free(command);
+	free(copy);
+}
+
+/* ---- The corpus -------------------------------------------------------------------------------- */
+
+static void corpus(void **state)
+{
+	const char *name = *state, *roots[1];
+	struct sb_replay_options options = {
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	struct sb_perfdata *perfdata = NULL;
+	char path[256], root[256];
+
+	snprintf(path, sizeof(path), CORPUS_DIR "/%s/perf.data", name);
+	snprintf(root, sizeof(root), CORPUS_DIR "/%s/root", name);
+	if (access(path, R_OK) < 0)
+		skip();
+	roots[0] = root;
+	assert_int_equal(sb_perfdata_open(&perfdata, path, NULL), 0);
+	free(assert_all_ways(perfdata, &options, some_ways, NSOME).text);
+	sb_perfdata_close(perfdata);
+}
+
+static char user_true[] = "user-true", user_cyc[] = "user-true-cyc", user_threads[] = "user-threads",
+            user_overflow[] = "user-threads-overflow", user_pipe[] = "user-pipe";
+
+int main(void)
+{
+	const struct CMUnitTest recorded[] = {
+	        cmocka_unit_test(any_way_gives_the_same),
+	        cmocka_unit_test(with_filters),
+	        cmocka_unit_test(a_sink_may_stop),
+	        cmocka_unit_test(damaged),
+	};
+	const struct CMUnitTest in_corpus[] = {
+	        cmocka_unit_test_prestate(corpus, user_true),
+	        cmocka_unit_test_prestate(corpus, user_cyc),
+	        cmocka_unit_test_prestate(corpus, user_threads),
+	        cmocka_unit_test_prestate(corpus, user_overflow),
+	        cmocka_unit_test_prestate(corpus, user_pipe),
+	};
+	const int failed = cmocka_run_group_tests(recorded, record, teardown);
+
+	return cmocka_run_group_tests(in_corpus, NULL, NULL) + failed;
+}
