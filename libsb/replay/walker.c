@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger,
-                size_t nparts, struct sb_error *err)
+int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger, size_t nparts,
+                struct sb_error *err)
 {
 	*walker = (struct walker){.world = world, .ledger = ledger, .err = err};
 	return image_builder_init(&walker->images, world->resolver, world->sections,

@@ -43,8 +43,8 @@ struct walker {
 };
 
 /* @nparts: how many images, and mappings in them, are kept. */
-int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger,
-                size_t nparts, struct sb_error *err);
+int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger, size_t nparts,
+                struct sb_error *err);
 void walker_fini(struct walker *walker);
 
 /* Gets ready for @stream. at_border() and border of walker->replay can be set after this. */

@@ -110,6 +110,7 @@ static void images_follow_what_is_executed(void **state)
 	enum { MAPPINGS = 10000, CHANGES = 1000 };
 	struct fixture *fixture = *state;
 	struct image_builder builder;
+	struct pt_image_section_cache *sections = pt_iscache_alloc(NULL);
 	struct sb_resolver *resolver;
 	struct sb_system *system = system_new(0);
 	const struct sb_space *space;
@@ -124,7 +125,9 @@ static void images_follow_what_is_executed(void **state)
 	space = sb_system_space(system, 5, 2);
 	assert_int_equal(space->nepochs, 1 + CHANGES);
 	assert_int_equal(sb_resolver_new(&resolver, fixture->options.root, 1, 1, NULL), 0);
-	assert_int_equal(image_builder_init(&builder, resolver, sb_system_nepochs(system), 1 << 20, NULL), 0);
+	assert_int_equal(
+	        image_builder_init(&builder, resolver, sections, sb_system_nepochs(system), 1 << 20, NULL),
+	        0);
 	for (uint64_t time = 2; time < 2 + CHANGES; ++time) {
 		struct pt_image *image = image_builder_get(&builder, sb_space_epoch(space, time));
 		const struct pt_mapping *first = pt_image_lookup(image, NULL, 0x1000);
@@ -141,6 +144,7 @@ static void images_follow_what_is_executed(void **state)
 	assert_int_equal(builder.parts, 3 * CHANGES);
 	assert_int_equal(builder.nisids, 3); /* "/a" at two addresses, "/b" */
 	image_builder_fini(&builder);
+	pt_iscache_free(sections);
 	sb_resolver_free(resolver);
 	sb_system_free(system);
 }
