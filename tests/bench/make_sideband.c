@@ -1,20 +1,24 @@
 /* make_sideband.c - a perf.data with a great many sideband records and next to no trace.
  *
- *   make_sideband FILE NRECORDS NPROCESSES
+ *   make_sideband FILE NRECORDS NPROCESSES [ROOT]
  *
  * A made-up machine: some CPUs switch among NPROCESSES processes, which map files, change their names,
  * start threads, exit, and come back under the same number, forked by another and with a program of their
  * own. The same arguments give the same file. NRECORDS counts those of the state at the start, too; there are
  * a few more when it does not suffice for that state, or in the last step. The trace of each CPU is two PSBs
  * without code, at the first and the last record's time, so that a reader has to follow the CPU's schedule to
- * its end.
+ * its end. With ROOT, a little code of the process's runs behind each switch; the libraries are made below
+ * it.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <sb/perfdata_write.h>
+
+#include "sideband_trace.h"
 
 enum {
 	ncpus = 4,
@@ -22,10 +26,12 @@ enum {
 	round_records = 1000, /* between FINISHED_ROUND records, as when rings are drained */
 	nprograms = 200,
 	nlibraries = 64,
-	step_ns = 700
+	step_ns = 700,
+	page = 0x1000
 };
 
 static const uint64_t first_time = 8000000000;
+static const char library_path[] = "/usr/lib/bench/library-%" PRIu32 ".so";
 
 struct world {
 	struct sb_perfdata_writer *writer;
@@ -33,8 +39,11 @@ struct world {
 	uint64_t nrecords, wanted, round_end;
 	uint64_t time, random;
 	int32_t nprocesses;
-	uint8_t *running; /* of each process: on some CPU now */
+	uint8_t *running;  /* of each process: on some CPU now */
+	uint32_t *library; /* of each process: mapped last */
 	int32_t current[ncpus];
+	struct sideband_trace trace[ncpus];
+	int runs_code;
 	int status; /* the first error */
 };
 
@@ -67,6 +76,16 @@ static struct sb_write_sample sample_of(struct world *world, uint32_t cpu)
 	return (struct sb_write_sample){.pid = pid, .tid = pid, .time = world->time, .cpu = cpu};
 }
 
+static uint64_t library_addr(uint32_t library)
+{
+	return UINT64_C(0x7f0000000000) + ((uint64_t)library << 24);
+}
+
+static uint64_t library_size(uint32_t library)
+{
+	return UINT64_C(0x1000) << (library % 8);
+}
+
 static void write_map(struct world *world, const struct sb_write_sample *sample, int32_t process,
                       uint32_t library)
 {
@@ -74,9 +93,9 @@ static void write_map(struct world *world, const struct sb_write_sample *sample,
 	struct sb_write_mmap2 map = {
 	        .pid = pid_of(process),
 	        .tid = pid_of(process),
-	        .addr = UINT64_C(0x7f0000000000) + ((uint64_t)library << 24),
-	        .len = UINT64_C(0x1000) << (library % 8),
-	        .pgoff = 0x1000,
+	        .addr = library_addr(library),
+	        .len = library_size(library),
+	        .pgoff = page,
 	        .maj = 8,
 	        .ino = 1000 + library,
 	        .prot = 5,
@@ -84,7 +103,8 @@ static void write_map(struct world *world, const struct sb_write_sample *sample,
 	        .filename = name,
 	};
 
-	snprintf(name, sizeof(name), "/usr/lib/bench/library-%" PRIu32 ".so", library);
+	world->library[process] = library;
+	snprintf(name, sizeof(name), library_path, library);
 	note(world, sb_write_mmap2(world->writer, sample, &map, &world->error));
 }
 
@@ -120,6 +140,8 @@ static void switch_cpu(struct world *world, uint32_t cpu)
 	world->current[cpu] = new;
 	sample = sample_of(world, cpu);
 	note(world, sb_write_switch(world->writer, &sample, 0, 0, pid_of(old), pid_of(old), &world->error));
+	if (world->runs_code)
+		sideband_trace_run(&world->trace[cpu], world->time + 1, library_addr(world->library[new]));
 }
 
 static void map_library(struct world *world, uint32_t cpu)
@@ -214,32 +236,22 @@ static void write_start(struct world *world)
 	}
 }
 
-/* PSB, TSC, PSBEND: tracing is off, and it is now @time. */
-static size_t put_psb(uint8_t *bytes, uint64_t time, const struct sb_clock *clock)
-{
-	static const uint8_t header[17] = {2,    0x82, 2,    0x82, 2,    0x82, 2,    0x82, 2,
-	                                   0x82, 2,    0x82, 2,    0x82, 2,    0x82, 0x19};
-	uint64_t tsc = sb_clock_ns_to_tsc(clock, time);
-
-	memcpy(bytes, header, sizeof(header));
-	for (size_t i = 0; i < 7; ++i)
-		bytes[sizeof(header) + i] = (uint8_t)(tsc >> 8 * i);
-	bytes[sizeof(header) + 7] = 0x02;
-	bytes[sizeof(header) + 8] = 0x23;
-	return sizeof(header) + 9;
-}
-
-static void write_trace(struct world *world, const struct sb_clock *clock)
+static void write_trace(struct world *world)
 {
 	for (uint32_t cpu = 0; cpu < ncpus && !world->status; ++cpu) {
 		struct sb_write_sample sample = sample_of(world, cpu);
-		uint8_t bytes[64];
-		size_t size = put_psb(bytes, first_time, clock);
+		struct sideband_trace *trace = &world->trace[cpu];
 
-		size += put_psb(bytes + size, world->time, clock);
-		note(world, sb_write_aux(world->writer, &sample, 0, size, 0, &world->error));
+		sideband_trace_psb(trace, world->time);
+		if (trace->failed) {
+			world->status =
+			        sb_error_set(&world->error, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+			return;
+		}
+		note(world, sb_write_aux(world->writer, &sample, 0, trace->size, 0, &world->error));
 		if (!world->status)
-			world->status = sb_write_auxtrace(world->writer, cpu, 0, bytes, size, &world->error);
+			world->status = sb_write_auxtrace(world->writer, cpu, 0, trace->bytes, trace->size,
+			                                  &world->error);
 	}
 }
 
@@ -264,32 +276,78 @@ static int make(struct world *world, const char *path)
 
 	if (status < 0)
 		return status;
+	for (uint32_t cpu = 0; cpu < ncpus; ++cpu) {
+		world->trace[cpu].clock = &config.clock;
+		sideband_trace_psb(&world->trace[cpu], first_time);
+	}
 	write_start(world);
 	while (!world->status && world->nrecords < world->wanted)
 		step(world);
-	write_trace(world, &config.clock);
+	write_trace(world);
 	if (!world->status)
 		world->status = sb_write_finished_round(world->writer, &world->error);
 	status = sb_perfdata_writer_finish(world->writer, &world->error);
 	return world->status ? world->status : status;
 }
 
+static int write_library(const char *path, uint32_t library)
+{
+	FILE *file = fopen(path, "wb");
+	int status;
+
+	if (!file)
+		return -1;
+	status = fseek(file, page, SEEK_SET) || fwrite(sideband_code, sideband_code_size, 1, file) != 1 ||
+	         fseek(file, page + (long)library_size(library) - 1, SEEK_SET) || fputc(0x90, file) == EOF;
+	return fclose(file) || status ? -1 : 0;
+}
+
+/* All libraries below @root, which is there. */
+static int write_libraries(const char *root)
+{
+	static const char *const directories[] = {"/usr", "/usr/lib", "/usr/lib/bench"};
+	char path[1024], name[64];
+
+	for (size_t i = 0; i < sizeof(directories) / sizeof(directories[0]); ++i) {
+		snprintf(path, sizeof(path), "%.900s%s", root, directories[i]);
+		(void)mkdir(path, 0777);
+	}
+	for (uint32_t library = 0; library < nlibraries; ++library) {
+		snprintf(name, sizeof(name), library_path, library);
+		snprintf(path, sizeof(path), "%.900s%s", root, name);
+		if (write_library(path, library) < 0) {
+			perror(path);
+			return -1;
+		}
+	}
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct world world = {.time = first_time, .random = 1, .round_end = round_records};
+	const int usable = argc == 4 || argc == 5;
 	char text[1024];
 
-	world.wanted = argc == 4 ? strtoull(argv[2], NULL, 10) : 0;
-	world.nprocesses = argc == 4 ? atoi(argv[3]) : 0;
+	world.wanted = usable ? strtoull(argv[2], NULL, 10) : 0;
+	world.nprocesses = usable ? atoi(argv[3]) : 0;
 	if (!world.wanted || world.nprocesses <= ncpus || world.nprocesses > 1000000) {
-		fprintf(stderr, "usage: make_sideband FILE NRECORDS NPROCESSES (more than %d)\n", ncpus);
+		fprintf(stderr, "usage: make_sideband FILE NRECORDS NPROCESSES [ROOT] (more than %d)\n",
+		        ncpus);
 		return 2;
 	}
+	world.runs_code = argc == 5;
 	world.running = calloc((size_t)world.nprocesses, 1);
-	if (!world.running || make(&world, argv[1]) < 0) {
+	world.library = calloc((size_t)world.nprocesses, sizeof(*world.library));
+	if (world.runs_code && write_libraries(argv[4]) < 0)
+		return 1;
+	if (!world.running || !world.library || make(&world, argv[1]) < 0) {
 		fprintf(stderr, "make_sideband: %s\n", sb_error_string(&world.error, text, sizeof(text)));
 		return 1;
 	}
+	for (uint32_t cpu = 0; cpu < ncpus; ++cpu)
+		sideband_trace_free(&world.trace[cpu]);
+	free(world.library);
 	free(world.running);
 	return 0;
 }
