@@ -67,13 +67,24 @@ static int move_in_time(struct pt_evd *evd, const struct pt_evd_moment *before, 
 	return status;
 }
 
+/* While execution is not traced, MTCs come in long rows; where nobody listens to time, only the last one
+ * counts. */
+static void skip_mtcs(struct pt_evd *evd)
+{
+	evd->pos = pt_time_skip(&evd->time, evd->pos, &evd->config, &evd->packet);
+}
+
 static int read_mtc(struct pt_evd *evd)
 {
 	const struct pt_evd_moment before = pt_evd_moment(evd);
+	int status;
 
 	evd->packet = evd->pos;
 	pt_time_update_mtc(&evd->time, evd->pos[1], &evd->config);
-	return move_in_time(evd, &before, 2);
+	status = move_in_time(evd, &before, 2);
+	if (status >= 0 && evd->tick_limit == UINT64_MAX)
+		skip_mtcs(evd);
+	return status;
 }
 
 static int read_cyc(struct pt_evd *evd, uint64_t cycles, int size)

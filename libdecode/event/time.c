@@ -3,10 +3,13 @@
 
 #include <string.h>
 
+#include "packet/packet_form.h"
+
 enum { ratio_shift = 16 };
 
 /* An MTC's payload is 8 bits of CTC from bit mtc_freq on; TMA has the low 16 bits of CTC. */
 enum { mtc_bits = 8, tma_ctc_bits = 16 };
+enum { opcode_mtc = 0x59 };
 
 void pt_time_init(struct pt_time *time)
 {
@@ -171,6 +174,93 @@ void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_c
 			tsc = limit - 1;
 	}
 	advance(time, tsc);
+}
+
+/* MTCs in a row, each one tick behind the one before, and cycles between two of them. */
+struct mtc_row {
+	const uint8_t *end; /* behind the last MTC */
+	uint64_t count;
+	uint64_t counted; /* the last of them that had cycles before it, counted from one */
+	uint64_t cyc;     /* and how many */
+};
+
+/* Of this many bits, none of what follows overflows. */
+enum { ctc_bits = 44, ratio_bits = 16, tsc_bits = 61 };
+
+/* Whether all that counts of MTCs in a row is the last one: each is later than the one before, and no
+ * estimate reaches beyond the next. */
+static int last_mtc_counts(const struct pt_time *time, const struct pt_config *config)
+{
+	const uint32_t num = config->cpuid_0x15_ebx, den = config->cpuid_0x15_eax;
+
+	return can_use_ctc(config) && num >= den && !(num >> ratio_bits) && config->mtc_freq < 32 &&
+	       time->have_tma && time->have_mtc && !(time->ctc >> (ctc_bits - 1)) &&
+	       !((time->base | time->tsc) >> tsc_bits);
+}
+
+static struct mtc_row find_row(const uint8_t *pos, const uint8_t *end, uint8_t ctc)
+{
+	struct mtc_row row = {.end = pos};
+	uint64_t cyc = 0;
+
+	while (end - pos >= pt_packet_form_room) {
+		if (*pos == opcode_mtc) {
+			if (pos[1] != (uint8_t)(ctc + row.count + 1))
+				break;
+			row.count++;
+			if (cyc) {
+				row.counted = row.count;
+				row.cyc = cyc;
+				cyc = 0;
+			}
+			pos += 2;
+			row.end = pos;
+		} else if (pt_packet_is_cyc_2(pos)) {
+			cyc += pt_packet_cyc_2(pos);
+			pos += 2;
+		} else if (pt_packet_forms[*pos].type == ppt_cyc && pt_packet_forms[*pos].size) {
+			cyc += pt_packet_forms[*pos].word[0];
+			pos += 1;
+		} else if (!*pos) {
+			pos += 1;
+		} else {
+			break;
+		}
+	}
+	return row;
+}
+
+/* The time at the MTC that comes @n behind the last one. */
+static uint64_t coming_mtc(const struct pt_time *time, uint64_t n, const struct pt_config *config)
+{
+	return time->base + ctc_to_tsc(time->ctc + (n << config->mtc_freq), config);
+}
+
+const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const struct pt_config *config,
+                            const uint8_t **last)
+{
+	struct mtc_row row;
+	uint64_t tsc;
+
+	if (!last_mtc_counts(time, config))
+		return pos;
+	row = find_row(pos, config->end, time->last_ctc);
+	if (!row.count || row.count > 1ull << (ctc_bits - 1) >> config->mtc_freq)
+		return pos;
+	tsc = coming_mtc(time, row.count, config);
+	if (row.counted)
+		time->ratio =
+		        ((coming_mtc(time, row.counted, config) - coming_mtc(time, row.counted - 1, config))
+		         << ratio_shift) /
+		        row.cyc;
+	time->ctc += row.count << config->mtc_freq;
+	time->last_ctc = (uint8_t)(time->last_ctc + row.count);
+	time->lost_cyc = 0;
+	time->anchor = tsc;
+	time->cyc = 0;
+	advance(time, tsc);
+	*last = row.end - 2;
+	return row.end;
 }
 
 int pt_time_update(struct pt_time *time, const struct pt_packet *packet, const struct pt_config *config)

@@ -40,6 +40,12 @@ int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const st
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config);
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config);
 
+/* Behind an MTC at @pos: goes over the MTCs that follow, as long as there is nothing else but PADs, and CYCs
+ * of one or two bytes, between them. The time is the same as if they were taken one by one. Returns where the
+ * next packet is, behind an MTC or still at @pos; *@last is that MTC, if there was one. */
+const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const struct pt_config *config,
+                            const uint8_t **last);
+
 /* A PSB: with erratum SKL168, cycles before it may be missing, so that they calibrate nothing. */
 void pt_time_psb(struct pt_time *time, const struct pt_config *config);
 
