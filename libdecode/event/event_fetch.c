@@ -6,6 +6,7 @@
 #include "event/event_fetch.h"
 
 #include "event/event_packets.h"
+#include "packet/packet_read.h"
 
 int pt_evd_take_queued_tip(struct pt_evd *evd)
 {
@@ -19,15 +20,8 @@ int pt_evd_take_queued_tip(struct pt_evd *evd)
 
 static int skip_pads(struct pt_evd *evd)
 {
-	const uint8_t *const end = evd->config.end;
-	const uint8_t *pos = evd->pos;
-
-	while (end - pos >= 8 && !pt_get64(pos))
-		pos += 8;
-	while (pos < end && !*pos)
-		pos++;
-	evd->packet = pos - 1;
-	evd->pos = pos;
+	evd->pos = pt_packet_skip_pads(evd->pos, evd->config.end);
+	evd->packet = evd->pos - 1;
 	return 0;
 }
 
@@ -149,6 +143,33 @@ int pt_evd_fetch_any(struct pt_evd *evd)
 		if (evd->tnt_count)
 			return pt_unit_tnt;
 	}
+}
+
+/* A packet about time that is no event, or a row of PADs. Zero: something else, or it cannot be read. */
+static int read_timing(struct pt_evd *evd)
+{
+	switch (pt_packet_type_at(evd->pos, &evd->config)) {
+	case ppt_pad:
+	case ppt_mtc:
+	case ppt_cyc:
+	case ppt_tsc:
+	case ppt_tma:
+		break;
+	default:
+		return 0;
+	}
+	if (pt_evd_has_room(evd))
+		return read_packet(evd, &pt_packet_forms[*evd->pos]) >= 0;
+	return pt_evd_read_packet(evd) >= 0;
+}
+
+int pt_evd_pass_timing(struct pt_evd *evd)
+{
+	const uint8_t *const begin = evd->pos;
+
+	while (read_timing(evd))
+		continue;
+	return evd->pos != begin;
 }
 
 int pt_evd_fetch(struct pt_evd *evd)

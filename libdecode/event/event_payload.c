@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "event/event_place.h"
+#include "packet/packet_form.h"
 #include "packet/packet_read.h"
 
 /* An event that concerns a FUP when @has_ip says so, else stands alone. */
@@ -31,16 +32,20 @@ int pt_evd_on_stop(struct pt_evd *evd, const struct pt_packet *packet)
 
 int pt_evd_stop_follows(const struct pt_evd *evd)
 {
+	const struct pt_config *const config = &evd->config;
 	const uint8_t *pos = evd->pos;
-	struct pt_packet packet;
 
 	for (;;) {
-		const int size = pt_packet_read(&packet, pos, &evd->config);
+		struct pt_packet packet;
+		int type, size;
 
-		if (size < 0)
+		pos = pt_packet_skip_pads(pos, config->end);
+		type = pt_packet_type_at(pos, config);
+		if (type < 0 || !pt_evd_is_timing((enum pt_packet_type)type))
+			return type == ppt_stop;
+		size = pt_packet_read(&packet, pos, config);
+		if (size < 0 || !pt_evd_is_timing(packet.type))
 			return 0;
-		if (packet.type != ppt_pad && !pt_evd_is_timing(packet.type))
-			return packet.type == ppt_stop;
 		pos += size;
 	}
 }

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "event/event_fetch.h"
 #include "event/event_packets.h"
 #include "event/sync.h"
 #include "packet/config.h"
@@ -119,8 +120,11 @@ static int read_packet(struct pt_evd *evd)
 static int read_ahead(struct pt_evd *evd)
 {
 	for (;;) {
-		int next = question(evd), status;
+		int next, status;
 
+		if (!evd->queue_count)
+			pt_evd_pass_timing(evd);
+		next = question(evd);
 		if (next != ask_nothing)
 			return next;
 		status = read_packet(evd);

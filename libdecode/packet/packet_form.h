@@ -58,6 +58,16 @@ static inline void pt_packet_fill(struct pt_packet *packet, const struct pt_pack
 	                    form->word[1] | (behind & form->mask[1]));
 }
 
+/* The end of the row of PADs at @pos, which may be empty. */
+static inline const uint8_t *pt_packet_skip_pads(const uint8_t *pos, const uint8_t *end)
+{
+	while (end - pos >= 8 && !pt_get64(pos))
+		pos += 8;
+	while (pos < end && !*pos)
+		pos++;
+	return pos;
+}
+
 /* CYC of two bytes. An OVF, 02 f3, may stand in place of the second one (erratum SKD007). */
 static inline int pt_packet_is_cyc_2(const uint8_t *pos)
 {
