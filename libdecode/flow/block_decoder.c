@@ -124,6 +124,13 @@ static void pt_blk_settle(struct pt_block_decoder *decoder)
 	pt_block_settle(decoder);
 }
 
+static const struct pt_time *pt_blk_now(const struct pt_block_decoder *decoder)
+{
+	const struct pt_cursor *cursor = &decoder->cursor;
+
+	return pt_cursor_time(cursor, cursor->entry ? cursor->entry->nblocks - decoder->left : 0);
+}
+
 PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
 
 /* The cursor stands where a path begins. */

@@ -162,10 +162,19 @@ static int may_enter(const struct pt_cursor *cursor)
 	       pt_flow_is_plain(flow);
 }
 
+/* The unit again that was given back, which time passed before. */
+static void fetch_ahead(struct pt_flow *flow)
+{
+	if (flow->unit == pt_flow_no_unit)
+		pt_flow_advance(flow);
+	flow->evd.ahead = 1;
+}
+
 int pt_cursor_enter(struct pt_cursor *cursor)
 {
 	struct pt_flow *flow = cursor->flow;
 	const uint8_t *const pos = flow->unit == pt_flow_no_unit ? flow->evd.pos : flow->evd.packet;
+	const uint8_t ahead = flow->evd.ahead && flow->unit != pt_flow_no_unit;
 	const struct pt_run_entry *entry;
 	uint32_t size;
 	int64_t place;
@@ -185,14 +194,18 @@ int pt_cursor_enter(struct pt_cursor *cursor)
 	if (!entry) {
 		pt_flow_give_unit_back(flow);
 		entry = record_ahead(cursor, (uint32_t)place, size);
-		if (!entry)
+		if (!entry) {
+			if (ahead)
+				fetch_ahead(flow);
 			return 0;
+		}
 	}
 	pt_flow_give_unit_back(flow);
 	flow->at_start = 0;
 	flow->at_mov_cr3 = 0;
 	flow->reached = flow->evd.sync;
 	cursor->entry = entry;
+	cursor->ahead = ahead;
 	return 1;
 }
 
@@ -211,6 +224,7 @@ int pt_cursor_next(struct pt_cursor *cursor)
 	const uint32_t place = entry->place_after;
 	uint32_t size;
 
+	cursor->ahead = 0;
 	if (entry->effect)
 		pt_stack_effect_apply(entry->effect, &flow->returns);
 	if (entry->flags & pt_entry_sets_last) {
@@ -235,28 +249,47 @@ int pt_cursor_next(struct pt_cursor *cursor)
 	return 0;
 }
 
+static uint32_t tnt_bits(uint8_t packet)
+{
+	return 31 - (uint32_t)__builtin_clz(packet >> 1);
+}
+
 /* Some bits of the TNT-8 before @pos are left. */
 static void stand_in_tnt(struct pt_flow *flow, const uint8_t *pos, uint32_t left)
 {
-	const uint32_t bits = pos[-1] >> 1;
-
 	flow->evd.packet = pos - 1;
 	flow->evd.tnt_count = left;
-	flow->evd.tnt = bits & ((1u << left) - 1);
-	flow->fresh_tnt = 31 - (uint32_t)__builtin_clz(bits);
+	flow->evd.tnt = pos[-1] >> 1 & ((1u << left) - 1);
+	flow->fresh_tnt = tnt_bits(pos[-1]);
 	flow->unit = pt_unit_tnt;
 }
 
-void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
+static const struct pt_cursor_state *state_behind(const struct pt_cursor *cursor, uint32_t count)
 {
-	const struct pt_cached_path *path = cursor->entry->path;
-	struct pt_flow *flow = cursor->flow;
-	const struct pt_cursor_state *state;
+	return (const struct pt_cursor_state *)cursor->entry->path->part[pt_cursor_states] + (count - 1);
+}
 
-	stand_at(cursor, cursor->entry->place);
-	if (!count)
-		return;
-	state = (const struct pt_cursor_state *)path->part[pt_cursor_states] + (count - 1);
+/* Whether nothing of the window was used by the first @count items. */
+static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
+{
+	const struct pt_cursor_state *state = count ? state_behind(cursor, count) : NULL;
+
+	/* Only a TNT-8 is of one byte. */
+	return !state || state->pos == 0 ||
+	       (state->pos == 1 && state->left == tnt_bits(cursor->flow->evd.pos[0]));
+}
+
+const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count)
+{
+	if (cursor->entry && cursor->ahead && nothing_is_used(cursor, count))
+		return &cursor->flow->evd.before;
+	return pt_flow_time(cursor->flow);
+}
+
+/* The flow stands where the path begins. */
+static void stand_behind(struct pt_flow *flow, const struct pt_cached_path *path,
+                         const struct pt_cursor_state *state)
+{
 	pt_stack_effect_apply((const struct pt_stack_effect *)path->part[pt_cursor_effects] + state->effect,
 	                      &flow->returns);
 	pt_flow_set_ip(flow, state->ip);
@@ -265,4 +298,18 @@ void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
 	flow->evd.packet = flow->evd.pos;
 	if (state->left)
 		stand_in_tnt(flow, flow->evd.pos, state->left);
+}
+
+void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
+{
+	const struct pt_cached_path *path = cursor->entry->path;
+	const struct pt_cursor_state *state = count ? state_behind(cursor, count) : NULL;
+	const int ahead = cursor->ahead && nothing_is_used(cursor, count);
+	struct pt_flow *flow = cursor->flow;
+
+	stand_at(cursor, cursor->entry->place);
+	if (state)
+		stand_behind(flow, path, state);
+	if (ahead)
+		fetch_ahead(flow);
 }

@@ -3,7 +3,7 @@
  *
  * The cursor stands in a cached path while the flow still stands where the path begins: only at its end does
  * the flow move, to where the path ends. Nobody can tell, but for the few functions that ask for what is
- * different on the way (the offset, another image): these call pt_cursor_leave().
+ * different on the way (the offset, time, another image): these call pt_cursor_leave(), or pt_cursor_time().
  */
 #ifndef PT_CURSOR_H
 #define PT_CURSOR_H
@@ -51,7 +51,8 @@ struct pt_cursor {
 	struct pt_cursor_record *record; /* owned, with the cache */
 	const struct pt_cursor_face *face;
 	void *context;
-	uint8_t off; /* there is no memory, or it is not wanted */
+	uint8_t off;   /* there is no memory, or it is not wanted */
+	uint8_t ahead; /* time passed right before the path: it has not for who has not used trace since */
 };
 
 void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct pt_cursor_face *face,
@@ -67,6 +68,9 @@ int pt_cursor_next(struct pt_cursor *cursor);
 
 /* Leaves the path behind its first @count items, which are not all: the flow comes to stand there. */
 void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count);
+
+/* The time behind the first @count items of the path, or where the flow stands. */
+const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count);
 
 /* Whether the image is the one that the path was entered with. */
 static inline int pt_cursor_is_right(const struct pt_cursor *cursor)

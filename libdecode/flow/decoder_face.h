@@ -58,7 +58,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 /* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its
  * member of the configuration's flags. Of the face itself: prefix##_init(decoder) and prefix##_fini(decoder)
  * for what it owns; prefix##_reset(decoder) forgets where it is; prefix##_settle(decoder) has the flow stand
- * there. */
+ * there; prefix##_now(decoder) is the time there. */
 #define PT_DECODER_FACE(prefix, type, conf)                                                                  \
 	struct type *prefix##_alloc_decoder(const struct pt_config *user)                                    \
 	{                                                                                                    \
@@ -160,7 +160,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !time)                                                                       \
 			return -pte_invalid;                                                                 \
-		return pt_time_query(pt_flow_time(&decoder->flow), time, lost_mtc, lost_cyc);                \
+		return pt_time_query(prefix##_now(decoder), time, lost_mtc, lost_cyc);                       \
 	}                                                                                                    \
                                                                                                              \
 	int prefix##_core_bus_ratio(struct type *decoder, uint32_t *cbr)                                     \

@@ -177,6 +177,11 @@ static void pt_insn_settle(struct pt_insn_decoder *decoder)
 		pt_cursor_leave(&decoder->cursor, decoder->begun);
 }
 
+static const struct pt_time *pt_insn_now(const struct pt_insn_decoder *decoder)
+{
+	return pt_cursor_time(&decoder->cursor, decoder->begun);
+}
+
 PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn)
 
 /* The next block of the path. As on foot, the flow comes to its end before its instructions are handed out.

@@ -95,9 +95,14 @@ static int same_insn(const struct log_entry *a, const struct log_entry *b)
 	       fits(a->has_tsc, b->has_tsc) && (a->has_tsc < 0 || b->has_tsc < 0 || a->tsc == b->tsc);
 }
 
-static int same_entry(const struct log_entry *a, const struct log_entry *b)
+static int same_state(const struct log_entry *a, const struct log_entry *b)
 {
-	if (a->kind != b->kind)
+	return a->offset == b->offset && a->time == b->time && a->others == b->others;
+}
+
+static int same_entry(const struct log_entry *a, const struct log_entry *b, int state)
+{
+	if (a->kind != b->kind || (state && !same_state(a, b)))
 		return 0;
 	switch (a->kind) {
 	case log_insn:
@@ -139,7 +144,7 @@ static void print_entry(const struct log_entry *entry)
 		printf("sync %d at %" PRIx64, entry->status, entry->ip);
 		break;
 	}
-	putchar('\n');
+	printf(" at %" PRIx64 " time %" PRIx64 " %" PRIx64 "\n", entry->offset, entry->time, entry->others);
 }
 
 static void print_around(const struct log *log, size_t at)
@@ -164,11 +169,11 @@ static int same_told(const char *what, const struct log *a, const struct log *b)
 	return 0;
 }
 
-int log_same(const char *what, const struct log *a, const struct log *b)
+int log_same(const char *what, const struct log *a, const struct log *b, int state)
 {
 	size_t i = 0;
 
-	while (i < a->count && i < b->count && same_entry(&a->entry[i], &b->entry[i]))
+	while (i < a->count && i < b->count && same_entry(&a->entry[i], &b->entry[i], state))
 		++i;
 	if (i == a->count && i == b->count)
 		return same_told(what, a, b);

@@ -13,7 +13,10 @@ enum log_kind { log_insn, log_event, log_error, log_sync };
 struct log_entry {
 	uint64_t ip;  /* of a synchronisation, the offset */
 	uint64_t tsc; /* of an instruction from a run: the run's */
-	int status;   /* of an error or a synchronisation */
+	/* What the decoder's other functions say behind it: only faces of the same kind agree there. All
+	 * else, as address space and raw bytes, is in one number. */
+	uint64_t offset, time, others;
+	int status; /* of an error or a synchronisation */
 	int16_t kind, mode, speculative, size, iclass;
 	int16_t entry_flags, exit_flags;
 	int16_t has_tsc; /* negative: nor does tsc count */
@@ -45,7 +48,8 @@ struct told *log_tell(struct log *log);
 /* An error, behind which all is forgotten. */
 void log_add_error(struct log *log, int status);
 
-/* Whether they are the same; if not, says where. */
-int log_same(const char *what, const struct log *a, const struct log *b);
+/* Whether they are the same; if not, says where. @state: what only faces of the same kind agree in counts,
+ * too. */
+int log_same(const char *what, const struct log *a, const struct log *b, int state);
 
 #endif

@@ -1,5 +1,5 @@
-/* pt_faces.c - holds our decoder's faces against each other: instructions, and runs of blocks with their run
- * cache on, off and tiny.
+/* pt_faces.c - holds our decoder's faces against each other: instructions, blocks, and runs of blocks, with
+ * the run cache on, off and tiny.
  *
  *   pt_faces --seed N --count N [--mutate yes] [--save DIRECTORY]
  *
@@ -24,6 +24,7 @@ enum plan_flag {
 	plan_buffers = 1 << 0, /* a buffer for each copy */
 	plan_observes = 1 << 1,
 	plan_resyncs = 1 << 2, /* after an error, instead of going to the next PSB */
+	plan_swaps = 1 << 3,   /* images in the middle: only faces of one kind agree then */
 };
 
 struct plan {
@@ -32,20 +33,29 @@ struct plan {
 	unsigned flags;        /* enum plan_flag */
 };
 
+enum kind { insns, blocks, runs };
+
 /* How to decode. */
 struct way {
-	const char *name, *limit; /* of the run cache; NULL: as it is */
-	int runs, events_inside;
+	const char *name;
+	enum kind kind;
+	const char *limit; /* of the run cache; NULL: as it is */
+	int events_inside;
 	int mixed; /* with pt_blk_next(), and events in runs or not */
 };
 
 static const struct way ways[] = {
+        {.name = "instructions, cache off", .limit = "0"},
         {.name = "instructions"},
-        {.name = "runs, cache off", .runs = 1, .limit = "0"},
-        {.name = "runs", .runs = 1},
-        {.name = "runs with events", .runs = 1, .events_inside = 1},
-        {.name = "runs with events, tiny cache", .runs = 1, .events_inside = 1, .limit = "3"},
-        {.name = "runs and blocks", .runs = 1, .mixed = 1},
+        {.name = "instructions, tiny cache", .limit = "3"},
+        {.name = "blocks, cache off", .kind = blocks, .limit = "0"},
+        {.name = "blocks", .kind = blocks},
+        {.name = "blocks, tiny cache", .kind = blocks, .limit = "3"},
+        {.name = "runs, cache off", .kind = runs, .limit = "0"},
+        {.name = "runs", .kind = runs},
+        {.name = "runs with events", .kind = runs, .events_inside = 1},
+        {.name = "runs with events, tiny cache", .kind = runs, .events_inside = 1, .limit = "3"},
+        {.name = "runs and blocks", .kind = runs, .mixed = 1},
 };
 enum { nways = sizeof(ways) / sizeof(ways[0]) };
 
@@ -58,6 +68,8 @@ struct client {
 	struct random random;
 	struct pt_observer tick, state;
 	int status;
+	struct pt_image *image[2];
+	unsigned given; /* instructions or blocks */
 	uint64_t known; /* paths with a number that came: how well the cache is used */
 	int bad;
 };
@@ -103,15 +115,49 @@ static void complain(struct client *client, const char *text)
 	client->bad = 1;
 }
 
+static uint64_t mix(uint64_t sum, uint64_t value)
+{
+	return (sum ^ value) * 0x9e3779b97f4a7c15u + (sum >> 29);
+}
+
+/* What the decoder's other functions say; @more goes with it. */
+static void add_state(const struct client *client, struct log_entry *entry, uint64_t more)
+{
+	uint64_t sync = 0;
+	uint32_t lost_mtc = 0, lost_cyc = 0, cbr = 0;
+	struct pt_asid asid;
+	int status;
+
+	pt_asid_init(&asid);
+	if (client->insn) {
+		status = pt_insn_time(client->insn, &entry->time, &lost_mtc, &lost_cyc);
+		pt_insn_get_offset(client->insn, &entry->offset);
+		pt_insn_get_sync_offset(client->insn, &sync);
+		pt_insn_core_bus_ratio(client->insn, &cbr);
+		pt_insn_asid(client->insn, &asid, sizeof(asid));
+	} else {
+		status = pt_blk_time(client->block, &entry->time, &lost_mtc, &lost_cyc);
+		pt_blk_get_offset(client->block, &entry->offset);
+		pt_blk_get_sync_offset(client->block, &sync);
+		pt_blk_core_bus_ratio(client->block, &cbr);
+		pt_blk_asid(client->block, &asid, sizeof(asid));
+	}
+	entry->others = mix(mix(more, (uint64_t)status), (uint64_t)lost_mtc << 32 | lost_cyc);
+	entry->others = mix(entry->others, sync);
+	entry->others = mix(mix(mix(entry->others, cbr), asid.cr3), asid.vmcs);
+}
+
 static void next_insn(struct client *client)
 {
 	struct log_entry *entry;
 	struct pt_insn insn;
+	uint64_t raw = 0;
 
 	memset(&insn, 0, sizeof(insn));
 	client->status = pt_insn_next(client->insn, &insn, sizeof(insn));
 	if (!insn.size)
 		return;
+	client->given += 1;
 	entry = log_add(client->log, log_insn);
 	entry->ip = insn.ip;
 	entry->size = insn.size;
@@ -121,6 +167,9 @@ static void next_insn(struct client *client)
 	entry->entry_flags = (int16_t)(insn.enabled | insn.resumed << 1 | insn.resynced << 2);
 	entry->exit_flags = (int16_t)(insn.disabled | insn.interrupted << 1 | insn.stopped << 2 |
 	                              insn.aborted << 3 | insn.committed << 4);
+	for (unsigned i = 0; i < sizeof(insn.raw); ++i)
+		raw = mix(raw, insn.raw[i]);
+	add_state(client, entry, mix(raw, (uint64_t)insn.isid << 1 | insn.truncated));
 }
 
 /* The size of the instruction at *ip, which goes on behind it; zero: there is none. What the bytes of an
@@ -151,6 +200,7 @@ static void next_block(struct client *client)
 
 	memset(&block, 0, sizeof(block));
 	client->status = pt_blk_next(client->block, &block, sizeof(block));
+	client->given += block.ninsn != 0;
 	for (unsigned n = 0; n < block.ninsn; ++n) {
 		const int last = n + 1u == block.ninsn;
 		struct log_entry *entry = log_add(client->log, log_insn);
@@ -167,6 +217,8 @@ static void next_block(struct client *client)
 			entry->exit_flags =
 			        (int16_t)(block.disabled | block.interrupted << 1 | block.stopped << 2 |
 			                  block.aborted << 3 | block.committed << 4);
+		if (last && !client->way->mixed)
+			add_state(client, entry, (uint64_t)block.isid << 1 | block.truncated);
 	}
 }
 
@@ -237,7 +289,7 @@ static void next(struct client *client)
 		next_insn(client);
 		return;
 	}
-	if (client->way->mixed && random_hit(&client->random, 300)) {
+	if (client->way->kind == blocks || (client->way->mixed && random_hit(&client->random, 300))) {
 		next_block(client);
 		return;
 	}
@@ -253,8 +305,12 @@ static void fetch_event(struct client *client)
 	memset(&event, 0, sizeof(event));
 	client->status = client->insn ? pt_insn_event(client->insn, &event, sizeof(event))
 	                              : pt_blk_event(client->block, &event, sizeof(event));
-	if (client->status >= 0)
-		log_add(client->log, log_event)->event = event;
+	if (client->status >= 0) {
+		struct log_entry *entry = log_add(client->log, log_event);
+
+		entry->event = event;
+		add_state(client, entry, 0);
+	}
 }
 
 static void synchronise(struct client *client, int resync)
@@ -272,6 +328,22 @@ static void synchronise(struct client *client, int resync)
 	entry = log_add(client->log, log_sync);
 	entry->status = client->status < 0 ? client->status : 0;
 	entry->ip = client->status < 0 ? 0 : offset;
+}
+
+/* Another image every now and then: an error may come with an instruction or behind it, so calls do not
+ * count.
+ */
+static void swap(struct client *client, const struct plan *plan)
+{
+	const unsigned other = client->given / 37 & 1;
+
+	if (!(plan->flags & plan_swaps) || client->code == &plan->c[other])
+		return;
+	client->code = &plan->c[other];
+	if (client->insn)
+		pt_insn_set_image(client->insn, client->image[other]);
+	else
+		pt_blk_set_image(client->block, client->image[other]);
 }
 
 static void decode(struct client *client, const struct plan *plan)
@@ -294,6 +366,7 @@ static void decode(struct client *client, const struct plan *plan)
 			pt_blk_set_run_events(client->block, 1);
 			next_run(client);
 		} else {
+			swap(client, plan);
 			next(client);
 		}
 	}
@@ -303,7 +376,7 @@ static void decode(struct client *client, const struct plan *plan)
 
 /* ---- A case ---- */
 
-static struct pt_config make_config(const struct plan *plan, int runs)
+static struct pt_config make_config(const struct plan *plan, enum kind kind)
 {
 	const struct diff_case *c = &plan->c[0];
 	struct pt_config config;
@@ -322,7 +395,7 @@ static struct pt_config make_config(const struct plan *plan, int runs)
 	config.addr_filter.config.ctl.addr0_cfg = c->filter[0].config & 15u;
 	config.addr_filter.addr0_a = c->filter[0].a;
 	config.addr_filter.addr0_b = c->filter[0].b;
-	if (runs)
+	if (kind != insns)
 		config.flags.variant.block.enable_tick_events = !!(c->flags & flag_tick);
 	else
 		config.flags.variant.insn.enable_tick_events = !!(c->flags & flag_tick);
@@ -342,9 +415,9 @@ static struct pt_image *make_image(const struct diff_case *c)
 
 static void make_decoder(struct client *client, const struct plan *plan)
 {
-	struct pt_config config = make_config(plan, client->way->runs);
+	struct pt_config config = make_config(plan, client->way->kind != insns);
 
-	if (client->way->runs)
+	if (client->way->kind != insns)
 		client->block = pt_blk_alloc_decoder(&config);
 	else
 		client->insn = pt_insn_alloc_decoder(&config);
@@ -361,7 +434,7 @@ static void decode_copy(struct client *client, const struct plan *plan, struct p
 {
 	const uint8_t *begin = plan->trace + copy * plan->c[0].size;
 
-	if (!client->way->runs) {
+	if (!client->way->kind != insns) {
 		pt_insn_free_decoder(client->insn);
 		make_decoder(client, plan);
 		pt_insn_set_image(client->insn, image);
@@ -376,13 +449,14 @@ static void decode_copy(struct client *client, const struct plan *plan, struct p
 /* Returns how many paths with a number came; negative: something is wrong. */
 static int64_t decode_one_way(const struct way *way, const struct plan *plan, struct log *log, uint64_t seed)
 {
-	struct pt_image *image[2] = {make_image(&plan->c[0]), make_image(&plan->c[1])};
 	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}};
 
 	if (way->limit)
 		setenv("SBTRACE_RUN_CACHE", way->limit, 1);
 	else
 		unsetenv("SBTRACE_RUN_CACHE");
+	for (size_t i = 0; i < 2; ++i)
+		client.image[i] = make_image(&plan->c[i]);
 	log_clear(log, way->name);
 	make_decoder(&client, plan);
 	if (plan->flags & plan_buffers) {
@@ -390,19 +464,19 @@ static int64_t decode_one_way(const struct way *way, const struct plan *plan, st
 			const size_t other = copy & 1;
 
 			client.code = &plan->c[other];
-			decode_copy(&client, plan, image[other], copy % copies);
+			decode_copy(&client, plan, client.image[other], copy % copies);
 		}
 	} else {
 		if (client.insn)
-			pt_insn_set_image(client.insn, image[0]);
+			pt_insn_set_image(client.insn, client.image[0]);
 		else
-			pt_blk_set_image(client.block, image[0]);
+			pt_blk_set_image(client.block, client.image[0]);
 		decode(&client, plan);
 	}
 	pt_insn_free_decoder(client.insn);
 	pt_blk_free_decoder(client.block);
-	pt_image_free(image[0]);
-	pt_image_free(image[1]);
+	pt_image_free(client.image[0]);
+	pt_image_free(client.image[1]);
 	return client.bad ? -1 : (int64_t)client.known;
 }
 
@@ -444,6 +518,8 @@ static void make_plan(struct plan *plan, uint64_t seed, int damaged)
 		plan->flags |= plan_observes;
 	if (random_hit(&random, 300))
 		plan->flags |= plan_resyncs;
+	if (!(plan->flags & plan_buffers) && random_hit(&random, 400))
+		plan->flags |= plan_swaps;
 	if (random_hit(&random, 150))
 		plan->c[0].flags |= flag_tick;
 }
@@ -453,21 +529,26 @@ static uint64_t known;
 static int run_case(struct log *logs, uint64_t seed, int damaged, const char *save)
 {
 	struct plan plan;
+	size_t first_of_kind = 0;
 	char what[64];
 	int good = 1;
 
 	make_plan(&plan, seed, damaged);
 	if (save)
 		(void)case_save(&plan.c[0], save);
+	snprintf(what, sizeof(what), "%sseed %llu", damaged ? "damaged " : "", (unsigned long long)seed);
 	for (size_t i = 0; i < nways; ++i) {
 		const int64_t came = decode_one_way(&ways[i], &plan, &logs[i], seed);
 
-		snprintf(what, sizeof(what), "%sseed %llu", damaged ? "damaged " : "",
-		         (unsigned long long)seed);
 		known += came < 0 ? 0 : (uint64_t)came;
-		/* Only runs tell the time at which they begin. */
-		good &= came >= 0 && log_same(what, &logs[0], &logs[i]) &&
-		        (i < 2 || log_same(what, &logs[1], &logs[i]));
+		good &= came >= 0;
+		if (!i || ways[i].kind != ways[i - 1].kind)
+			first_of_kind = i;
+		if (ways[i].kind != runs)
+			good &= log_same(what, &logs[first_of_kind], &logs[i], 1);
+		if (!(plan.flags & plan_swaps))
+			good &= log_same(what, &logs[first_of_kind], &logs[i], 0) &&
+			        log_same(what, &logs[0], &logs[i], 0);
 	}
 	free(plan.trace);
 	case_free(&plan.c[0]);
