@@ -228,6 +228,14 @@ static int check_end(const struct record_file *file, uint64_t offset, struct sb_
 	return 0;
 }
 
+/* Records are read faster than the processor foresees. Past the file's end it does no harm. */
+static inline void prefetch(const uint8_t *bytes)
+{
+	enum { AHEAD = 1024 };
+
+	__builtin_prefetch((const void *)((uintptr_t)bytes + AHEAD));
+}
+
 /* Of a large file, only what is looked at now stays in memory. */
 static void release(struct sb_perfdata_cursor *cursor, const struct record_file *file)
 {
@@ -276,6 +284,7 @@ int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record
 	file = &perfdata->file[cursor->file];
 	release(cursor, file);
 	bytes = file->map.bytes + cursor->offset;
+	prefetch(bytes);
 	avail = file->end - cursor->offset;
 	status = find_trailer(perfdata, bytes, avail, cursor->offset, &trailer, err);
 	if (status == 0)
@@ -298,6 +307,7 @@ void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct re
 		const uint8_t *bytes = file->map.bytes + cursor->offset;
 		const uint32_t type = load_u32(bytes), size = load_u16(bytes + 6);
 
+		prefetch(bytes);
 		if (type >= RECORD_KERNEL_TYPES || !sizes->right_from[type] ||
 		    size < sizes->right_from[type] || size > file->end - cursor->offset)
 			return;

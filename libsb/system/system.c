@@ -41,6 +41,7 @@ struct sb_system {
 	struct string_table names;
 	int thrifty;
 	struct change *change; /* not told yet */
+	int unsorted;          /* not in the order of their times */
 	size_t nchanges, change_capacity;
 	uint64_t told; /* a thrifty system told changes up to here */
 	uint64_t nrecords, nskipped;
@@ -82,6 +83,8 @@ static int gather(struct sb_system *system, const struct change *change)
 		return 1;
 	if (array_reserve(&system->change, &system->change_capacity, system->nchanges, sizeof(*change)) < 0)
 		return -sbe_nomem;
+	if (system->nchanges && change->time < system->change[system->nchanges - 1].time)
+		system->unsorted = 1;
 	system->change[system->nchanges++] = *change;
 	return 0;
 }
@@ -213,7 +216,8 @@ static size_t expect(const struct sb_system *system, size_t first)
 /* Tells the changes up to @time, and keeps the rest. */
 static int tell_until(struct sb_system *system, uint64_t time)
 {
-	int status = array_sort(system->change, system->nchanges, sizeof(*system->change));
+	int status =
+	        system->unsorted ? array_sort(system->change, system->nchanges, sizeof(*system->change)) : 0;
 	size_t ntold = 0, nexpected = 0;
 
 	while (ntold < system->nchanges && system->change[ntold].time <= time && status == 0) {
@@ -221,6 +225,7 @@ static int tell_until(struct sb_system *system, uint64_t time)
 			nexpected += expect(system, nexpected);
 		status = tell(&system->processes, &system->change[ntold++]);
 	}
+	system->unsorted = 0;
 	if (!ntold)
 		return status;
 	system->told = system->change[ntold - 1].time;
