@@ -25,12 +25,58 @@ static inline struct cpu_schedule *get_cpu(struct schedule *schedule, uint32_t n
 	return number < schedule->ncpus ? &schedule->cpu[number] : make_cpu(schedule, number);
 }
 
+/* Leaves out entries from @first to @end that say nothing new. */
+static void drop_repeats(struct cpu_schedule *cpu, size_t first, size_t end)
+{
+	size_t kept = first;
+
+	for (size_t i = first; i < end; ++i) {
+		const struct sb_sched *entry = &cpu->sched[i];
+
+		if (kept && cpu->sched[kept - 1].pid == entry->pid && cpu->sched[kept - 1].tid == entry->tid)
+			continue;
+		cpu->sched[kept++] = *entry;
+	}
+	if (kept < end)
+		memmove(cpu->sched + kept, cpu->sched + end, (cpu->nscheds - end) * sizeof(*cpu->sched));
+	cpu->nscheds -= end - kept;
+}
+
+static int sort(struct cpu_schedule *cpu)
+{
+	int status = 0;
+
+	if (cpu->unsorted)
+		status = array_sort(cpu->sched + cpu->nsettled, cpu->nscheds - cpu->nsettled,
+		                    sizeof(*cpu->sched));
+	cpu->unsorted = 0;
+	return status;
+}
+
+/* No record comes any more that is older than @time. */
+static int settle(struct cpu_schedule *cpu, uint64_t time)
+{
+	enum { AT_LEAST = 256 };
+	const size_t before = cpu->nscheds;
+	size_t end = cpu->nsettled;
+	int status = sort(cpu);
+
+	while (end < cpu->nscheds && cpu->sched[end].time <= time)
+		cpu->settled_time = cpu->sched[end++].time;
+	drop_repeats(cpu, cpu->nsettled, end);
+	cpu->nsettled = end - (before - cpu->nscheds);
+	cpu->settle_at = cpu->nsettled + 2 * (cpu->nscheds - cpu->nsettled) + AT_LEAST;
+	return status;
+}
+
 static int append(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t tid)
 {
 	if (array_reserve(&cpu->sched, &cpu->sched_capacity, cpu->nscheds, sizeof(*cpu->sched)) < 0)
 		return -sbe_nomem;
-	cpu->sched[cpu->nscheds++] = (struct sb_sched){.time = time, .pid = pid, .tid = tid};
-	cpu->switch_time = time;
+	if (cpu->nscheds && time < cpu->sched[cpu->nscheds - 1].time)
+		cpu->unsorted = 1;
+	cpu->last = (struct sb_sched){.time = time, .pid = pid, .tid = tid};
+	cpu->sched[cpu->nscheds++] = cpu->last;
 	return 0;
 }
 
@@ -38,15 +84,10 @@ static int append(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t 
 static int runs(const struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time, int32_t pid,
                 int32_t tid)
 {
-	const struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
-
-	if (schedule->thrifty && last) {
-		if (time < cpu->switch_time)
-			return 1;
-		cpu->switch_time = time;
-		if (last->pid == pid && last->tid == tid)
-			return 0;
-	}
+	if (time < cpu->settled_time)
+		return 1;
+	if (schedule->thrifty && cpu->nscheds > cpu->settle_at && settle(cpu, schedule->safe_time) < 0)
+		return -sbe_nomem;
 	return append(cpu, time, pid, tid);
 }
 
@@ -77,10 +118,10 @@ static int add_switch(const struct schedule *schedule, struct cpu_schedule *cpu,
 static int add_exec(const struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
                     uint64_t time)
 {
-	const struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
+	const struct sb_sched *last = &cpu->last;
 
-	if (!last || !record->u.comm.exec || last->pid != record->u.comm.pid ||
-	    last->tid == record->u.comm.tid || cpu->switch_time > time)
+	if (!cpu->nscheds || !record->u.comm.exec || last->pid != record->u.comm.pid ||
+	    last->tid == record->u.comm.tid || last->time > time)
 		return 0;
 	return runs(schedule, cpu, time, record->u.comm.pid, record->u.comm.tid);
 }
@@ -191,21 +232,6 @@ int schedule_record(struct schedule *schedule, const struct sb_record *record, u
 	return status;
 }
 
-/* Leaves out entries that say nothing new. */
-static void drop_repeats(struct cpu_schedule *cpu)
-{
-	size_t kept = 0;
-
-	for (size_t i = 0; i < cpu->nscheds; ++i) {
-		const struct sb_sched *entry = &cpu->sched[i];
-
-		if (kept && cpu->sched[kept - 1].pid == entry->pid && cpu->sched[kept - 1].tid == entry->tid)
-			continue;
-		cpu->sched[kept++] = *entry;
-	}
-	cpu->nscheds = kept;
-}
-
 /* Up to when nothing is missing in a recording that was cut off. */
 static uint64_t horizon(const struct schedule *schedule)
 {
@@ -235,12 +261,12 @@ int schedule_seal(struct schedule *schedule, int damaged)
 	for (size_t i = 0; i < schedule->ncpus && status == 0; ++i) {
 		struct cpu_schedule *cpu = &schedule->cpu[i];
 
-		status = array_sort(cpu->sched, cpu->nscheds, sizeof(*cpu->sched));
+		status = sort(cpu);
 		if (status == 0)
 			status = array_sort(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
 		if (status == 0 && damaged)
 			status = forget_after(cpu, known);
-		drop_repeats(cpu);
+		drop_repeats(cpu, 0, cpu->nscheds);
 	}
 	return status;
 }

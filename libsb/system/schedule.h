@@ -14,16 +14,20 @@
 struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
+	struct sb_sched last; /* the entry that came last, wherever it belongs */
+	size_t nsettled;      /* so many are in order, and say something new each; none comes in between */
+	uint64_t settled_time;
+	size_t settle_at; /* when there are so many, it is time to settle more of them */
+	int unsorted;     /* those that are not settled may not be in order */
 	struct sb_aux_flag *flag;
 	size_t nflags, flag_capacity;
-	uint64_t switch_time; /* of the last entry, also of one that said nothing new */
-	uint64_t last_time;   /* of any record of this CPU */
-	int lost;             /* records, before the first switch */
-	int traced;           /* has records, or is expected to have */
+	uint64_t last_time; /* of any record of this CPU */
+	int lost;           /* records, before the first switch */
+	int traced;         /* has records, or is expected to have */
 };
 
 struct schedule {
-	int thrifty;              /* leaves out what says nothing new at once; all entries must be in order */
+	int thrifty;              /* settles what no later record should precede */
 	struct cpu_schedule *cpu; /* by number */
 	size_t ncpus;
 	struct sb_lost *lost;

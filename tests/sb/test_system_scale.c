@@ -235,14 +235,20 @@ static void thrift_notices_a_record_that_comes_too_late(void **state)
 	sb_system_free(system);
 }
 
+/* Switches settle when there are many. */
 static void thrift_notices_a_switch_that_comes_too_late(void **state)
 {
-	const struct event first = {.time = 100, .kind = kind_switch, .pid = 5};
+	const struct sb_record finished = {.type = SB_RECORD_FINISHED_ROUND};
+	struct event event = {.kind = kind_switch};
 	const struct event late = {.time = 99, .kind = kind_switch, .pid = 6};
 	struct sb_system *system = system_new(1);
 
 	(void)state;
-	assert_int_equal(add(system, &first), 0);
+	for (event.time = 100; event.time < 2000; ++event.time) {
+		event.pid = (int32_t)event.time % 2;
+		assert_int_equal(add(system, &event), 0);
+		assert_int_equal(system_record(system, &finished), 0);
+	}
 	assert_true(add(system, &late) > 0);
 	sb_system_free(system);
 }
@@ -289,18 +295,56 @@ static void a_recording_with_late_records_is_read_patiently(void **state)
 	temp_dir_remove(&dir);
 }
 
+/* A CPU has two buffers: what the second one holds comes behind what the first one holds of the round. */
+static void two_buffers_of_a_cpu_are_put_in_order(void **state)
+{
+	enum { ROUNDS = 3000 };
+	const struct sb_record finished = {.type = SB_RECORD_FINISHED_ROUND};
+	struct sb_system *system = system_new(1);
+	const struct sb_sched *sched;
+	size_t count;
+
+	(void)state;
+	for (uint64_t round = 1; round <= ROUNDS; ++round) {
+		const uint64_t time = 10 * round;
+		const struct event event[] = {
+		        {.time = time + 1, .kind = kind_switch, .pid = 5},
+		        {.time = time + 7, .kind = kind_switch, .pid = 5},
+		        {.time = time + 3, .kind = kind_switch, .pid = 6},
+		        {.time = time + 9, .kind = kind_switch, .pid = 5},
+		};
+
+		for (size_t i = 0; i < sizeof(event) / sizeof(event[0]); ++i)
+			assert_int_equal(add(system, &event[i]), 0);
+		assert_int_equal(system_record(system, &finished), 0);
+	}
+	assert_int_equal(system_seal(system, 0), 0);
+	sched = sb_system_schedule(system, 0, &count);
+	assert_int_equal(count, 2 + 2 * ROUNDS); /* who ran first; 5 from the start; 6 and 5 in each round */
+	for (size_t i = 2; i < count; ++i) {
+		assert_int_equal(sched[i].pid, i % 2 ? 5 : 6);
+		assert_int_equal(sched[i].time, 10 * (i / 2) + (i % 2 ? 7 : 3));
+	}
+	sb_system_free(system);
+}
+
 static void switches_that_change_nothing_take_no_memory(void **state)
 {
+	const struct sb_record finished = {.type = SB_RECORD_FINISHED_ROUND};
 	struct schedule schedule = {.thrifty = 1};
 	struct event event = {.kind = kind_switch, .pid = 5};
 
 	(void)state;
-	for (event.time = 1; event.time < 10000; ++event.time) {
+	for (event.time = 1; event.time < 100000; ++event.time) {
 		const struct sb_record record = record_of(&event);
 
 		assert_int_equal(schedule_record(&schedule, &record, event.time), 0);
+		if (event.time % 100 == 0)
+			assert_int_equal(schedule_record(&schedule, &finished, 0), 0);
 	}
-	assert_true(schedule.cpu[0].nscheds <= 2);
+	assert_true(schedule.cpu[0].sched_capacity <= 1024);
+	assert_int_equal(schedule_seal(&schedule, 0), 0);
+	assert_int_equal(schedule.cpu[0].nscheds, 2); /* with who ran before */
 	schedule_free(&schedule);
 }
 
@@ -359,6 +403,7 @@ int main(void)
 	        cmocka_unit_test(thrift_notices_a_record_that_comes_too_late),
 	        cmocka_unit_test(thrift_notices_a_switch_that_comes_too_late),
 	        cmocka_unit_test(a_recording_with_late_records_is_read_patiently),
+	        cmocka_unit_test(two_buffers_of_a_cpu_are_put_in_order),
 	        cmocka_unit_test(switches_that_change_nothing_take_no_memory),
 	        cmocka_unit_test(mappings_that_change_nothing_take_no_memory),
 	        cmocka_unit_test(equal_names_are_one),
