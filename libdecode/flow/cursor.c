@@ -286,6 +286,15 @@ const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t co
 	return pt_flow_time(cursor->flow);
 }
 
+/* Whether the first @size bytes of the window hold an address. */
+static int has_address(const uint8_t *window, uint32_t size)
+{
+	for (uint32_t at = 0; at < size; at += pt_window_packet[window[at]] & pt_window_size)
+		if (window[at] & 1) /* no TNT */
+			return 1;
+	return 0;
+}
+
 /* The flow stands where the path begins. */
 static void stand_behind(struct pt_flow *flow, const struct pt_cached_path *path,
                          const struct pt_cursor_state *state)
@@ -293,7 +302,9 @@ static void stand_behind(struct pt_flow *flow, const struct pt_cached_path *path
 	pt_stack_effect_apply((const struct pt_stack_effect *)path->part[pt_cursor_effects] + state->effect,
 	                      &flow->returns);
 	pt_flow_set_ip(flow, state->ip);
-	flow->evd.last = state->last;
+	/* Before that, the last IP may be another one than when the path was recorded. */
+	if (has_address(flow->evd.pos, state->pos))
+		flow->evd.last = state->last;
 	flow->evd.pos += state->pos;
 	flow->evd.packet = flow->evd.pos;
 	if (state->left)

@@ -3,8 +3,10 @@
  * Each trace repeats its windows, so that they are recorded and then found. flow_text() asserts that
  * instructions, blocks and runs say the same; run_use(), that there were paths out of the cache.
  */
+#include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -145,6 +147,100 @@ static void blocks_know_the_events_at_the_end_of_a_run(void **state)
 	assert_true(found >= 4);
 }
 
+/* ---- Queries in the middle of paths -------------------------------------------------------------- */
+
+/* Addresses, one after the other; with the position asked for behind each, which leaves the path. */
+static void list_insns(const struct pt_config *config, struct pt_image *image, int asks, char *text,
+                       size_t size)
+{
+	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(config);
+	struct pt_event event;
+	size_t used = 0;
+	int status;
+
+	assert_non_null(decoder);
+	pt_insn_set_image(decoder, image);
+	status = pt_insn_sync_forward(decoder);
+	while (status >= 0) {
+		struct pt_insn insn;
+		uint64_t offset;
+
+		if (status & pts_event_pending) {
+			status = pt_insn_event(decoder, &event, sizeof(event));
+			continue;
+		}
+		status = pt_insn_next(decoder, &insn, sizeof(insn));
+		if (insn.size)
+			used += (size_t)snprintf(text + used, size - used, "%" PRIx64 " ", insn.ip);
+		assert_true(used < size);
+		if (asks)
+			assert_int_equal(pt_insn_get_offset(decoder, &offset), 0);
+	}
+	assert_int_equal(status, -pte_eos);
+	pt_insn_free_decoder(decoder);
+}
+
+/* The same windows behind another last IP, which the TIP behind them replaces in part. */
+static void a_path_that_is_left_leaves_the_last_ip(void **state)
+{
+	struct fixture *fixture = *state;
+	static char plain[16384], asked[16384];
+	struct program there;
+	struct pt_config config;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0\xff\xe0", 7);         /* nop; je 1000; jmp *rax; jmp *rax */
+	program_write(&there, "\xe9\xfb\xff\xff\xf8\xff\xe0", 7); /* jmp 1000; jmp *rax */
+	assert_int_equal(pt_image_add_file(fixture->image, there.path, 0, 7, NULL, 0x7001000), 0);
+	stream_write(&fixture->stream, "pge:1000");
+	repeat(fixture, 4,
+	       "tnt:111111 tnt:111111 tnt:111110 tip:~1005 tip:7001000 "
+	       "tnt:111111 tnt:111111 tnt:111110 tip:~1005 tip:1000");
+	stream_write(&fixture->stream, "pad pad pad pad pad pad pad pad");
+	check(fixture, 10);
+	config = stream_config(&fixture->stream);
+	list_insns(&config, fixture->image, 0, plain, sizeof(plain));
+	list_insns(&config, fixture->image, 1, asked, sizeof(asked));
+	assert_string_equal(asked, plain);
+	assert_non_null(strstr(plain, " 7001005 "));
+	program_remove(&there);
+}
+
+/* Time that passed before a packet has not passed for who has not come to the branch that needs it. */
+static void time_passes_at_the_branch(void **state)
+{
+	static const uint64_t times[] = {0x100, 0x200, 0x200, 0x200};
+	struct fixture *fixture = *state;
+	struct pt_insn_decoder *decoder;
+	struct pt_config config;
+	uint64_t time = 0, n = 0;
+	int status;
+
+	load(fixture, "\xeb\x00\x90\x74\xfb", 5); /* jmp 1002; nop; je 1000 */
+	stream_write(&fixture->stream, "tsc:100 pge:1000");
+	repeat(fixture, 6, "tsc:200 tnt:1 tsc:100 tnt:1");
+	stream_write(&fixture->stream, "tsc:200 tnt:0 pad pad pad pad pad pad pad pad");
+	config = stream_config(&fixture->stream);
+	decoder = pt_insn_alloc_decoder(&config);
+	pt_insn_set_image(decoder, fixture->image);
+	status = pt_insn_sync_forward(decoder);
+	while (status >= 0 && n < 36) {
+		struct pt_insn insn;
+		struct pt_event event;
+
+		if (status & pts_event_pending) {
+			status = pt_insn_event(decoder, &event, sizeof(event));
+			continue;
+		}
+		status = pt_insn_next(decoder, &insn, sizeof(insn));
+		assert_int_equal(pt_insn_time(decoder, &time, NULL, NULL), 0);
+		/* behind the jump, the time before; behind the branch, that of its packet, until the next */
+		assert_int_equal(time, n / 3 % 2 ? 0x300 - times[n % 3] : times[n % 3]);
+		++n;
+	}
+	assert_int_equal(n, 36);
+	pt_insn_free_decoder(decoder);
+}
+
 /* ---- An event that is due when a run begins ------------------------------------------------------ */
 
 /* That of a MOV CR3, which also disabled tracing: behind the event it must be known still. */
@@ -214,6 +310,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(a_deferred_tip_is_taken_once, setup, teardown),
 	        cmocka_unit_test_setup_teardown(blocks_know_the_events_at_the_end_of_a_run, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_path_that_is_left_leaves_the_last_ip, setup, teardown),
+	        cmocka_unit_test_setup_teardown(time_passes_at_the_branch, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_run_may_begin_with_the_event_of_mov_cr3, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
 	                                        teardown),

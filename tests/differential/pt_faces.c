@@ -24,6 +24,7 @@ enum plan_flag {
 	plan_buffers = 1 << 0, /* a buffer for each copy */
 	plan_observes = 1 << 1,
 	plan_resyncs = 1 << 2, /* after an error, instead of going to the next PSB */
+	plan_asks = 1 << 4,    /* for position, time and the like, behind each instruction */
 	plan_swaps = 1 << 3,   /* images in the middle: only faces of one kind agree then */
 };
 
@@ -69,6 +70,7 @@ struct client {
 	struct pt_observer tick, state;
 	int status;
 	struct pt_image *image[2];
+	int asks;
 	unsigned given; /* instructions or blocks */
 	uint64_t known; /* paths with a number that came: how well the cache is used */
 	int bad;
@@ -128,6 +130,8 @@ static void add_state(const struct client *client, struct log_entry *entry, uint
 	struct pt_asid asid;
 	int status;
 
+	if (!client->asks)
+		return;
 	pt_asid_init(&asid);
 	if (client->insn) {
 		status = pt_insn_time(client->insn, &entry->time, &lost_mtc, &lost_cyc);
@@ -451,6 +455,8 @@ static int64_t decode_one_way(const struct way *way, const struct plan *plan, st
 {
 	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}};
 
+	client.asks = (plan->flags & plan_asks) != 0;
+
 	if (way->limit)
 		setenv("SBTRACE_RUN_CACHE", way->limit, 1);
 	else
@@ -518,6 +524,8 @@ static void make_plan(struct plan *plan, uint64_t seed, int damaged)
 		plan->flags |= plan_observes;
 	if (random_hit(&random, 300))
 		plan->flags |= plan_resyncs;
+	if (random_hit(&random, 400))
+		plan->flags |= plan_asks;
 	if (!(plan->flags & plan_buffers) && random_hit(&random, 400))
 		plan->flags |= plan_swaps;
 	if (random_hit(&random, 150))
