@@ -118,24 +118,38 @@ static __attribute__((noinline)) int read_any(struct pt_packet_decoder *decoder,
 	return read;
 }
 
+static __attribute__((noinline)) int read_rare(struct pt_packet_decoder *decoder, struct pt_packet *packet)
+{
+	struct pt_packet next = {0};
+	int read = pt_packet_read_other(&next, decoder->pos, &decoder->config);
+
+	if (read < 0)
+		return read;
+	decoder->pos += read;
+	*packet = next;
+	return read;
+}
+
 /* Of those that have no form, the frequent ones at once: where CYC or long TNT are on, every other packet is
  * one. */
 static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet)
 {
 	const uint8_t *const pos = decoder->pos;
-	int read = 0;
+	int read;
 
 	if (pt_packet_is_cyc_2(pos))
 		read = pt_packet_fill_cyc_2(packet, pos);
 	else if (pt_packet_is_tnt_64(pos))
 		read = pt_packet_fill_tnt_64(packet, pos);
-	if (!read)
-		return read_any(decoder, packet, sizeof(*packet));
-	decoder->pos += read;
+	else
+		return read_rare(decoder, packet);
+	decoder->pos = pos + read;
 	return read;
 }
 
-int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet, size_t size)
+/* Aligned: in as few lines of the instruction cache as it fits into. */
+__attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet,
+                                             size_t size)
 {
 	const uint8_t *pos;
 	int read;
