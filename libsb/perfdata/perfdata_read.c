@@ -127,17 +127,21 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 	return perfdata->stream;
 }
 
-/* With the pages that hold only a part of it. */
+/* With the pages that hold only a part of it; and with those before it that Linux maps along with one that is
+ * touched, as others may have been done with them already. */
 static void release_part(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
+	enum { MAPPED_ALONG = 1 << 16 };
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	const uintptr_t first = (uintptr_t)map->bytes, from = (uintptr_t)begin, to = (uintptr_t)end;
+	const uintptr_t first = (uintptr_t)map->bytes, to = (uintptr_t)end;
+	uintptr_t from = (uintptr_t)begin;
 	uint64_t up;
 
 	if (!map->bytes || from < first || to < from || to - first > map->size)
 		return;
+	from = from / MAPPED_ALONG * MAPPED_ALONG;
 	up = (to - first + page - 1) / page * page;
-	sb_mapped_file_release(map, (from - first) / page * page, up < map->size ? up : map->size);
+	sb_mapped_file_release(map, from < first ? 0 : from - first, up < map->size ? up : map->size);
 }
 
 void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin, const uint8_t *end)

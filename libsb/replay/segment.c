@@ -278,6 +278,8 @@ static int append(struct segment_cutter *cutter, uint64_t *used, const uint8_t *
 		return -sbe_nomem;
 	memcpy(cutter->buffer + *used, bytes, size);
 	*used += size;
+	if (cutter->perfdata)
+		sb_perfdata_release(cutter->perfdata, bytes, bytes + size);
 	return 0;
 }
 

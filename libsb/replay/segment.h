@@ -31,7 +31,8 @@ struct segment_cutter {
 	uint64_t offset; /* ... and where in it; a PSB unless it is zero */
 	uint8_t *buffer; /* owned; the joined bytes of the present segment */
 	uint64_t buffer_size;
-	uint64_t duplicate; /* bytes that were recorded twice, and are left out */
+	uint64_t duplicate;                 /* bytes that were recorded twice, and are left out */
+	const struct sb_perfdata *perfdata; /* borrowed; gets back what was joined. NULL: nobody does */
 };
 
 /* @flag: the spans that the kernel flagged. Zero or -sbe_nomem. */

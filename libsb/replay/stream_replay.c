@@ -364,13 +364,11 @@ static int hold_run(struct stream_replay *replay, struct ledger_place place, str
 	return ledger_hold(replay->ledger, place, run);
 }
 
-/* What was decoded long ago is not looked at again. */
+/* What was decoded is not looked at again. */
 static void release(struct stream_replay *replay, uint64_t offset)
 {
 	const uint8_t *const begin = replay->segment->begin;
 
-	if (offset < replay->released + RELEASE_STEP)
-		return;
 	sb_perfdata_release(replay->perfdata, begin + replay->released, begin + offset);
 	replay->released = offset;
 }
@@ -393,7 +391,8 @@ static int note_psb(struct stream_replay *replay)
 		return 0;
 	replay->noted = replay->confirmed;
 	replay->last_tsc = latest_tsc(replay);
-	release(replay, replay->confirmed);
+	if (replay->confirmed >= replay->released + RELEASE_STEP)
+		release(replay, replay->confirmed);
 	return position < replay->border ? 0 : replay->at_border(replay->border_context, position);
 }
 
@@ -498,6 +497,8 @@ static int decode_and_finish(struct stream_replay *replay)
 {
 	const int status = decode(replay);
 
+	if (status >= 0)
+		release(replay, status == course_end ? replay->segment->stop : replay->confirmed);
 	if (status == course_end)
 		return finish(replay);
 	if (status == course_border) {

@@ -55,6 +55,7 @@ int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 	status = segment_cutter_init(&walker->cutter, stream, walker->flag, walker->nflags);
 	if (status < 0)
 		return sb_error_set(walker->err, status, NULL, UINT64_MAX, "out of memory");
+	walker->cutter.perfdata = world->perfdata;
 	walker->stream = stream;
 	sched = schedule_of(walker, stream, &nscheds);
 	sideband_observer_init(&walker->observer, world->system, &sb_perfdata_info(world->perfdata)->clock,
