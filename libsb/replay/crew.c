@@ -9,6 +9,7 @@
 
 enum {
 	PIECES_PER_JOB = 8,
+	SPARES_MAX = 64,           /* parcels */
 	WAITING_PER_JOB = 4 << 20, /* bytes */
 	IMAGE_PARTS_MAX = 1 << 20, /* of all workers: images, and mappings in them, of some 200 bytes */
 	IMAGE_PARTS_LEAST = 1 << 12,
@@ -16,29 +17,41 @@ enum {
 
 /* ---- The line --------------------------------------------------------------------------------- */
 
-/* Appends the plan's next piece. NULL: there is none, or the plan failed. */
-static struct piece *make_piece(struct crew *crew)
+/* Puts a piece in line behind @before; NULL: at the end. NULL: out of memory. */
+static struct piece *insert_piece(struct crew *crew, struct piece *before, const struct planned *planned)
 {
-	struct planned planned;
-	struct piece *piece;
-	int status = plan_next(&crew->plan, &planned);
+	struct piece *piece = calloc(1, sizeof(*piece));
 
-	if (status == 0)
-		return NULL;
-	piece = status < 0 ? NULL : calloc(1, sizeof(*piece));
 	if (!piece) {
 		crew->plan_status = -sbe_nomem;
 		return NULL;
 	}
-	piece->planned = planned;
+	piece->planned = *planned;
+	piece->at = planned->place.position;
 	piece->last_parcel = &piece->parcel;
-	if (crew->last)
-		crew->last->next = piece;
-	else
+	if (!before)
+		before = crew->last;
+	if (before) {
+		piece->next = before->next;
+		before->next = piece;
+	} else {
 		crew->first = piece;
-	crew->last = piece;
+	}
+	if (!piece->next)
+		crew->last = piece;
 	crew->npieces += 1;
 	return piece;
+}
+
+/* Appends the plan's next piece. NULL: there is none, or the plan failed. */
+static struct piece *make_piece(struct crew *crew)
+{
+	struct planned planned;
+	const int status = plan_next(&crew->plan, &planned);
+
+	if (status < 0)
+		crew->plan_status = status;
+	return status > 0 ? insert_piece(crew, NULL, &planned) : NULL;
 }
 
 static void free_piece(struct piece *piece)
@@ -54,6 +67,62 @@ static void free_piece(struct piece *piece)
 	free(piece);
 }
 
+/* ---- Cutting what others decode ---------------------------------------------------------------- */
+
+/* How much of a piece is yet to be decoded. */
+static uint64_t bytes_left(const struct crew *crew, const struct piece *piece)
+{
+	const size_t stream = piece->planned.stream;
+	const struct piece *next = piece->next;
+	uint64_t end = crew->plan.stream[stream].size;
+
+	if (piece->state != piece_taken || piece->dead || piece->whole)
+		return 0;
+	while (next && next->dead)
+		next = next->next;
+	if (next && next->planned.stream == stream)
+		end = next->planned.place.position;
+	return end > piece->at ? end - piece->at : 0;
+}
+
+static struct piece *find_largest(struct crew *crew, uint64_t *left)
+{
+	struct piece *largest = NULL;
+
+	*left = 0;
+	for (struct piece *piece = crew->first; piece; piece = piece->next)
+		if (bytes_left(crew, piece) > *left) {
+			*left = bytes_left(crew, piece);
+			largest = piece;
+		}
+	return largest;
+}
+
+/* The second half of what somebody has left to do, which they find out when they come there. NULL: there is
+ * nothing left that is worth the while. */
+static struct piece *cut_largest(struct crew *crew)
+{
+	struct planned planned;
+	struct piece *piece;
+	uint64_t left;
+
+	while ((piece = find_largest(crew, &left)) && left >= 4 * crew->plan.piece_size) {
+		const int status =
+		        plan_cut(&crew->plan, piece->planned.stream, piece->at + left / 2, &planned);
+
+		if (status < 0) {
+			crew->plan_status = status;
+			return NULL;
+		}
+		if (status > 0 && planned.place.position < piece->at + left)
+			return insert_piece(crew, piece, &planned);
+		piece->whole = 1;
+	}
+	return NULL;
+}
+
+/* ---- Taking pieces ----------------------------------------------------------------------------- */
+
 static struct piece *find_free(struct crew *crew)
 {
 	struct piece *piece = crew->first;
@@ -62,7 +131,22 @@ static struct piece *find_free(struct crew *crew)
 		piece = piece->next;
 	if (!piece && crew->npieces < crew->npieces_max)
 		piece = make_piece(crew);
+	if (!piece && crew->sums)
+		piece = cut_largest(crew);
 	return piece;
+}
+
+/* Whether there may be more to do later. */
+static int may_come(const struct crew *crew)
+{
+	if (crew->plan_status < 0)
+		return 0;
+	if (!crew->sums)
+		return crew->npieces >= crew->npieces_max;
+	for (const struct piece *piece = crew->first; piece; piece = piece->next)
+		if (piece->state != piece_done)
+			return 1;
+	return 0;
 }
 
 struct piece *crew_take(struct crew *crew)
@@ -72,7 +156,7 @@ struct piece *crew_take(struct crew *crew)
 	pthread_mutex_lock(&crew->lock);
 	while (!crew->stop) {
 		piece = find_free(crew);
-		if (piece || crew->plan_status < 0 || crew->npieces < crew->npieces_max)
+		if (piece || !may_come(crew))
 			break;
 		pthread_cond_wait(&crew->changed, &crew->lock);
 	}
@@ -88,7 +172,7 @@ struct piece *crew_next_locked(struct crew *crew, struct piece *piece)
 {
 	struct piece *next = piece->next;
 
-	if (!next && crew->plan.present == piece->planned.stream)
+	if (!next && !crew->sums && crew->plan.present == piece->planned.stream)
 		next = make_piece(crew);
 	return next && next->planned.stream == piece->planned.stream ? next : NULL;
 }
@@ -121,7 +205,7 @@ struct parcel *crew_get_parcel(struct crew *crew)
 static void put_parcel_locked(struct crew *crew, struct parcel *parcel)
 {
 	parcel_clear(parcel);
-	if (crew->nspare >= crew->npieces_max) {
+	if (crew->nspare >= SPARES_MAX) {
 		parcel_free(parcel);
 		return;
 	}
@@ -317,7 +401,10 @@ static int init(struct crew *crew, const struct replay_world *world, struct ledg
 		pthread_mutex_destroy(&crew->lock);
 		return -sbe_nomem;
 	}
-	plan_init(&crew->plan, world, piece_size);
+	crew->sums = !ledger->sink->flow && !crew->uncounted;
+	if (crew->sums)
+		crew->npieces_max = SIZE_MAX;
+	plan_init(&crew->plan, world, piece_size, crew->sums);
 	return 0;
 }
 

@@ -19,6 +19,8 @@ struct piece {
 	enum piece_state state;
 	enum joint_state joint_state;
 	struct joint joint;                   /* where its decoding began */
+	uint64_t at;                          /* bytes of the stream: decoding is there, or farther */
+	int whole;                            /* there is no place to cut it at */
 	int dead;                             /* the piece before goes on through it */
 	struct parcel *parcel, **last_parcel; /* owned */
 	struct ledger_part part;              /* when it is done */
@@ -31,6 +33,7 @@ struct crew {
 	const struct replay_world *world;
 	struct ledger *ledger; /* of the calling thread */
 	size_t nparts;         /* of images, per worker */
+	int sums;              /* nobody wants the flow: streams are cut when somebody has nothing to do */
 	int uncounted; /* workers leave filtering by time, and counting, to the thread that knows the time */
 
 	pthread_mutex_t lock;

@@ -189,6 +189,15 @@ static uint64_t place_of(const struct piece *piece)
 	return piece ? piece->planned.place.position : UINT64_MAX;
 }
 
+/* Where to ask next: there may be other pieces then. */
+static uint64_t border_behind(const struct worker *worker, uint64_t position, const struct piece *next)
+{
+	const uint64_t size = worker->crew->plan.piece_size;
+	const uint64_t soon = position < UINT64_MAX - size ? position + size : UINT64_MAX;
+
+	return place_of(next) < soon ? place_of(next) : soon;
+}
+
 /* Sets the border behind @position. Positive: what is there is left to whoever took it. */
 static int pass_border_locked(struct worker *worker, uint64_t position, struct piece **taken_over)
 {
@@ -200,14 +209,16 @@ static int pass_border_locked(struct worker *worker, uint64_t position, struct p
 			worker->abandoned = 1;
 			return 1;
 		}
+		worker->piece->at = position;
 		next = next_in_sight_locked(worker, position);
-		worker->walker.replay.border = place_of(next);
+		worker->walker.replay.border = border_behind(worker, position, next);
 		if (place_of(next) > position)
 			return 0;
 		switch (meet_locked(worker, next)) {
 		case meeting_taken_over:
 			*taken_over = next;
-			worker->walker.replay.border = place_of(crew_next_locked(worker->crew, next));
+			worker->walker.replay.border =
+			        border_behind(worker, position, crew_next_locked(worker->crew, next));
 			return 0;
 		case meeting_joined:
 			return 1;
@@ -225,7 +236,7 @@ static int on_border(void *context, uint64_t position)
 {
 	struct worker *worker = context;
 	struct piece *taken_over;
-	int status = 0;
+	int status = 0, is_first;
 
 	if (worker->starting)
 		status = publish_joint(worker, position);
@@ -234,8 +245,12 @@ static int on_border(void *context, uint64_t position)
 	pthread_mutex_lock(&worker->crew->lock);
 	/* Its own place is behind it. */
 	status = pass_border_locked(worker, position, &taken_over);
+	is_first = worker->crew->first == worker->piece;
 	pthread_mutex_unlock(&worker->crew->lock);
-	return taken_over ? go_on_into(worker, taken_over) : status;
+	if (taken_over)
+		return go_on_into(worker, taken_over);
+	/* So that there is progress. */
+	return status || !is_first ? status : send_parcel(worker);
 }
 
 static int walk(struct worker *worker, const struct planned *planned)

@@ -8,9 +8,9 @@
 /* After so many PSBs that are not good to begin at, any will do. */
 enum { TRIES_MAX = 64 };
 
-void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size)
+void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size, int whole)
 {
-	*plan = (struct plan){.world = world, .piece_size = piece_size};
+	*plan = (struct plan){.world = world, .piece_size = piece_size, .whole = whole};
 	plan->stream = sb_perfdata_streams(world->perfdata, &plan->nstreams);
 }
 
@@ -26,20 +26,21 @@ void plan_fini(struct plan *plan)
 	close_stream(plan);
 }
 
-static int open_stream(struct plan *plan, struct planned *planned)
+static int open_stream(struct plan *plan, size_t index)
 {
-	const struct sb_aux_stream *stream = &plan->stream[plan->present];
+	const struct sb_aux_stream *stream = &plan->stream[index];
 	const struct sb_aux_flag *flag;
 	size_t nflags;
 
+	close_stream(plan);
 	flag = sb_system_aux_flags(plan->world->system, stream->cpu, &nflags);
 	if (segment_cutter_init(&plan->cutter, stream, flag, nflags) < 0)
 		return -sbe_nomem;
 	plan->is_open = 1;
+	plan->opened = index;
 	plan->index = 0;
 	plan->target = plan->piece_size;
-	*planned = (struct planned){.stream = plan->present, .first = 1};
-	return 1;
+	return 0;
 }
 
 /* Whether the header of the PSB at @bytes says where execution stands, and when. */
@@ -74,13 +75,13 @@ static int take_place(struct plan *plan, struct planned *planned, uint64_t psb)
 
 	plan->target = position + plan->piece_size;
 	*planned = (struct planned){
-	        .stream = plan->present,
+	        .stream = plan->opened,
 	        .place = {.piece = plan->index, .offset = psb, .position = position},
 	};
 	return 1;
 }
 
-/* The next place in the present stream: positive, or zero. */
+/* The next place in the open stream: positive, or zero. */
 static int next_place(struct plan *plan, struct planned *planned)
 {
 	int tries = 0;
@@ -102,17 +103,49 @@ static int next_place(struct plan *plan, struct planned *planned)
 
 int plan_next(struct plan *plan, struct planned *planned)
 {
-	if (plan->is_open) {
+	if (plan->is_open && !plan->whole) {
 		if (next_place(plan, planned))
 			return 1;
 		plan_leave(plan, plan->present);
 	}
-	return plan->present < plan->nstreams ? open_stream(plan, planned) : 0;
+	if (plan->present >= plan->nstreams)
+		return 0;
+	*planned = (struct planned){.stream = plan->present, .first = 1};
+	if (plan->whole)
+		plan->present += 1;
+	else if (open_stream(plan, plan->present) < 0)
+		return -sbe_nomem;
+	return 1;
+}
+
+/* The last of the cutter's pieces that does not begin behind @position. */
+static size_t find_piece(const struct segment_cutter *cutter, uint64_t position)
+{
+	size_t low = 0, high = cutter->npieces;
+
+	while (high - low > 1) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (cutter->piece[middle].position <= position)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *planned)
+{
+	if ((!plan->is_open || plan->opened != stream) && open_stream(plan, stream) < 0)
+		return -sbe_nomem;
+	plan->index = find_piece(&plan->cutter, from);
+	plan->target = from;
+	return next_place(plan, planned);
 }
 
 void plan_leave(struct plan *plan, size_t stream)
 {
-	if (plan->present != stream)
+	if (plan->whole || plan->present != stream)
 		return;
 	close_stream(plan);
 	plan->present += 1;

@@ -14,10 +14,12 @@ enum { PLAN_PIECE_SIZE = 64 * 1024 };
 struct plan {
 	const struct replay_world *world; /* borrowed */
 	uint64_t piece_size;
+	int whole;                          /* a stream is one piece; others are asked for with plan_cut() */
 	const struct sb_aux_stream *stream; /* of the recording */
 	size_t nstreams;
 	size_t present; /* the stream whose pieces come next */
-	int is_open;    /* its first piece came: the cutter is for it */
+	int is_open;    /* the cutter is for a stream: */
+	size_t opened;  /* this one; not whole: the present one, whose first piece came */
 	struct segment_cutter cutter;
 	size_t index;    /* in the cutter ... */
 	uint64_t target; /* ... the next piece begins here or later: bytes of the stream */
@@ -30,11 +32,14 @@ struct planned {
 	struct stream_place place;
 };
 
-void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size);
+void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size, int whole);
 void plan_fini(struct plan *plan);
 
 /* The next piece: 1, or 0 when there is none, or -sbe_nomem. */
 int plan_next(struct plan *plan, struct planned *planned);
+
+/* A piece of @stream that begins at @from, bytes of the stream, or behind it. As plan_next(). */
+int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *planned);
 
 /* There are no more pieces of that stream. */
 void plan_leave(struct plan *plan, size_t stream);

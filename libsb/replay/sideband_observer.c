@@ -170,7 +170,8 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
 	return status < 0 ? status : pt_blk_attach_obsv(decoder, &observer->base);
 }
 
-int sideband_observer_jump(struct sideband_observer *observer)
+/* Nobody knows who runs. */
+static int forget(struct sideband_observer *observer)
 {
 	observer->base.tick.limit = 0;
 	observer->next = 0;
@@ -178,8 +179,22 @@ int sideband_observer_jump(struct sideband_observer *observer)
 	observer->space = NULL;
 	observer->epoch = NULL;
 	observer->nswitches = 0;
-	observer->jump = 1;
 	return use_image(observer);
+}
+
+int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds)
+{
+	observer->sched = sched;
+	observer->nscheds = nscheds;
+	observer->tsc_base = upper_bits(observer->clock, sched, nscheds);
+	observer->jump = 0;
+	return forget(observer);
+}
+
+int sideband_observer_jump(struct sideband_observer *observer)
+{
+	observer->jump = 1;
+	return forget(observer);
 }
 
 struct sideband_state sideband_observer_state(const struct sideband_observer *observer)

@@ -40,6 +40,9 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sb_
                             const struct sb_clock *clock, struct image_builder *images,
                             const struct sb_sched *sched, size_t nscheds);
 
+/* For another CPU; the watched decoder stays. Zero or a negative pt_error_code. */
+int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds);
+
 /* Watches @decoder, which is new; the decoder watched before has been freed. Zero or a negative
  * pt_error_code. */
 int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_decoder *decoder);

@@ -542,6 +542,22 @@ static int open_decoder(struct stream_replay *replay)
 	return status < 0 ? fatal(replay, status) : 0;
 }
 
+int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds)
+{
+	static const uint8_t nothing[1];
+	int status;
+
+	/* What it decoded last may be gone. */
+	status = pt_blk_set_buffer(replay->decoder, nothing, nothing);
+	if (status == 0)
+		status = sideband_observer_move(replay->observer, sched, nscheds);
+	replay->begin = replay->end = NULL;
+	replay->last_ip = 0;
+	replay->just_enabled = 0;
+	replay->border = UINT64_MAX;
+	return status < 0 ? sb_error_set(replay->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory") : 0;
+}
+
 int stream_replay_segment(struct stream_replay *replay, const struct sb_segment *segment,
                           enum sb_gap_reason before)
 {

@@ -16,7 +16,6 @@ static void close_stream(struct walker *walker)
 {
 	if (!walker->stream)
 		return;
-	stream_replay_fini(&walker->replay);
 	segment_cutter_fini(&walker->cutter);
 	walker->stream = NULL;
 }
@@ -24,6 +23,7 @@ static void close_stream(struct walker *walker)
 void walker_fini(struct walker *walker)
 {
 	close_stream(walker);
+	stream_replay_fini(&walker->replay);
 	image_builder_fini(&walker->images);
 }
 
@@ -43,6 +43,20 @@ static const struct sb_sched *schedule_of(struct walker *walker, const struct sb
 	return &walker->fixed;
 }
 
+/* The decoder keeps what it has learnt of the code, whose images are the same on all CPUs. */
+static int begin_stream(struct walker *walker, const struct sb_sched *sched, size_t nscheds)
+{
+	const struct replay_world *world = walker->world;
+
+	if (walker->replay.decoder)
+		return stream_replay_move(&walker->replay, sched, nscheds);
+	sideband_observer_init(&walker->observer, world->system, &sb_perfdata_info(world->perfdata)->clock,
+	                       &walker->images, sched, nscheds);
+	stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger, &walker->images,
+	                   &walker->observer, walker->err);
+	return 0;
+}
+
 int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 {
 	const struct replay_world *world = walker->world;
@@ -58,10 +72,9 @@ int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 	walker->cutter.perfdata = world->perfdata;
 	walker->stream = stream;
 	sched = schedule_of(walker, stream, &nscheds);
-	sideband_observer_init(&walker->observer, world->system, &sb_perfdata_info(world->perfdata)->clock,
-	                       &walker->images, sched, nscheds);
-	stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger, &walker->images,
-	                   &walker->observer, walker->err);
+	status = begin_stream(walker, sched, nscheds);
+	if (status < 0)
+		return status;
 	ledger_begin_stream(walker->ledger, stream->cpu);
 	return 0;
 }
