@@ -84,10 +84,10 @@ static int append(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t 
 static int runs(const struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time, int32_t pid,
                 int32_t tid)
 {
-	if (time < cpu->settled_time)
-		return 1;
 	if (schedule->thrifty && cpu->nscheds > cpu->settle_at && settle(cpu, schedule->safe_time) < 0)
 		return -sbe_nomem;
+	if (time < cpu->settled_time)
+		return 1;
 	return append(cpu, time, pid, tid);
 }
 
