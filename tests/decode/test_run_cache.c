@@ -241,6 +241,34 @@ static void time_passes_at_the_branch(void **state)
 	pt_insn_free_decoder(decoder);
 }
 
+/* In the middle of a path: nothing of the old buffer counts any more. */
+static void another_buffer_ends_the_path(void **state)
+{
+	static const uint8_t nothing[1];
+	struct fixture *fixture = *state;
+	struct pt_block_decoder *decoder;
+	struct pt_config config;
+	struct pt_block block;
+	uint64_t offset;
+
+	load(fixture, "\x90\x74\xfd\x0f\x05", 5); /* nop; je 1000; syscall */
+	stream_write(&fixture->stream, "pge:1000");
+	repeat(fixture, 10, "tnt:111111");
+	config = stream_config(&fixture->stream);
+	for (int calls = 1; calls < 40; ++calls) {
+		decoder = pt_blk_alloc_decoder(&config);
+		pt_blk_set_image(decoder, fixture->image);
+		assert_true(fetch_events(decoder, pt_blk_sync_forward(decoder)) >= 0);
+		for (int i = 0; i < calls; ++i)
+			assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), 0);
+		assert_int_equal(pt_blk_set_buffer(decoder, nothing, nothing), 0);
+		assert_int_equal(pt_blk_get_offset(decoder, &offset), -pte_nosync);
+		assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), -pte_nosync);
+		assert_int_equal(pt_blk_sync_forward(decoder), -pte_eos);
+		pt_blk_free_decoder(decoder);
+	}
+}
+
 /* ---- An event that is due when a run begins ------------------------------------------------------ */
 
 /* That of a MOV CR3, which also disabled tracing: behind the event it must be known still. */
@@ -312,6 +340,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(blocks_know_the_events_at_the_end_of_a_run, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_path_that_is_left_leaves_the_last_ip, setup, teardown),
 	        cmocka_unit_test_setup_teardown(time_passes_at_the_branch, setup, teardown),
+	        cmocka_unit_test_setup_teardown(another_buffer_ends_the_path, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_run_may_begin_with_the_event_of_mov_cr3, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
 	                                        teardown),
