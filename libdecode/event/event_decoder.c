@@ -81,20 +81,6 @@ static struct pt_event *bind_tip(struct pt_evd *evd, enum pt_event_type type)
 	return pt_evd_bind(evd, &evd->tip_bound, type);
 }
 
-int pt_evd_is_timing(enum pt_packet_type type)
-{
-	switch (type) {
-	case ppt_tsc:
-	case ppt_tma:
-	case ppt_mtc:
-	case ppt_cyc:
-	case ppt_cbr:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 int pt_evd_update_time(struct pt_evd *evd, const struct pt_packet *packet)
 {
 	const struct pt_evd_moment before = pt_evd_moment(evd);

@@ -31,7 +31,19 @@ struct pt_event *pt_evd_bind_fup(struct pt_evd *evd, enum pt_event_type type);
 int pt_evd_iflag_changed(struct pt_evd *evd, const struct pt_packet_mode_exec *exec);
 
 /* Whether @type is about time only: TSC, TMA, MTC, CYC, CBR. */
-int pt_evd_is_timing(enum pt_packet_type type);
+static inline int pt_evd_is_timing(enum pt_packet_type type)
+{
+	switch (type) {
+	case ppt_tsc:
+	case ppt_tma:
+	case ppt_mtc:
+	case ppt_cyc:
+	case ppt_cbr:
+		return 1;
+	default:
+		return 0;
+	}
+}
 
 /* The time before it is changed. */
 struct pt_evd_moment {

@@ -7,6 +7,7 @@
  */
 #include "event/event_packets.h"
 
+#include "packet/packet_form.h"
 #include "packet/packet_read.h"
 
 /* Who passes over a packet when looking for the one that tells. */
@@ -68,8 +69,10 @@ static int is_passed(const struct pt_packet *packet, enum looker looker)
 static int look(const struct pt_evd *evd, struct ahead *ahead, enum looker looker)
 {
 	for (;;) {
-		int size = pt_packet_read(&ahead->packet, ahead->pos, &evd->config);
+		int size;
 
+		ahead->pos = pt_packet_skip_pads(ahead->pos, evd->config.end);
+		size = pt_packet_read(&ahead->packet, ahead->pos, &evd->config);
 		if (size < 0)
 			return size;
 		if (!is_passed(&ahead->packet, looker))

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "event/event_place.h"
+#include "packet/packet_form.h"
 #include "packet/packet_read.h"
 
 /* What PSB+ holds. */
@@ -187,8 +188,10 @@ static int enabled_by_next_packet(const struct pt_evd *evd)
 	struct pt_packet packet;
 
 	for (;;) {
-		int size = pt_packet_read(&packet, pos, &evd->config);
+		int size;
 
+		pos = pt_packet_skip_pads(pos, evd->config.end);
+		size = pt_packet_read(&packet, pos, &evd->config);
 		if (size < 0)
 			return size == -pte_eos ? 0 : size;
 		if (packet.type == ppt_tip_pge)
@@ -254,11 +257,21 @@ static void queue_updates(struct pt_evd *evd, struct psb_header *header)
 /* What does not belong here is out of place, whatever its content. */
 static int read_header_packet(const struct pt_evd *evd, struct pt_packet *packet)
 {
-	int type = pt_packet_type_at(evd->pos, &evd->config);
+	const int size = pt_packet_read(packet, evd->pos, &evd->config);
+	const int type = size < 0 ? pt_packet_type_at(evd->pos, &evd->config) : (int)packet->type;
 
-	if (type >= 0 && !belongs_to_header((enum pt_packet_type)type))
-		return -pte_bad_context;
-	return pt_packet_read(packet, evd->pos, &evd->config);
+	return type < 0 || belongs_to_header((enum pt_packet_type)type) ? size : -pte_bad_context;
+}
+
+static void skip_pads(struct pt_evd *evd)
+{
+	const uint8_t *const pos = pt_packet_skip_pads(evd->pos, evd->config.end);
+
+	if (pos == evd->pos)
+		return;
+	(void)pt_evd_moment(evd);
+	evd->packet = pos - 1;
+	evd->pos = pos;
 }
 
 int pt_evd_read_psb_header(struct pt_evd *evd)
@@ -271,8 +284,10 @@ int pt_evd_read_psb_header(struct pt_evd *evd)
 	header.have_ip = 0;
 	pt_last_ip_reset(&evd->last);
 	do {
-		int size = read_header_packet(evd, &packet);
+		int size;
 
+		skip_pads(evd);
+		size = read_header_packet(evd, &packet);
 		if (size < 0)
 			return size;
 		status = take_packet(evd, &header, &packet);
