@@ -255,16 +255,18 @@ static int next_run_with_events(void *decoder, const struct world *world, struct
 FACE_FUNCTIONS(insn, pt_insn_decoder)
 FACE_FUNCTIONS(blk, pt_block_decoder)
 
-#define FACE(name, inside, prefix, config, next)                                                             \
+#define FACE(name, limit, inside, prefix, config, next)                                                      \
 	{                                                                                                    \
-		name, inside, config, prefix##_alloc, prefix##_free, prefix##_forward, prefix##_backward,    \
-		        prefix##_set, prefix##_resync, prefix##_offset, prefix##_sync_offset,                \
-		        prefix##_image, prefix##_attach, prefix##_event, prefix##_time, prefix##_asid, next  \
+		name, limit, inside, config, prefix##_alloc, prefix##_free, prefix##_forward,                \
+		        prefix##_backward, prefix##_set, prefix##_resync, prefix##_offset,                   \
+		        prefix##_sync_offset, prefix##_image, prefix##_attach, prefix##_event,               \
+		        prefix##_time, prefix##_asid, next                                                   \
 	}
 
 const struct face faces[nfaces] = {
-        FACE("pt_insn_next", 0, insn, fuzz_config_for_insns, next_insn),
-        FACE("pt_blk_next", 0, blk, fuzz_config_for_blocks, next_block),
-        FACE("pt_blk_run", 0, blk, fuzz_config_for_blocks, next_run),
-        FACE("pt_blk_run with events", 1, blk, fuzz_config_for_blocks, next_run_with_events),
+        FACE("pt_insn_next on foot", "0", 0, insn, fuzz_config_for_insns, next_insn),
+        FACE("pt_blk_next", NULL, 0, blk, fuzz_config_for_blocks, next_block),
+        FACE("pt_blk_run", NULL, 0, blk, fuzz_config_for_blocks, next_run),
+        FACE("pt_blk_run with events", NULL, 1, blk, fuzz_config_for_blocks, next_run_with_events),
+        FACE("pt_insn_next", NULL, 0, insn, fuzz_config_for_insns, next_insn),
 };

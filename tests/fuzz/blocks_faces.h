@@ -7,6 +7,7 @@
 
 struct face {
 	const char *name;
+	const char *limit; /* of the run cache; NULL: as it is */
 	int events_inside; /* next() gives events, too: event() need not be called */
 	struct pt_config (*config)(const struct fuzz_config *fc);
 	void *(*alloc)(const struct pt_config *config);
@@ -26,7 +27,9 @@ struct face {
 	int (*next)(void *decoder, const struct world *world, struct log *log);
 };
 
-enum { nfaces = 4 };
+/* The first face is on foot; then blocks and runs, which are faces of one decoder; the last one is as the
+ * first one, on the run cache. */
+enum { nfaces = 5, first_of_blocks = 1, last_of_blocks = 3 };
 
 extern const struct face faces[nfaces];
 

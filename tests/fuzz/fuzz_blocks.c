@@ -4,6 +4,7 @@
  * A client that does what the manual says drives each of them; they must say the same: instructions,
  * events, errors, where they synchronised, and what observers were told. Then, if the input asks for it, a
  * mad client calls everything in any order; only crashes, hangs and impossible results count there. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "blocks_faces.h"
@@ -42,6 +43,10 @@ static void client_begin(struct client *client, struct world *world, const struc
 	client->log = log;
 	client->trace_size = (uint64_t)(world->fc.config.end - world->fc.config.begin);
 	world_begin(world);
+	if (face->limit)
+		setenv("SBTRACE_RUN_CACHE", face->limit, 1);
+	else
+		unsetenv("SBTRACE_RUN_CACHE");
 	client->decoder = face->alloc(&config);
 	FUZZ_CHECK(client->decoder, "no decoder");
 	world->decoder = client->decoder;
@@ -297,8 +302,8 @@ static void mad_call(struct client *client, uint8_t op)
 		break;
 	case 10:
 		/* blocks and runs mixed */
-		if (face != &faces[0])
-			face = &faces[1 + (face - faces) % 3];
+		if (face >= &faces[first_of_blocks] && face <= &faces[last_of_blocks])
+			face = face == &faces[last_of_blocks] ? &faces[first_of_blocks] : face + 1;
 		client->face = face;
 		break;
 	default:
@@ -327,8 +332,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	world_init(&world, data, size);
 	good_clients(&world);
 	if (world.client & client_is_mad) {
-		mad_client(&world, &faces[0]);
-		mad_client(&world, &faces[1]);
+		mad_client(&world, &faces[nfaces - 1]);
+		mad_client(&world, &faces[first_of_blocks]);
 	}
 	world_fini(&world);
 	return 0;
