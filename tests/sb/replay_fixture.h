@@ -17,6 +17,7 @@
 #include <sb/perfdata_write.h>
 #include <sb/replay.h>
 
+#include "replay/session.h"
 #include "support/temp_dir.h"
 #include "support/trace.h"
 
@@ -28,6 +29,7 @@ struct fixture {
 	char *root, *recording;
 	struct sb_perfdata_writer *writer;
 	struct sb_replay_options options;
+	uint64_t piece_size; /* 0: as it is */
 	struct sb_perfdata *perfdata;
 	struct sb_session *session;
 	char flow[TEXT_MAX]; /* "cpu/pid/tid@tsc: ip ip ..." per run, separated by "; " */
@@ -251,6 +253,8 @@ static inline int replay(struct fixture *fixture)
 	fixture->session = NULL;
 	fixture->flow[0] = fixture->gaps[0] = fixture->details[0] = '\0';
 	assert_int_equal(sb_session_open(&fixture->session, fixture->perfdata, &fixture->options, &err), 0);
+	if (fixture->piece_size)
+		session_set_piece_size(fixture->session, fixture->piece_size);
 	status = sb_session_run(fixture->session, &sink, &err);
 	if (status == 0)
 		assert_balance(sb_session_account(fixture->session));

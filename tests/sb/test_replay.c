@@ -322,6 +322,59 @@ static void bytes_that_are_no_packets_are_bad_trace(void **state)
 	assert_gap(fixture, sb_gap_bad_trace);
 }
 
+/* ---- Several threads -------------------------------------------------------------------------- */
+
+/* In the middle of a stretch, at a PSB. */
+static void trace_psb_at(struct trace *trace, uint64_t tsc, uint64_t ip)
+{
+	trace_psb(trace);
+	trace_tsc(trace, tsc);
+	trace_mode64(trace);
+	trace_ip(trace, ppt_fup, ip);
+	trace_psbend(trace);
+}
+
+/* Whoever begins at one of the PSBs believes that the switches of that time have happened; but they wait. */
+static void switches_wait_across_psbs(void **state)
+{
+	static const uint8_t code[] = {0x75, 0xfe, 0x0f, 0x05}; /* 1000 jne 1000  1002 syscall */
+	enum { PSBS = 40, TIMES = 30 };
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+	char *flow;
+
+	has_file(fixture, "/e", code, sizeof(code));
+	maps(fixture, 0, 1, 0x1000, "/e");
+	maps(fixture, 0, 2, 0x1000, "/e");
+	switches(fixture, 0, 150, 0, 1);
+	trace_start(&trace, 100);
+	trace_enabled(&trace, 200, 0x1000);
+	for (int32_t i = 0; i < PSBS; ++i) {
+		switches(fixture, 0, 300 + 10 * (uint64_t)i, 1 + i % 2, 2 - i % 2);
+		trace_tnt(&trace, "ttt");
+		trace_psb_at(&trace, 305 + 10 * (uint64_t)i, 0x1000);
+	}
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	trace_stretch(&trace, 1000, 0x1002);
+	traced(fixture, 0, trace.bytes, trace.size);
+
+	fixture->options.jobs = 1;
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->gaps, "");
+	assert_null(strstr(fixture->flow, "0/2/2"));
+	assert_int_equal(sb_session_account(fixture->session)->ninsn, 3 * PSBS + 3);
+	flow = strdup(fixture->flow);
+	fixture->piece_size = 1;
+	for (unsigned int i = 0; i < TIMES; ++i) {
+		fixture->options.jobs = 2 + i % 4;
+		assert_replay(fixture, flow, "");
+		assert_int_equal(sb_session_account(fixture->session)->ninsn, 3 * PSBS + 3);
+		assert_int_equal(sb_session_account(fixture->session)->nswitches, 2 + PSBS);
+	}
+	free(flow);
+}
+
 static void bytes_before_the_first_psb_are_counted(void **state)
 {
 	struct fixture *fixture = *state;
@@ -634,6 +687,7 @@ int main(void)
 	        TEST(an_error_takes_back_what_no_psb_has_confirmed),
 	        TEST(a_psb_without_events_is_where_the_next_segment_begins),
 	        TEST(bytes_that_are_no_packets_are_bad_trace),
+	        TEST(switches_wait_across_psbs),
 	        TEST(bytes_before_the_first_psb_are_counted),
 	        TEST(trace_without_any_psb_is_all_no_sync),
 	        TEST(an_overflow_is_a_gap_without_bytes),
