@@ -19,6 +19,7 @@
 #include <sb/perfdata_write.h>
 #include <sb/replay.h>
 
+#include "replay/session.h"
 #include "support/temp_dir.h"
 
 enum { CPUS_MAX = 4 };
@@ -99,7 +100,8 @@ static void assert_truth_ends(struct check *check)
 }
 
 /* The recording at @path gives the truth in @directory. */
-static void assert_exact(const char *directory, const char *path, uint64_t ninsn)
+static void assert_exact(const char *directory, const char *path, uint64_t ninsn, unsigned int jobs,
+                         uint64_t piece_size)
 {
 	struct check check = {.directory = directory};
 	const struct sb_sink sink = {.context = &check, .flow = on_flow};
@@ -110,13 +112,15 @@ static void assert_exact(const char *directory, const char *path, uint64_t ninsn
 	char root[256];
 	const char *roots[] = {root};
 	const struct sb_replay_options options = {
-	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1, .jobs = jobs};
 	uint64_t bytes;
 
 	snprintf(root, sizeof(root), "%s/root", directory);
 	if (sb_perfdata_open(&perfdata, path, &err) < 0 ||
-	    sb_session_open(&session, perfdata, &options, &err) < 0 ||
-	    sb_session_run(session, &sink, &err) < 0)
+	    sb_session_open(&session, perfdata, &options, &err) < 0)
+		fail_msg("%s: %s", path, err.text);
+	session_set_piece_size(session, piece_size);
+	if (sb_session_run(session, &sink, &err) < 0)
 		fail_msg("%s: %s", path, err.text);
 	assert_truth_ends(&check);
 	account = sb_session_account(session);
@@ -256,7 +260,8 @@ static void replays_exactly(void **state)
 	snprintf(path, sizeof(path), "%s/perf.data", directory);
 	if (access(path, R_OK) != 0)
 		skip();
-	assert_exact(directory, path, recording->ninsn);
+	assert_exact(directory, path, recording->ninsn, 1, 1 << 16);
+	assert_exact(directory, path, recording->ninsn, 2, 1 << 16);
 }
 
 static void replays_exactly_in_chunks(void **state)
@@ -275,7 +280,8 @@ static void replays_exactly_in_chunks(void **state)
 		char *copy = temp_dir_path(&temp, "perf.data");
 
 		rewrite(path, copy, sizes[i]);
-		assert_exact(directory, copy, recording->ninsn);
+		assert_exact(directory, copy, recording->ninsn, 1, 1 << 16);
+		assert_exact(directory, copy, recording->ninsn, 3, 1 << (4 * i));
 		free(copy);
 	}
 	temp_dir_remove(&temp);

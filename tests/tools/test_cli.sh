@@ -49,6 +49,10 @@ expect 2 "unknown sink 'sumary'; did you mean 'summary'" "$SBTRACE" replay --sin
 expect 2 'one recording is enough' "$SBTRACE" replay x y
 expect 2 'upside down' "$SBTRACE" replay --cpu 3-1 x
 expect 2 'expected FROM,TO' "$SBTRACE" replay --time 3 x
+expect 2 'expected a number from 1 to 1024, found .0.' "$SBTRACE" replay --jobs 0 x
+expect 2 'expected a number from 1 to 1024, found .1025.' "$SBTRACE" replay -j1025 x
+expect 2 'expected a number, found .-2.' "$SBTRACE" replay --jobs=-2 x
+expect 2 'expected a number, found .2x.' "$SBTRACE" replay -j 2x x
 
 # A recording that is none, with an output that must not be left behind.
 expect 1 'no-such-file' "$SBTRACE" replay no-such-file
@@ -86,8 +90,13 @@ if [ -d "$recording" ]; then
 	cmp -s first - <<-END || fail "first line"
 	$(head -1 lines)
 	END
+	# On any number of threads.
+	for jobs in 1 3; do
+		expect 0 '' "$SBTRACE" replay -j $jobs --root "$recording/root" --sink insn=again "$recording/perf.data"
+		cmp lines again || fail "$jobs jobs give other lines"
+	done
 	# The same as a job.
-	printf 'version: 1\nrecording: %s\nroots: [%s]\nhost_root: false\nsinks: [{name: insn, file: again}]\n' \
+	printf 'version: 1\nrecording: %s\nroots: [%s]\nhost_root: false\njobs: 2\nsinks: [{name: insn, file: again}]\n' \
 		"$recording/perf.data" "$recording/root" >job.yaml
 	expect 0 '' "$SBTRACE" replay job.yaml
 	cmp lines again || fail "the job gives other lines"

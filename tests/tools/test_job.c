@@ -68,6 +68,7 @@ static void every_key_is_taken(void **state)
 	          "cpu: [0, 2-4]\n"
 	          "pid: [1234]\n"
 	          "time: {from: 483.295535467, to: 99}\n"
+	          "jobs: 4\n"
 	          "sinks:\n"
 	          "  - name: summary\n"
 	          "  - {name: insn, file: /out.tsv}\n",
@@ -87,6 +88,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(job.from.value, 483295535467);
 	assert_int_equal(job.to.unit, job_time_tsc);
 	assert_int_equal(job.to.value, 99);
+	assert_int_equal(job.jobs, 4);
 	assert_int_equal(job.nsinks, 2);
 	assert_ptr_equal(job.sink[0].type, &sink_summary);
 	assert_null(job.sink[0].file);
@@ -101,7 +103,7 @@ static void what_is_left_out_is_the_default(void **state)
 
 	(void)state;
 	read_good("version: 1\nrecording: /r\n", &job);
-	assert_int_equal(job.nroots + job.cpu.count + job.pid.count + job.nsinks, 0);
+	assert_int_equal(job.nroots + job.cpu.count + job.pid.count + job.nsinks + job.jobs, 0);
 	assert_false(job.no_host_root);
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.unit, job_time_open);
@@ -170,6 +172,9 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	assert_wrong(HEAD "time: 5\n", "j.yaml:3:7: expected a span of time (a mapping), found text");
 	assert_wrong(HEAD "time: {from: 1.2.3}\n",
 	             "j.yaml:3:14: expected seconds with up to nine decimals, found '1.2.3'");
+	assert_wrong(HEAD "jobs: 0\n", "j.yaml:3:7: expected a number from 1 to 1024, found '0'");
+	assert_wrong(HEAD "jobs: -1\n", "j.yaml:3:7: expected a number, found '-1'");
+	assert_wrong(HEAD "jobs: [2]\n", "j.yaml:3:7: expected a number of threads, found a list");
 	assert_wrong(HEAD "sinks: [summary]\n", "j.yaml:3:9: expected a sink (a mapping), found text");
 	assert_wrong(HEAD "sinks: [{file: x}]\n", "j.yaml:3:9: a sink needs the key 'name'");
 }
@@ -247,10 +252,12 @@ static void the_command_line_wins(void **state)
 	struct option_error error;
 
 	(void)state;
-	read_good(HEAD "roots: [/a]\ncpu: [1]\npid: [7]\ntime: {from: 5}\nsinks: [{name: insn}]\n", &job);
+	read_good(HEAD "roots: [/a]\ncpu: [1]\npid: [7]\ntime: {from: 5}\njobs: 9\nsinks: [{name: insn}]\n",
+	          &job);
 	assert_int_equal(job_add_root(&line, "/b", &error), 0);
 	assert_int_equal(job_list_add(&line.pid, "8,9", &error), 0);
 	assert_int_equal(job_time_set(&line.to, "6", &error), 0);
+	assert_int_equal(job_set_jobs(&line, "8", &error), 0);
 	assert_int_equal(job_add_sink(&line, "block", "f", &error), 0);
 	job_override(&job, &line);
 	assert_int_equal(job.nroots, 1);
@@ -259,6 +266,7 @@ static void the_command_line_wins(void **state)
 	assert_int_equal(job.pid.count, 2);
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.value, 6);
+	assert_int_equal(job.jobs, 8);
 	assert_ptr_equal(job.sink[0].type, &sink_block);
 	job_free(&job);
 }
