@@ -27,7 +27,7 @@ static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
 	p += rex;
 	map = *p == 0x0f;
 	p += map;
-	form = pt_forms[prefix][wide][map][p[0]][pt_form_operand(p[1])];
+	form = pt_forms[pt_form_row[prefix][wide][map][p[0]]][pt_form_operand(p[1])];
 	if (!form)
 		return false;
 	p++;

@@ -28,10 +28,10 @@ enum {
 
 enum { pt_form_prefixes = 4, pt_form_maps = 2, pt_form_operands = 16 };
 
-typedef uint8_t pt_form_table[pt_form_prefixes][2][pt_form_maps][256][pt_form_operands];
-
-/* By mandatory prefix (none, 66, F3, F2), REX.W, map, opcode, operands. */
-extern const pt_form_table pt_forms;
+/* Most opcodes are alike: for each, by mandatory prefix (none, 66, F3, F2), REX.W and map, the number of a
+ * row, which holds the forms by operands. */
+extern const uint8_t pt_form_row[pt_form_prefixes][2][pt_form_maps][256];
+extern const uint8_t pt_forms[][pt_form_operands];
 
 /* Which of a form's operands: ModRM's middle field, and whether it names a register. */
 static inline unsigned pt_form_operand(uint8_t modrm)

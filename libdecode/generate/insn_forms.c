@@ -127,39 +127,74 @@ static void make_row(uint8_t *entry, const ZydisDecoder *decoder, unsigned prefi
 	look_at(entry, decoder, &head);
 }
 
-static void print_row(const uint8_t *entry)
+/* The rows that there are. */
+struct rows {
+	uint8_t entry[256][pt_form_operands];
+	unsigned count;
+};
+
+/* The number of a row like @entry; negative: there are too many. */
+static int take_row(struct rows *rows, const uint8_t *entry)
+{
+	for (unsigned i = 0; i < rows->count; i++)
+		if (!memcmp(rows->entry[i], entry, pt_form_operands))
+			return (int)i;
+	if (rows->count == 256)
+		return -1;
+	memcpy(rows->entry[rows->count], entry, pt_form_operands);
+	return (int)rows->count++;
+}
+
+static void print_numbers(const uint8_t *number, unsigned count)
 {
 	printf("{");
-	for (unsigned i = 0; i < pt_form_operands; i++)
-		printf("%u,", entry[i]);
+	for (unsigned i = 0; i < count; i++)
+		printf("%u,%s", number[i], i % 16 == 15 && i + 1 < count ? "\n" : "");
 	printf("},\n");
+}
+
+static int print_opcodes(struct rows *rows, const ZydisDecoder *decoder, unsigned prefix, unsigned wide,
+                         uint8_t map)
+{
+	uint8_t number[256];
+
+	for (unsigned opcode = 0; opcode < 256; opcode++) {
+		uint8_t entry[pt_form_operands];
+		int row;
+
+		make_row(entry, decoder, prefix, wide, map, (uint8_t)opcode);
+		row = take_row(rows, entry);
+		if (row < 0)
+			return -1;
+		number[opcode] = (uint8_t)row;
+	}
+	print_numbers(number, 256);
+	return 0;
 }
 
 int main(void)
 {
+	static struct rows rows;
 	ZydisDecoder decoder;
 
 	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
 		return 1;
-	printf("#include \"code/insn_class.h\"\n#include \"code/insn_forms.h\"\n\nconst pt_form_table pt_forms = {\n");
+	printf("#include \"code/insn_forms.h\"\n\n"
+	       "const uint8_t pt_form_row[pt_form_prefixes][2][pt_form_maps][256] = {\n");
 	for (unsigned prefix = 0; prefix < pt_form_prefixes; prefix++) {
 		printf("{");
 		for (unsigned wide = 0; wide < 2; wide++) {
 			printf("{");
-			for (uint8_t map = 0; map < pt_form_maps; map++) {
-				printf("{");
-				for (unsigned opcode = 0; opcode < 256; opcode++) {
-					uint8_t entry[pt_form_operands];
-
-					make_row(entry, &decoder, prefix, wide, map, (uint8_t)opcode);
-					print_row(entry);
-				}
-				printf("},\n");
-			}
+			for (uint8_t map = 0; map < pt_form_maps; map++)
+				if (print_opcodes(&rows, &decoder, prefix, wide, map) < 0)
+					return 1;
 			printf("},\n");
 		}
 		printf("},\n");
 	}
+	printf("};\n\nconst uint8_t pt_forms[][pt_form_operands] = {\n");
+	for (unsigned i = 0; i < rows.count; i++)
+		print_numbers(rows.entry[i], pt_form_operands);
 	printf("};\n");
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

@@ -88,7 +88,7 @@ static void random_bytes_are_what_zydis_says(void **state)
 
 static uint8_t form_of(unsigned prefix, unsigned wide, unsigned map, uint8_t opcode, uint8_t modrm)
 {
-	return pt_forms[prefix][wide][map][opcode][pt_form_operand(modrm)];
+	return pt_forms[pt_form_row[prefix][wide][map][opcode]][pt_form_operand(modrm)];
 }
 
 static unsigned kind_of(uint8_t form)
