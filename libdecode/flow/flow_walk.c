@@ -235,6 +235,7 @@ static int stop_behind(const struct pt_flow_sink *sink, uint32_t kind)
 static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 {
 	const uint64_t before = flow->evd.time.tsc;
+	const uint8_t *reached = flow->reached;
 
 	leave_circle(flow);
 	if (sink->no_fetch) {
@@ -242,6 +243,8 @@ static int fetch(struct pt_flow *flow, const struct pt_flow_sink *sink)
 		return step_stop;
 	}
 	pt_flow_advance(flow);
+	if ((sink->count || sink->started) && flow->reached != reached)
+		return step_stop;
 	return step_at(flow, sink, before);
 }
 

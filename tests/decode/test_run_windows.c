@@ -338,6 +338,37 @@ static void images_are_exchanged(void **state)
 	assert_int_equal(insns[1], 3 * blocks[1]);
 }
 
+/* Also at one that brings no event, and without a cache. */
+static void runs_end_at_psbs(void **state)
+{
+	static const char *const limits[] = {"0", "3", "65536"};
+	struct fixture *fixture = *state;
+	struct pt_config config;
+
+	load(fixture, "\x90\x74\xfd\x0f\x05", 5);
+	stream_write(&fixture->stream, "pge:1000 tnt:111 psb psbend tnt:1111");
+	config = stream_config(&fixture->stream);
+	for (size_t i = 0; i < 3; ++i) {
+		struct pt_block_decoder *decoder;
+		uint64_t passed, read;
+		struct pt_run run;
+
+		setenv("SBTRACE_RUN_CACHE", limits[i], 1);
+		decoder = pt_blk_alloc_decoder(&config);
+		pt_blk_set_image(decoder, fixture->image);
+		pt_blk_set_run_events(decoder, 1);
+		assert_true(pt_blk_sync_forward(decoder) >= 0);
+		assert_true(pt_blk_run(decoder, &run, sizeof(run)) >= 0);
+		assert_int_equal(run.nblocks, 3);
+		assert_int_equal(pt_blk_get_psb_offset(decoder, &passed, &read), 0);
+		assert_true(passed > 0);
+		assert_int_equal(passed, read);
+		pt_blk_run(decoder, &run, sizeof(run));
+		assert_true(run.nblocks >= 4);
+		pt_blk_free_decoder(decoder);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -352,6 +383,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(transactions, setup, teardown),
 	        cmocka_unit_test_setup_teardown(overflows_and_psbs, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_full_cache_is_emptied, setup, teardown),
+	        cmocka_unit_test_setup_teardown(runs_end_at_psbs, setup, teardown),
 	        cmocka_unit_test_setup_teardown(images_are_exchanged, setup, teardown),
 	};
 
