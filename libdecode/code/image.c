@@ -7,20 +7,8 @@
 #include <string.h>
 
 #include "code/section_cache.h"
-#include "intel-pt-filler.h"
 
 enum { page_size = 4096 };
-
-struct pt_image {
-	char *name;
-	struct pt_mappings mappings;
-	read_memory_callback_t *callback;
-	void *context;
-	pt_image_filler_t *filler;
-	void *filler_context;
-	bool filling; /* the filler is being asked */
-	uint64_t generation;
-};
 
 /* Images must differ from each other, and from images that stood at the same address before. */
 static uint64_t next_generation(void)
@@ -173,11 +161,6 @@ int pt_image_set_filler(struct pt_image *image, pt_image_filler_t *filler, void 
 }
 
 /* ---- asking an image -------------------------------------------------------------------------- */
-
-uint64_t pt_image_generation(const struct pt_image *image)
-{
-	return image->generation;
-}
 
 /* Nothing is mapped at @vaddr yet. */
 static const struct pt_mapping *fill_in(struct pt_image *image, const struct pt_space_key *key,

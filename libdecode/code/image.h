@@ -7,7 +7,22 @@
 #define PT_IMAGE_H
 
 #include "intel-pt.h"
+#include <stdbool.h>
+
 #include "code/mappings.h"
+#include "intel-pt-filler.h"
+
+/* Private to image.c, but for the generation. */
+struct pt_image {
+	char *name;
+	struct pt_mappings mappings;
+	read_memory_callback_t *callback;
+	void *context;
+	pt_image_filler_t *filler;
+	void *filler_context;
+	bool filling; /* the filler is being asked */
+	uint64_t generation;
+};
 
 /* The mapping that holds @vaddr in address space @asid, or NULL; the image's filler is asked, too. With
  * several matching address spaces (an unknown cr3 or vmcs on either side matches any), an exact match wins.
@@ -24,6 +39,9 @@ int pt_image_read(struct pt_image *image, int *isid, uint8_t *buffer, uint16_t s
 /* Never the same for two states of one image, nor for two images of the process: what a decoder
  * remembers about an image is valid as long as this number stays - but not that nothing is mapped somewhere,
  * as a filler may change that. Never zero. */
-uint64_t pt_image_generation(const struct pt_image *image);
+static inline uint64_t pt_image_generation(const struct pt_image *image)
+{
+	return image->generation;
+}
 
 #endif

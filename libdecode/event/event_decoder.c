@@ -30,10 +30,7 @@ void pt_evd_new_event(const struct pt_evd *evd, struct pt_event *ev, enum pt_eve
 {
 	memset(ev, 0, sizeof(*ev));
 	ev->type = type;
-	ev->has_tsc = evd->time.have_tsc != 0;
-	ev->tsc = evd->time.tsc;
-	ev->lost_mtc = evd->time.lost_mtc;
-	ev->lost_cyc = evd->time.lost_cyc;
+	pt_evd_set_event_time(evd, ev);
 }
 
 static struct pt_event *queue_end(struct pt_evd *evd)

@@ -14,6 +14,15 @@ pt_packet_handler pt_evd_on_stop, pt_evd_on_cbr, pt_evd_on_mnt, pt_evd_on_exstop
 /* Makes *@ev a new event, stamped with the current time. */
 void pt_evd_new_event(const struct pt_evd *evd, struct pt_event *ev, enum pt_event_type type);
 
+/* The present time is the event's. */
+static inline void pt_evd_set_event_time(const struct pt_evd *evd, struct pt_event *ev)
+{
+	ev->has_tsc = (evd->time.have_tsc != 0) & 1;
+	ev->tsc = evd->time.tsc;
+	ev->lost_mtc = evd->time.lost_mtc;
+	ev->lost_cyc = evd->time.lost_cyc;
+}
+
 /* Adds a new event to the end of the queue. Never fails: the queue is empty
  * when a packet is read, and has room for all that one packet can bring (see event_decoder.c). */
 struct pt_event *pt_evd_push(struct pt_evd *evd, enum pt_event_type type);

@@ -115,7 +115,7 @@ static void pt_blk_reset(struct pt_block_decoder *decoder)
 void pt_block_settle(struct pt_block_decoder *decoder)
 {
 	if (decoder->left)
-		pt_cursor_leave(&decoder->cursor, decoder->cursor.entry->nblocks - decoder->left);
+		pt_cursor_leave(&decoder->cursor, decoder->cursor.entry->path.nblocks - decoder->left);
 	decoder->left = 0;
 }
 
@@ -128,7 +128,7 @@ static const struct pt_time *pt_blk_now(const struct pt_block_decoder *decoder)
 {
 	const struct pt_cursor *cursor = &decoder->cursor;
 
-	return pt_cursor_time(cursor, cursor->entry ? cursor->entry->nblocks - decoder->left : 0);
+	return pt_cursor_time(cursor, cursor->entry ? cursor->entry->path.nblocks - decoder->left : 0);
 }
 
 PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
@@ -136,16 +136,16 @@ PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
 /* The cursor stands where a path begins. */
 static void begin_path(struct pt_block_decoder *decoder)
 {
-	decoder->item = decoder->cursor.entry->path->part[0];
-	decoder->left = decoder->cursor.entry->nblocks;
+	decoder->item = decoder->cursor.entry->extra->part[0];
+	decoder->left = decoder->cursor.entry->path.nblocks;
 }
 
 /* Hands out a block with its flags, as much of it as the caller knows. */
-static void give(struct pt_block *ublock, size_t size, const struct pt_block *block, uint32_t flags)
+static inline void give(struct pt_block *ublock, size_t size, const struct pt_block *block, uint32_t flags)
 {
 	if (__builtin_expect(size == sizeof(*block), 1)) {
 		*ublock = *block;
-		if (flags)
+		if (__builtin_expect(flags != 0, 0))
 			PT_FACE_SET_FLAGS(ublock, flags);
 	} else {
 		struct pt_block known = *block;
@@ -155,39 +155,38 @@ static void give(struct pt_block *ublock, size_t size, const struct pt_block *bl
 	}
 }
 
-/* The last block of a path is given with what comes behind it. */
-static int give_last(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size,
-                     const struct pt_block *block)
+/* The last block of a path was given, with those flags: what comes behind it decides of others. */
+static int leave_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size,
+                      const struct pt_block *block, uint32_t flags)
 {
 	struct pt_flow *flow = &decoder->flow;
-	const uint32_t flags = pt_flow_take_entry_flags(flow);
+	const uint32_t more = pt_flow_exit_flags(flow);
 	int errcode;
 
-	if (pt_cursor_next(&decoder->cursor)) {
-		begin_path(decoder);
-		give(ublock, size, block, flags);
-		return 0;
-	}
-	give(ublock, size, block, flags | pt_flow_exit_flags(flow));
+	if (more)
+		give(ublock, size, block, flags | more);
 	errcode = pt_observers_take_error(&flow->observers);
 	return errcode < 0 ? errcode : pt_flow_status(flow);
 }
 
-static __attribute__((noinline)) int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock,
-                                                  size_t size)
+static inline int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
 {
 	const struct pt_block *block = decoder->item++;
+	const uint32_t flags = pt_flow_take_entry_flags(&decoder->flow);
 
-	if (!--decoder->left)
-		return give_last(decoder, ublock, size, block);
-	give(ublock, size, block, pt_flow_take_entry_flags(&decoder->flow));
+	give(ublock, size, block, flags);
+	decoder->left -= 1;
+	if (decoder->left)
+		return 0;
+	if (!pt_cursor_next(&decoder->cursor))
+		return leave_path(decoder, ublock, size, block, flags);
+	begin_path(decoder);
 	return 0;
 }
 
 /* ---- On foot ------------------------------------------------------------------------------------ */
 
-static __attribute__((noinline)) int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ublock,
-                                                  size_t size)
+static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
 {
 	struct pt_flow *flow = &decoder->flow;
 	struct pt_flow_sink sink = {0};
@@ -208,27 +207,29 @@ static __attribute__((noinline)) int next_on_foot(struct pt_block_decoder *decod
 	return status;
 }
 
+/* The first and the last block of a path, the first one behind events, and whatever comes on foot. */
+static __attribute__((noinline)) int next_with_care(struct pt_block_decoder *decoder, struct pt_block *ublock,
+                                                    size_t size)
+{
+	if (decoder->left) {
+		if (!pt_cursor_is_right(&decoder->cursor))
+			pt_block_settle(decoder);
+	} else if (pt_cursor_enter(&decoder->cursor)) {
+		begin_path(decoder);
+	}
+	return decoder->left ? next_in_path(decoder, ublock, size) : next_on_foot(decoder, ublock, size);
+}
+
 int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
 {
 	if (!decoder || !ublock || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	if (decoder->left) {
-		if (pt_cursor_is_right(&decoder->cursor)) {
-			if (__builtin_expect(decoder->left == 1 || size != sizeof(*ublock) ||
-			                             decoder->flow.entry_flags,
-			                     0))
-				return next_in_path(decoder, ublock, size);
-			/* Most are neither the first nor the last ones of something. */
-			*ublock = *decoder->item++;
-			decoder->left -= 1;
-			return 0;
-		}
-		pt_block_settle(decoder);
-	} else if (pt_cursor_enter(&decoder->cursor)) {
-		begin_path(decoder);
-		return next_in_path(decoder, ublock, size);
-	}
-	return next_on_foot(decoder, ublock, size);
+	if (decoder->left < 2 || size != sizeof(*ublock) || decoder->flow.entry_flags ||
+	    pt_image_generation(decoder->flow.image) != decoder->flow.generation)
+		return next_with_care(decoder, ublock, size);
+	*ublock = *decoder->item++;
+	decoder->left -= 1;
+	return 0;
 }
 
 int pt_blk_event(struct pt_block_decoder *decoder, struct pt_event *event, size_t size)

@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
+#include "event/event_packets.h"
 #include "packet/bytes.h"
+#include "packet/packet_form.h"
 
 void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct pt_cursor_face *face,
                     void *context)
@@ -36,14 +38,21 @@ static int make_cache(struct pt_cursor *cursor)
 	return 1;
 }
 
+enum { tip_pgd_opcode = 0x01 };
+
 /* The size of the window at @pos; zero: there is none. */
-static uint32_t window_at(const struct pt_flow *flow, const uint8_t *pos)
+static inline uint32_t window_at(const struct pt_flow *flow, const uint8_t *pos)
 {
-	return flow->evd.config.end - pos < pt_window_max ? 0 : pt_window_of(pt_get64(pos), 0);
+	if (flow->evd.config.end - pos < pt_window_max)
+		return 0;
+	/* A TIP.PGD leads to the event, which the flow then has to apply; observers see the difference. */
+	return pt_window_of(pt_get64(pos), !flow->observers.count && (*pos & 0x1f) == tip_pgd_opcode);
 }
 
-static const struct pt_run_entry *find(const struct pt_cursor *cursor, uint32_t place, const uint8_t *pos,
-                                       uint32_t size)
+static inline __attribute__((always_inline)) const struct pt_run_entry *find(const struct pt_cursor *cursor,
+                                                                             uint32_t place,
+                                                                             const uint8_t *pos,
+                                                                             uint32_t size)
 {
 	const struct pt_flow *flow = cursor->flow;
 
@@ -83,6 +92,16 @@ static int note_state(struct pt_cursor_record *record, const struct pt_flow *flo
 	return 1;
 }
 
+/* The window is that of an event, which is due. Zero: none that can be kept. */
+static int take_event(struct pt_cursor_record *record, struct pt_flow *flow)
+{
+	if (flow->evd.queue_count != 1 || pt_evd_event(&flow->evd)->type != ptev_disabled)
+		return 0;
+	record->event = *pt_evd_event(&flow->evd);
+	record->recorder.record.event = &record->event;
+	return pt_flow_take_event(flow, &(struct pt_event){0}) == 0;
+}
+
 /* Walks to the window's end. Zero: the way is none that can be kept. */
 static int walk_window(struct pt_cursor *cursor)
 {
@@ -97,22 +116,24 @@ static int walk_window(struct pt_cursor *cursor)
 				return 1;
 			pt_flow_advance(flow);
 		}
-		if (flow->unit != pt_unit_tnt && flow->unit != pt_unit_tip)
+		if (flow->unit < 0 || flow->due)
 			return 0;
 		pt_flow_begin_sink(flow, &sink);
 		if (cursor->face->walk(cursor->context, &sink) < 0 || !sink.count || !sink.section ||
 		    !cursor->face->append(cursor->context, &sink) || !note_state(record, flow))
 			return 0;
+		if (flow->due)
+			return take_event(record, flow);
 	}
 }
 
-static const struct pt_cached_path *keep(struct pt_cursor *cursor)
+static const struct pt_run_entry *keep(struct pt_cursor *cursor)
 {
 	struct pt_cursor_record *from = cursor->record;
 	struct pt_run_record *record = &from->recorder.record;
 
 	cursor->face->end(cursor->context, record);
-	record->entry.nblocks = (uint16_t)from->nstates;
+	record->entry.path.nblocks = from->nstates;
 	record->part[pt_cursor_states].bytes = from->state;
 	record->part[pt_cursor_states].size = from->nstates * sizeof(from->state[0]);
 	record->part[pt_cursor_effects].bytes = from->effect;
@@ -128,7 +149,10 @@ static const struct pt_run_entry *record_ahead(struct pt_cursor *cursor, uint32_
 	struct pt_flow *flow = cursor->flow;
 	const uint8_t *const pos = flow->evd.pos;
 	const struct pt_last_ip last = flow->evd.last;
-	const uint64_t ip = flow->ip;
+	const struct pt_run_place *at = &cursor->cache->place[place];
+	const enum pt_decode_state state = flow->observers.state;
+	const uint8_t have_resume_ip = flow->have_resume_ip;
+	const uint64_t resume_ip = flow->resume_ip;
 	int kept;
 
 	if (!pt_recorder_begin(recorder, flow, cursor->cache, pos, size))
@@ -140,8 +164,13 @@ static const struct pt_run_entry *record_ahead(struct pt_cursor *cursor, uint32_
 	flow->evd.last = last;
 	flow->evd.tnt_count = 0;
 	flow->returns = recorder->before;
+	flow->evd.queue_count = 0;
+	flow->due = 0;
 	flow->unit = pt_flow_no_unit;
-	pt_flow_set_ip(flow, ip);
+	flow->observers.state = state;
+	flow->have_resume_ip = have_resume_ip & 1;
+	flow->resume_ip = resume_ip;
+	pt_flow_stand_at(flow, at);
 	return kept ? find(cursor, place, pos, size) : NULL;
 }
 
@@ -216,7 +245,29 @@ static void stand_at(struct pt_cursor *cursor, uint32_t place)
 	pt_flow_stand_at(cursor->flow, &cursor->cache->place[place]);
 }
 
-int pt_cursor_next(struct pt_cursor *cursor)
+/* The path ends in an event, which is due now. */
+static void stand_at_event(struct pt_cursor *cursor, const struct pt_run_entry *entry)
+{
+	const struct pt_cursor_state *states = entry->extra->part[pt_cursor_states];
+	const struct pt_run_place *after = &cursor->cache->place[entry->place_after];
+	struct pt_flow *flow = cursor->flow;
+	struct pt_event *event;
+
+	cursor->entry = NULL;
+	pt_flow_set_ip(flow, states[entry->path.nblocks - 1].ip);
+	flow->have_resume_ip = (after->kind == pt_place_off_known) & 1;
+	flow->resume_ip = after->ip;
+	flow->evd.packet = flow->evd.pos;
+	flow->evd.pos += entry->size;
+	flow->evd.enabled = 0;
+	event = pt_evd_push_copy(&flow->evd, &entry->extra->event);
+	pt_evd_set_event_time(&flow->evd, event);
+	flow->fresh_tnt = 0;
+	flow->unit = pt_unit_event;
+	flow->due = 1;
+}
+
+__attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 {
 	const struct pt_run_entry *const entry = cursor->entry;
 	struct pt_flow *flow = cursor->flow;
@@ -225,13 +276,15 @@ int pt_cursor_next(struct pt_cursor *cursor)
 	uint32_t size;
 
 	cursor->ahead = 0;
-	if (entry->effect)
-		pt_stack_effect_apply(entry->effect, &flow->returns);
-	if (entry->flags & pt_entry_sets_last) {
-		flow->evd.last = (struct pt_last_ip){.ip = entry->last_after, .valid = 1};
+	if (entry->flags & pt_entry_effect)
+		pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
+	if (entry->flags & pt_entry_address)
+		flow->evd.last = (struct pt_last_ip){.ip = entry->last, .valid = 1};
+	if (entry->flags & pt_entry_event) {
+		stand_at_event(cursor, entry);
+		return 0;
 	}
-	while (pos < flow->evd.config.end && !*pos) /* PAD */
-		++pos;
+	pos = pt_packet_skip_pads(pos, flow->evd.config.end);
 	flow->evd.pos = flow->evd.packet = pos;
 	size = window_at(flow, pos);
 	if (size) {
@@ -264,15 +317,15 @@ static void stand_in_tnt(struct pt_flow *flow, const uint8_t *pos, uint32_t left
 	flow->unit = pt_unit_tnt;
 }
 
-static const struct pt_cursor_state *state_behind(const struct pt_cursor *cursor, uint32_t count)
+static const struct pt_cursor_state *state_behind(const struct pt_run_entry *entry, uint32_t count)
 {
-	return (const struct pt_cursor_state *)cursor->entry->path->part[pt_cursor_states] + (count - 1);
+	return (const struct pt_cursor_state *)entry->extra->part[pt_cursor_states] + (count - 1);
 }
 
 /* Whether nothing of the window was used by the first @count items. */
 static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
 {
-	const struct pt_cursor_state *state = count ? state_behind(cursor, count) : NULL;
+	const struct pt_cursor_state *state = count ? state_behind(cursor->entry, count) : NULL;
 
 	/* Only a TNT-8 is of one byte. */
 	return !state || state->pos == 0 ||
@@ -295,13 +348,8 @@ static int has_address(const uint8_t *window, uint32_t size)
 	return 0;
 }
 
-/* The flow stands where the path begins. */
-static void stand_behind(struct pt_flow *flow, const struct pt_cached_path *path,
-                         const struct pt_cursor_state *state)
+static void stand_in_window(struct pt_flow *flow, const struct pt_cursor_state *state)
 {
-	pt_stack_effect_apply((const struct pt_stack_effect *)path->part[pt_cursor_effects] + state->effect,
-	                      &flow->returns);
-	pt_flow_set_ip(flow, state->ip);
 	/* Before that, the last IP may be another one than when the path was recorded. */
 	if (has_address(flow->evd.pos, state->pos))
 		flow->evd.last = state->last;
@@ -311,16 +359,30 @@ static void stand_behind(struct pt_flow *flow, const struct pt_cached_path *path
 		stand_in_tnt(flow, flow->evd.pos, state->left);
 }
 
+/* The flow, which stands where the path begins, comes to stand behind the first @count items. */
+static void stand_behind(struct pt_flow *flow, const struct pt_run_entry *entry, uint32_t count)
+{
+	const struct pt_cursor_state *state = state_behind(entry, count);
+	const struct pt_stack_effect *effects = entry->extra->part[pt_cursor_effects];
+
+	pt_stack_effect_apply(&effects[state->effect], &flow->returns);
+	pt_flow_set_ip(flow, state->ip);
+	if (!(entry->flags & pt_entry_event))
+		stand_in_window(flow, state);
+}
+
 void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
 {
-	const struct pt_cached_path *path = cursor->entry->path;
-	const struct pt_cursor_state *state = count ? state_behind(cursor, count) : NULL;
+	const struct pt_run_entry *entry = cursor->entry;
 	const int ahead = cursor->ahead && nothing_is_used(cursor, count);
 	struct pt_flow *flow = cursor->flow;
 
-	stand_at(cursor, cursor->entry->place);
-	if (state)
-		stand_behind(flow, path, state);
+	stand_at(cursor, entry->place);
+	if (count)
+		stand_behind(flow, entry, count);
 	if (ahead)
 		fetch_ahead(flow);
+	else if (entry->flags &
+	         pt_entry_event) /* its packet is read before the flow moves towards its place */
+		pt_flow_advance(flow);
 }

@@ -25,7 +25,7 @@ struct pt_cursor_face {
 	void (*end)(void *context, struct pt_run_record *record);
 };
 
-/* Where the flow stands behind an item, other than the last one of a path. */
+/* Where the flow stands behind an item; behind the last one of a path only if an event comes there. */
 struct pt_cursor_state {
 	uint64_t ip;
 	struct pt_last_ip last;
@@ -42,6 +42,7 @@ struct pt_cursor_record {
 	struct pt_cursor_state state[pt_cursor_max_items];
 	struct pt_stack_effect effect[pt_cursor_max_effects];
 	uint32_t nstates, neffects;
+	struct pt_event event; /* behind the last item, if the window is its packet */
 };
 
 struct pt_cursor {

@@ -18,6 +18,10 @@ static int on_tick(void *context)
 
 void pt_flow_notify(struct pt_flow *flow, enum pt_decode_state state)
 {
+	if (!flow->observers.count) {
+		flow->observers.state = state;
+		return;
+	}
 	pt_observers_state(&flow->observers, state, &flow->evd.time);
 	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
 }
@@ -41,6 +45,7 @@ int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_f
 {
 	memset(flow, 0, sizeof(*flow));
 	flow->ticks = ticks != 0;
+	flow->mends = config->errata.skd022 | config->errata.bdm64;
 	begin_evd(flow, config, evd_flags);
 	pt_observers_init(&flow->observers);
 	pt_asid_init(&flow->asid);
@@ -156,7 +161,8 @@ static void fetch(struct pt_flow *flow)
 		reach_psb(flow);
 	pt_flow_look_at_image(flow);
 	if (flow->unit == pt_unit_event) {
-		pt_flow_mend_event(flow);
+		if (flow->mends || flow->at_mov_cr3)
+			pt_flow_mend_event(flow);
 		flow->due = event_is_due(flow) & 1;
 	} else if (!flow->enabled && flow->unit >= 0) {
 		flow->unit = -pte_no_enable; /* TNT and TIP need an address to start from */
@@ -526,7 +532,10 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 	if (status < 0)
 		return status;
 	pt_flow_advance(flow);
-	pt_copy_to_user(event, size, &applied, sizeof(applied));
+	if (size == sizeof(applied))
+		*event = applied;
+	else
+		pt_copy_to_user(event, size, &applied, sizeof(applied));
 	status = pt_observers_take_error(&flow->observers);
 	return status < 0 ? status : pt_flow_status(flow);
 }

@@ -66,6 +66,7 @@ struct pt_flow {
 	int unit;           /* enum pt_unit, pt_flow_no_unit, or the negative code that came instead */
 	int status;         /* negative: the flow must be synchronised again */
 	enum pt_exec_mode mode;
+	uint8_t mends; /* errata ask for a look at each event */
 	uint8_t synced;
 	uint8_t at_start; /* nothing was decoded since */
 	uint8_t enabled;
@@ -168,7 +169,13 @@ int pt_flow_attach(struct pt_flow *flow, struct pt_observer *obsv);
 int pt_flow_set_image(struct pt_flow *flow, struct pt_image *image);
 
 /* Flags of the first block behind events, taken once; and of the last block before those that are due. */
-uint32_t pt_flow_take_entry_flags(struct pt_flow *flow);
+static inline uint32_t pt_flow_take_entry_flags(struct pt_flow *flow)
+{
+	const uint32_t flags = flow->entry_flags;
+
+	flow->entry_flags = 0;
+	return flags;
+}
 uint32_t pt_flow_exit_flags(const struct pt_flow *flow);
 
 /* ---- Between flow.c, flow_walk.c and flow_event.c --------------------------------------------- */

@@ -8,8 +8,7 @@
 /* Whether @ev holds at an address of the flow, which is *ip. Where tracing is enabled, there is none yet. */
 static int event_address(const struct pt_event *ev, uint64_t *ip)
 {
-	struct pt_event copy = *ev;
-	const uint64_t *place = pt_event_place(&copy);
+	const uint64_t *place = pt_event_place((struct pt_event *)(uintptr_t)ev);
 
 	if (!place || (ev->type == ptev_enabled && !ev->status_update))
 		return 0;
@@ -54,6 +53,9 @@ enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_even
 {
 	if (!flow->enabled)
 		return binding_while_disabled(ev);
+	if (ev->type == ptev_disabled)
+		return flow->in_branch || (flow->at_mov_cr3 && ev->ip_suppressed) ? pt_bind_now
+		                                                                  : pt_bind_disable;
 	if (ev->type == ptev_enabled && !ev->status_update)
 		return pt_bind_error;
 	if (flow->in_branch)
@@ -63,8 +65,6 @@ enum pt_binding pt_flow_binding(const struct pt_flow *flow, const struct pt_even
 	if (address_is_known(ev) && event_address(ev, ip))
 		return pt_bind_ip;
 	switch (ev->type) {
-	case ptev_disabled:
-		return flow->at_mov_cr3 && ev->ip_suppressed ? pt_bind_now : pt_bind_disable;
 	case ptev_paging:
 		return pt_bind_paging;
 	case ptev_vmcs:
@@ -204,14 +204,6 @@ int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
 	default:
 		return 0;
 	}
-}
-
-uint32_t pt_flow_take_entry_flags(struct pt_flow *flow)
-{
-	const uint32_t flags = flow->entry_flags;
-
-	flow->entry_flags = 0;
-	return flags;
 }
 
 static uint32_t exit_flags_of(const struct pt_event *ev)

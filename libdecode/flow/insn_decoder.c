@@ -189,16 +189,16 @@ PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn)
 static void begin_item(struct pt_insn_decoder *decoder)
 {
 	const struct pt_run_entry *entry = decoder->cursor.entry;
-	const struct pt_cached_path *path = entry->path;
-	const struct insn_item *item = (const struct insn_item *)path->part[part_items] + decoder->begun;
+	const struct pt_run_extra *extra = entry->extra;
+	const struct insn_item *item = (const struct insn_item *)extra->part[part_items] + decoder->begun;
 
 	decoder->item = item;
 	decoder->left = item->ninsn;
 	decoder->at = item->ip;
-	decoder->length = (const uint8_t *)path->part[part_lengths] + item->length_at;
-	decoder->code = (const uint8_t *)path->part[part_code] + item->code_at;
+	decoder->length = (const uint8_t *)extra->part[part_lengths] + item->length_at;
+	decoder->code = (const uint8_t *)extra->part[part_code] + item->code_at;
 	decoder->status = 0;
-	if (++decoder->begun < entry->nblocks)
+	if (++decoder->begun < entry->path.nblocks)
 		return;
 	decoder->begun = 0;
 	if (pt_cursor_next(&decoder->cursor))

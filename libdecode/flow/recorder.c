@@ -60,31 +60,16 @@ void pt_flow_stand_at(struct pt_flow *flow, const struct pt_run_place *place)
 	flow->evd.enabled = flow->enabled;
 }
 
-static uint32_t ip_bits(uint8_t packet)
+/* How much of the last IP the first address in a window replaces. */
+static uint8_t first_address(const uint8_t *pos, uint32_t size)
 {
-	switch (packet >> 5) {
-	case pt_ipc_update_16:
-		return 16;
-	case pt_ipc_update_32:
-		return 32;
-	case pt_ipc_update_48:
-		return 48;
-	default:
-		return 64;
-	}
-}
+	for (uint32_t at = 0; at < size; at += pt_window_packet[pos[at]] & pt_window_size) {
+		const uint32_t address = pt_window_packet[pos[at]] & pt_window_address;
 
-/* What of the last IP counts in a window: what its first address does not replace. */
-static void note_last_ip(struct pt_run_entry *entry, const uint8_t *pos, uint64_t last)
-{
-	for (uint32_t at = 0; at < entry->size; at += pt_window_packet[pos[at]] & pt_window_size) {
-		if (!(pos[at] & 1) || pos[at] == 0x01) /* TNT, or TIP.PGD without an address */
-			continue;
-		entry->flags = pt_entry_sets_last;
-		entry->last = last;
-		entry->last_mask = ip_bits(pos[at]) < 64 ? UINT64_MAX << ip_bits(pos[at]) : 0;
-		return;
+		if (address)
+			return (uint8_t)(address >> 4);
 	}
+	return 0;
 }
 
 int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
@@ -99,8 +84,10 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 	memset(&recorder->record, 0, sizeof(recorder->record));
 	recorder->until = pos + size;
 	recorder->before = flow->returns;
-	*entry = (struct pt_run_entry){.window = window, .place = (uint32_t)place, .size = (uint8_t)size};
-	note_last_ip(entry, pos, flow->evd.last.ip);
+	*entry = (struct pt_run_entry){.window = window,
+	                               .place = (uint32_t)place,
+	                               .size = (uint8_t)size,
+	                               .flags = first_address(pos, size)};
 	pt_return_stack_mark(&flow->returns);
 	return 1;
 }
@@ -135,6 +122,6 @@ int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, st
 	if (place < 0)
 		return 0;
 	entry->place_after = (uint32_t)place;
-	entry->last_after = flow->evd.last.ip;
+	entry->last = flow->evd.last.ip;
 	return 1;
 }

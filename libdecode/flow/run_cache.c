@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { first_entries = 1 << 10, first_places = 1 << 10, seen_bits = 12, chunk_size = 64 * 1024 };
+enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 12, chunk_size = 64 * 1024 };
 
 /* How many places there may be for each path, and how many at least. */
 enum { places_per_path = 4, least_places = 64 };
@@ -19,8 +19,8 @@ struct pt_cache_chunk {
 
 /* A FUP's or TIP's opcode with the values of IPBytes that give an address. */
 #define IP_PACKETS(opcode, what)                                                                             \
-	[(opcode) | 0x20] = (what) | 3, [(opcode) | 0x40] = (what) | 5, [(opcode) | 0x60] = (what) | 7,      \
-	            [(opcode) | 0x80] = (what) | 7
+	[(opcode) | 0x20] = (what) | 0x10 | 3, [(opcode) | 0x40] = (what) | 0x20 | 5,                        \
+	            [(opcode) | 0x60] = (what) | 0x30 | 7
 
 #define ALONE_EVENT  (pt_window_alone | pt_window_event)
 #define TNT_2(byte)  [byte] = 1, [(byte) + 2] = 1
@@ -45,15 +45,6 @@ const uint8_t pt_window_packet[256] = {
         [0x01] = ALONE_EVENT | 1,      /* TIP.PGD without an address */
 };
 
-/* Free entries, each in a cache line of its own. */
-static struct pt_run_entry *make_entries(uint64_t count)
-{
-	struct pt_run_entry *entry = aligned_alloc(sizeof(*entry), count * sizeof(*entry));
-
-	_Static_assert(sizeof(*entry) == 64, "an entry is a cache line");
-	return entry ? memset(entry, 0, count * sizeof(*entry)) : NULL;
-}
-
 uint32_t pt_run_cache_wanted(void)
 {
 	const char *text = secure_getenv("SBTRACE_RUN_CACHE");
@@ -70,14 +61,16 @@ int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit)
 {
 	memset(cache, 0, sizeof(*cache));
 	cache->limit = limit < ptr_max_paths ? limit : ptr_max_paths;
-	cache->mask = first_entries - 1;
-	cache->shift = 64 - 10;
-	cache->entry = make_entries(first_entries);
+	cache->mask = (1 << first_slot_bits) - 1;
+	cache->shift = 64 - first_slot_bits;
+	cache->slot = calloc(1 << first_slot_bits, sizeof(*cache->slot));
+	/* Only what is used of it becomes memory. */
+	cache->entry = aligned_alloc(sizeof(*cache->entry), (cache->limit + 1) * sizeof(*cache->entry));
 	cache->place = calloc(first_places, sizeof(*cache->place));
 	cache->place_slot = calloc(2 * first_places, sizeof(*cache->place_slot));
 	cache->place_mask = 2 * first_places - 1;
 	cache->seen = calloc(1u << seen_bits, sizeof(*cache->seen));
-	if (cache->entry && cache->place && cache->place_slot && cache->seen)
+	if (cache->entry && cache->slot && cache->place && cache->place_slot && cache->seen)
 		return 0;
 	pt_run_cache_fini(cache);
 	return -pte_nomem;
@@ -97,6 +90,7 @@ void pt_run_cache_fini(struct pt_run_cache *cache)
 {
 	free_chunks(cache);
 	free(cache->entry);
+	free(cache->slot);
 	free(cache->place);
 	free(cache->place_slot);
 	free(cache->seen);
@@ -106,7 +100,7 @@ void pt_run_cache_fini(struct pt_run_cache *cache)
 void pt_run_cache_clear(struct pt_run_cache *cache)
 {
 	free_chunks(cache);
-	memset(cache->entry, 0, (cache->mask + 1) * sizeof(*cache->entry));
+	memset(cache->slot, 0, (cache->mask + 1) * sizeof(*cache->slot));
 	memset(cache->place_slot, 0, (cache->place_mask + 1) * sizeof(*cache->place_slot));
 	memset(cache->seen, 0, sizeof(*cache->seen) << seen_bits);
 	cache->npaths = 0;
@@ -201,26 +195,30 @@ int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t windo
 	return seen;
 }
 
-static int grow_entries(struct pt_run_cache *cache)
+static uint32_t make_slot(uint64_t hash, uint32_t number)
 {
-	const uint64_t count = cache->mask + 1;
-	struct pt_run_entry *old = cache->entry, *entry = make_entries(2 * count);
+	return (pt_run_tag(hash) & 0xffff0000) | number;
+}
 
-	if (!entry)
+static int grow_slots(struct pt_run_cache *cache)
+{
+	const uint64_t count = 2 * (cache->mask + 1);
+	uint32_t *slot = calloc(count, sizeof(*slot));
+
+	if (!slot)
 		return -1;
-	cache->mask = 2 * count - 1;
+	free(cache->slot);
+	cache->slot = slot;
+	cache->mask = count - 1;
 	cache->shift -= 1;
-	cache->entry = entry;
-	for (uint64_t i = 0; i < count; ++i) {
-		uint64_t to = pt_run_hash(old[i].window, old[i].place) >> cache->shift;
+	for (uint32_t n = 0; n < cache->npaths; ++n) {
+		const uint64_t hash = pt_run_hash(cache->entry[n].window, cache->entry[n].place);
+		uint64_t i = hash >> cache->shift;
 
-		if (!old[i].path)
-			continue;
-		while (entry[to & cache->mask].path)
-			++to;
-		entry[to & cache->mask] = old[i];
+		while (slot[i & cache->mask])
+			++i;
+		slot[i & cache->mask] = make_slot(hash, n);
 	}
-	free(old);
 	return 0;
 }
 
@@ -251,11 +249,10 @@ static void *take_memory(struct pt_run_cache *cache, size_t size)
 
 static size_t size_of(const struct pt_run_record *record)
 {
-	size_t size = aligned(sizeof(struct pt_cached_path)) +
-	              (record->event ? aligned(sizeof(*record->event)) : 0);
+	size_t size = 0;
 
 	if (record->block)
-		return size + record->entry.nblocks * sizeof(*record->block) + record->entry.ninsn;
+		return record->entry.path.nblocks * sizeof(*record->block) + record->entry.path.ninsn;
 	for (int i = 0; i < pt_run_parts; ++i)
 		size += aligned(record->part[i].size);
 	return size;
@@ -265,64 +262,77 @@ static size_t size_of(const struct pt_run_record *record)
 static void keep_blocks(struct pt_run_path *path, uint8_t *to, const struct pt_run_record *record)
 {
 	struct pt_run_block *block = (struct pt_run_block *)to;
-	uint8_t *length = (uint8_t *)(block + record->entry.nblocks);
+	uint8_t *length = (uint8_t *)(block + path->nblocks);
 
 	path->block = block;
-	path->nblocks = record->entry.nblocks;
-	path->ninsn = record->entry.ninsn;
-	for (uint32_t i = 0; i < record->entry.nblocks; ++i) {
+	for (uint32_t i = 0; i < path->nblocks; ++i) {
 		block[i] = record->block[i];
 		block[i].length = memcpy(length, record->block[i].length, block[i].ninsn);
 		length += block[i].ninsn;
 	}
 }
 
-static void keep_parts(struct pt_cached_path *path, uint8_t *to, const struct pt_run_record *record)
+static void keep_parts(struct pt_run_extra *extra, uint8_t *to, const struct pt_run_record *record)
 {
 	for (int i = 0; i < pt_run_parts; ++i) {
 		if (!record->part[i].size)
 			continue;
-		path->part[i] = memcpy(to, record->part[i].bytes, record->part[i].size);
+		extra->part[i] = memcpy(to, record->part[i].bytes, record->part[i].size);
 		to += aligned(record->part[i].size);
 	}
 }
 
-/* All that belongs to a path stands side by side. */
-static struct pt_cached_path *keep_path(struct pt_run_cache *cache, const struct pt_run_record *record)
+static void keep_extra(struct pt_run_entry *entry, struct pt_run_extra *extra,
+                       const struct pt_run_record *record)
 {
-	struct pt_cached_path *path = take_memory(cache, size_of(record));
-	uint8_t *to = (uint8_t *)path + aligned(sizeof(*path));
+	const struct pt_stack_effect *effect = &record->effect;
 
-	if (!path)
-		return NULL;
-	memset(path, 0, sizeof(*path));
+	memset(extra, 0, sizeof(*extra));
+	extra->effect = *effect;
+	if (effect->npop || effect->npush || effect->rise)
+		entry->flags |= pt_entry_effect;
 	if (record->event) {
-		path->event = memcpy(to, record->event, sizeof(*record->event));
-		to += aligned(sizeof(*record->event));
+		extra->event = *record->event;
+		entry->flags |= pt_entry_event;
 	}
-	if (record->block)
-		keep_blocks(&path->path, to, record);
-	else
-		keep_parts(path, to, record);
-	return path;
+	entry->extra = extra;
 }
 
-/* Where @entry, which is not there yet, belongs; NULL: too many come before it that can be told from it only
- * by more than one return. */
-static struct pt_run_entry *free_entry(const struct pt_run_cache *cache, struct pt_run_entry *entry,
-                                       const struct pt_return_stack *before)
+/* Keeps what @entry points to. */
+static int keep(struct pt_run_cache *cache, struct pt_run_entry *entry, const struct pt_run_record *record)
+{
+	const struct pt_stack_effect *effect = &record->effect;
+	const int plain = record->block && !record->event && !effect->npop && !effect->npush && !effect->rise;
+	const size_t extra_size = plain ? 0 : aligned(sizeof(struct pt_run_extra));
+	uint8_t *memory = take_memory(cache, extra_size + size_of(record));
+
+	if (!memory)
+		return -1;
+	if (!plain)
+		keep_extra(entry, (struct pt_run_extra *)memory, record);
+	if (record->block)
+		keep_blocks(&entry->path, memory + extra_size, record);
+	else
+		keep_parts((struct pt_run_extra *)memory, memory + extra_size, record);
+	return 0;
+}
+
+/* The slot for @entry, which is not there yet; NULL: too many come before it that can be told from it only by
+ * more than one return. */
+static uint32_t *free_slot(const struct pt_run_cache *cache, struct pt_run_entry *entry,
+                           const struct pt_return_stack *before)
 {
 	uint64_t i = pt_run_hash(entry->window, entry->place) >> cache->shift;
 	uint32_t alike = 0;
 
 	for (;; ++i) {
-		struct pt_run_entry *found = &cache->entry[i & cache->mask];
+		uint32_t *slot = &cache->slot[i & cache->mask];
+		const struct pt_run_entry *found = &cache->entry[*slot & 0xffff];
 
-		if (!found->path)
-			return found;
-		if (found->window != entry->window || found->place != entry->place ||
-		    ((found->flags ^ entry->flags) & pt_entry_by_return) ||
-		    ((found->last ^ entry->last) & found->last_mask))
+		if (!*slot)
+			return slot;
+		if (!pt_entry_is(found, entry->place, entry->window, entry->last,
+		                 entry->flags & pt_entry_by_return))
 			continue;
 		if (!(entry->flags & pt_entry_by_return)) {
 			entry->flags |= pt_entry_by_return;
@@ -334,31 +344,23 @@ static struct pt_run_entry *free_entry(const struct pt_run_cache *cache, struct 
 	}
 }
 
-const struct pt_cached_path *pt_run_cache_add(struct pt_run_cache *cache, const struct pt_run_record *record,
-                                              const struct pt_return_stack *before)
+const struct pt_run_entry *pt_run_cache_add(struct pt_run_cache *cache, const struct pt_run_record *record,
+                                            const struct pt_return_stack *before)
 {
-	struct pt_run_entry entry = record->entry, *to;
-	struct pt_cached_path *path;
+	struct pt_run_entry entry = record->entry;
+	uint32_t *slot;
 
+	_Static_assert(sizeof(entry) == 64, "an entry is a cache line");
 	if (cache->npaths >= cache->limit ||
-	    (2 * (uint64_t)cache->npaths > cache->mask && grow_entries(cache) < 0)) {
+	    (2 * (uint64_t)cache->npaths > cache->mask && grow_slots(cache) < 0)) {
 		cache->full = 1;
 		return NULL;
 	}
-	to = free_entry(cache, &entry, before);
-	path = to ? keep_path(cache, record) : NULL;
-	if (!path)
+	slot = free_slot(cache, &entry, before);
+	if (!slot || keep(cache, &entry, record) < 0)
 		return NULL;
-	if (record->effect.npop || record->effect.npush || record->effect.rise) {
-		struct pt_stack_effect *effect = take_memory(cache, sizeof(*effect));
-
-		if (!effect)
-			return NULL;
-		*effect = record->effect;
-		entry.effect = effect;
-	}
-	path->path.id = cache->npaths++;
-	entry.path = path;
-	*to = entry;
-	return path;
+	entry.path.id = cache->npaths++;
+	cache->entry[entry.path.id] = entry;
+	*slot = make_slot(pt_run_hash(entry.window, entry.place), entry.path.id);
+	return &cache->entry[entry.path.id];
 }

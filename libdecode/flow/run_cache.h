@@ -18,6 +18,7 @@
 
 #include "intel-pt-run.h"
 #include "flow/return_stack.h"
+#include "packet/bytes.h"
 #include "packet/last_ip.h"
 
 enum { pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
@@ -50,39 +51,52 @@ struct pt_stack_effect {
 
 enum { pt_run_parts = 5 };
 
-/* A path with what only the cache knows. */
-struct pt_cached_path {
-	struct pt_run_path path;
-	const struct pt_event *event;   /* behind the path: NULL: none. Its time is not set */
-	const void *part[pt_run_parts]; /* in place of blocks: see struct pt_run_record */
+/* What most paths do without. */
+struct pt_run_extra {
+	const void *part[pt_run_parts]; /* see struct pt_run_record */
+	struct pt_event event;          /* behind the path; its time is not set */
+	struct pt_stack_effect effect;
 };
 
+/* A cache line. Those in use stand one after the other, and stay where they are. */
 struct pt_run_entry {
-	const struct pt_cached_path *path; /* NULL: the entry is free */
-	uint64_t window;                   /* the bytes of trace */
-	uint64_t last, last_mask;          /* the last IP's bits that count */
-	uint64_t last_after;
-	const struct pt_stack_effect *effect; /* NULL: none */
+	/* What is handed out; in place of blocks, there may be parts, which nblocks then counts. */
+	struct pt_run_path path;
+	uint64_t window; /* the bytes of trace */
+	/* With an address in the window: the last IP behind it. The bits that the address did not replace,
+	 * those of pt_entry_last_mask(), were the same before. */
+	uint64_t last;
+	const struct pt_run_extra *extra; /* or NULL */
 	uint32_t place, place_after;
-	uint32_t ninsn;
-	uint16_t nblocks;
 	uint8_t flags; /* enum pt_run_entry_flag */
 	uint8_t size;  /* of the window */
 };
 
 enum pt_run_entry_flag {
-	pt_entry_sets_last = 1 << 0, /* last_after is the last IP behind it */
-	pt_entry_by_return = 1 << 1  /* window is one of pt_window_by_return() */
+	pt_entry_address = 3 << 0,   /* of the first address: enum pt_window_flag's, shifted */
+	pt_entry_by_return = 1 << 2, /* window is one of pt_window_by_return() */
+	pt_entry_effect = 1 << 3,    /* it has an effect on the return stack */
+	pt_entry_event = 1 << 4      /* it ends in an event */
 };
+
+static inline uint64_t pt_entry_last_mask(uint32_t flags)
+{
+	static const uint64_t mask[] = {0, UINT64_MAX << 16, UINT64_MAX << 32, 0};
+
+	return mask[flags & pt_entry_address];
+}
 
 /* Memory that lives until the cache is emptied. */
 struct pt_cache_chunk;
 
 struct pt_run_cache {
-	struct pt_run_entry *entry; /* owned; open addressing */
-	uint64_t mask;              /* the number of entries less one */
-	uint32_t shift;             /* 64 less its bits */
-	uint32_t npaths, limit;     /* how many paths there are, and may be. Limit 0: off */
+	struct pt_run_entry *entry; /* owned; by their paths' numbers */
+	/* Owned; open addressing: a part of the hash, which is not zero, above an entry's number. Zero: free.
+	 */
+	uint32_t *slot;
+	uint64_t mask;          /* the number of slots less one */
+	uint32_t shift;         /* 64 less its bits */
+	uint32_t npaths, limit; /* how many paths there are, and may be. Limit 0: off */
 
 	struct pt_run_place *place; /* owned; by number */
 	uint32_t *place_slot;       /* owned; open addressing: numbers, plus one */
@@ -98,11 +112,11 @@ struct pt_run_cache {
 
 /* What a recorded path is made of. */
 struct pt_run_record {
-	struct pt_run_entry entry; /* but for path, effect */
+	struct pt_run_entry entry; /* but for path.block, extra */
 	struct pt_stack_effect effect;
 	const struct pt_event *event; /* or NULL */
-	/* entry.nblocks blocks with entry.ninsn instructions; or NULL, and then whatever else is kept of the
-	 * way; each part is aligned for any type. */
+	/* entry.path.nblocks blocks with entry.path.ninsn instructions; or NULL, and then whatever else is
+	 * kept of the way; each part is aligned for any type. */
 	const struct pt_run_block *block;
 	struct {
 		const void *bytes;
@@ -127,22 +141,28 @@ int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place
 /* Whether a path from @place along @window was asked for before; if not, it was now. */
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window);
 
-/* Keeps a path, and returns it. @before: the return stack where the path begins. NULL: there is no room, or
- * no memory. */
-const struct pt_cached_path *pt_run_cache_add(struct pt_run_cache *cache, const struct pt_run_record *record,
-                                              const struct pt_return_stack *before);
+/* Keeps a path, and returns its entry. @before: the return stack where the path begins. NULL: there is no
+ * room, or no memory. */
+const struct pt_run_entry *pt_run_cache_add(struct pt_run_cache *cache, const struct pt_run_record *record,
+                                            const struct pt_return_stack *before);
 
 /* ---- Windows ---------------------------------------------------------------------------------- */
 
-/* By a packet's first byte: its size if it may be part of a window; with pt_window_alone, it is all of it. */
-enum { pt_window_alone = 0x80, pt_window_event = 0x40, pt_window_size = 0x0f };
+/* By a packet's first byte: its size, if it may be part of a window; whether it is all of it; and how much
+ * its address replaces of the last IP: two bytes, four, or all of it. */
+enum pt_window_flag {
+	pt_window_size = 0x0f,
+	pt_window_address = 0x30,
+	pt_window_event = 0x40,
+	pt_window_alone = 0x80
+};
 extern const uint8_t pt_window_packet[256];
 
 /* The size of the window that begins with the bytes of @word; zero: there is none. @events: with TIP.PGE
- * and TIP.PGD. */
+ * and TIP.PGD. A second address in a window replaces no more than the first. */
 static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
 {
-	const uint32_t first = pt_window_packet[word & 0xff];
+	const uint32_t first = pt_window_packet[word & 0xff], address = first & pt_window_address;
 	uint32_t size = first & pt_window_size, second;
 
 	if (first & pt_window_alone)
@@ -150,8 +170,9 @@ static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
 	if (!size)
 		return 0;
 	second = pt_window_packet[word >> (8 * size) & 0xff];
-	if (!(second & pt_window_alone) && size + second <= pt_window_max)
-		size += second;
+	if (!(second & pt_window_alone) && (!address || (second & pt_window_address) <= address) &&
+	    size + (second & pt_window_size) <= pt_window_max)
+		size += second & pt_window_size;
 	return size;
 }
 
@@ -199,29 +220,43 @@ static inline void pt_stack_effect_apply(const struct pt_stack_effect *effect, s
 		stack->depth -= highest - pt_return_stack_size;
 }
 
-/* The way from @place along @window; NULL: none is known. */
-static inline const struct pt_run_entry *pt_run_cache_find(const struct pt_run_cache *cache, uint32_t place,
-                                                           uint64_t window, uint64_t last,
-                                                           const struct pt_return_stack *stack)
+static inline uint32_t pt_run_tag(uint64_t hash)
 {
+	return (uint32_t)hash | 0x10000;
+}
+
+static inline int pt_entry_is(const struct pt_run_entry *entry, uint32_t place, uint64_t window,
+                              uint64_t last, uint32_t by_return)
+{
+	return entry->window == window && entry->place == place &&
+	       (entry->flags & pt_entry_by_return) == by_return &&
+	       !((entry->last ^ last) & pt_entry_last_mask(entry->flags));
+}
+
+/* The way from @place along @window; NULL: none is known. */
+static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_cache_find(
+        const struct pt_run_cache *cache, uint32_t place, uint64_t window, uint64_t last,
+        const struct pt_return_stack *stack)
+{
+	uint64_t hash = pt_run_hash(window, place);
 	uint32_t by_return = 0;
 
-	for (uint64_t i = pt_run_hash(window, place) >> cache->shift;; ++i) {
-		const struct pt_run_entry *entry = &cache->entry[i & cache->mask];
+	for (uint64_t i = hash >> cache->shift;; ++i) {
+		const uint32_t slot = cache->slot[i & cache->mask];
+		const struct pt_run_entry *entry = &cache->entry[slot & 0xffff];
 
-		if (entry->window == window && entry->place == place &&
-		    (entry->flags & pt_entry_by_return) == by_return &&
-		    !((entry->last ^ last) & entry->last_mask)) {
-			if (!entry->effect || pt_stack_effect_fits(entry->effect, stack))
-				return entry;
-			if (by_return)
-				continue;
-			by_return = pt_entry_by_return;
-			window = pt_window_by_return(window, stack);
-			i = (pt_run_hash(window, place) >> cache->shift) - 1;
-		} else if (!entry->path) {
+		if (!slot)
 			return NULL;
-		}
+		if ((slot ^ pt_run_tag(hash)) >> 16 || !pt_entry_is(entry, place, window, last, by_return))
+			continue;
+		if (!(entry->flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack))
+			return entry;
+		if (by_return)
+			continue;
+		by_return = pt_entry_by_return;
+		window = pt_window_by_return(window, stack);
+		hash = pt_run_hash(window, place);
+		i = (hash >> cache->shift) - 1;
 	}
 }
 

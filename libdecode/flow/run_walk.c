@@ -8,7 +8,9 @@
 
 #include <stdlib.h>
 
+#include "event/event_packets.h"
 #include "packet/bytes.h"
+#include "packet/packet_form.h"
 #include "packet/packet_read.h"
 
 /* A run must have so much room left for one more unit. */
@@ -124,19 +126,11 @@ static int is_plain(const struct pt_run_walk *walk)
 
 /* ---- Along cached paths ------------------------------------------------------------------------- */
 
-/* What an event that is part of a path gets from the moment. */
+/* An event that is part of a path gets its time from the moment. */
 static void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event)
 {
-	const struct pt_time *time = &walk->flow->evd.time;
-	struct pt_run_event *to = &walk->event[walk->nevents++];
-
-	to->path = walk->npaths;
-	to->reserved = 0;
-	to->event = *event;
-	to->event.has_tsc = (time->have_tsc != 0) & 1;
-	to->event.tsc = time->tsc;
-	to->event.lost_mtc = time->lost_mtc;
-	to->event.lost_cyc = time->lost_cyc;
+	put_event(walk, event);
+	pt_evd_set_event_time(&walk->flow->evd, &walk->event[walk->nevents - 1].event);
 }
 
 /* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind.
@@ -190,19 +184,19 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		                          &flow->returns);
 		if (!entry)
 			break;
-		if (entry->effect)
-			pt_stack_effect_apply(entry->effect, &flow->returns);
+		if (entry->flags & pt_entry_effect)
+			pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
 		pos += size;
 		place = entry->place_after;
-		last = entry->flags & pt_entry_sets_last ? entry->last_after : last;
+		last = entry->flags & pt_entry_address ? entry->last : last;
 		flags |= entry->flags;
-		ninsn += entry->ninsn;
-		nblocks += entry->nblocks;
-		walk->path[npaths] = &entry->path->path;
-		npaths += entry->nblocks != 0;
-		if (entry->path->event) {
+		ninsn += entry->path.ninsn;
+		nblocks += entry->path.nblocks;
+		walk->path[npaths] = &entry->path;
+		npaths += entry->path.nblocks != 0;
+		if (entry->flags & pt_entry_event) {
 			walk->npaths = npaths;
-			put_cached_event(walk, entry->path->event);
+			put_cached_event(walk, &entry->extra->event);
 		}
 	}
 	walk->npaths = npaths;
@@ -212,7 +206,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		return 0;
 	flow->evd.packet = flow->evd.pos = pos;
 	flow->evd.last.ip = last;
-	if (flags & pt_entry_sets_last) {
+	if (flags & pt_entry_address) {
 		flow->evd.last.valid = 1;
 		flow->evd.last.suppressed = 0;
 	}
@@ -244,10 +238,10 @@ static void begin_record(struct pt_run_walk *walk, uint32_t events)
 
 /* The way that was recorded ends here, before @event, if there is one. Returns its path; NULL: it is not one
  * that can be kept. */
-static const struct pt_cached_path *end_record(struct pt_run_walk *walk, const struct pt_event *event)
+static const struct pt_run_entry *end_record(struct pt_run_walk *walk, const struct pt_event *event)
 {
 	struct pt_run_record *record = &walk->recorder.record;
-	uint64_t ninsn = 0;
+	struct pt_run_path *path = &record->entry.path;
 
 	walk->recording = 0;
 	if ((walk->sink.count > walk->first_block && !walk->sink.section) ||
@@ -255,10 +249,9 @@ static const struct pt_cached_path *end_record(struct pt_run_walk *walk, const s
 		return NULL;
 	record->block = &walk->sink.block[walk->first_block];
 	record->event = event;
-	record->entry.nblocks = (uint16_t)(walk->sink.count - walk->first_block);
-	for (uint32_t i = 0; i < record->entry.nblocks; ++i)
-		ninsn += record->block[i].ninsn;
-	record->entry.ninsn = (uint32_t)ninsn;
+	path->nblocks = walk->sink.count - walk->first_block;
+	for (uint32_t i = 0; i < path->nblocks; ++i)
+		path->ninsn += record->block[i].ninsn;
 	return pt_run_cache_add(&walk->cache, record, &walk->recorder.before);
 }
 
@@ -266,13 +259,13 @@ static const struct pt_cached_path *end_record(struct pt_run_walk *walk, const s
 static void close_record(struct pt_run_walk *walk, const struct pt_event *event)
 {
 	const uint32_t first = walk->first_block;
-	const struct pt_cached_path *path = end_record(walk, event);
+	const struct pt_run_entry *entry = end_record(walk, event);
 
-	if (!path)
+	if (!entry)
 		put_loose(walk, first);
-	else if (path->path.nblocks)
-		put_path(walk, &path->path);
-	if (path)
+	else if (entry->path.nblocks)
+		put_path(walk, &entry->path);
+	if (entry)
 		walk->sink.count = first;
 }
 
@@ -357,10 +350,8 @@ static int read_timing(struct pt_run_walk *walk)
 	const uint8_t *const begin = evd->pos;
 
 	do {
-		const uint8_t *pos = evd->pos;
+		const uint8_t *const pos = pt_packet_skip_pads(evd->pos, evd->config.end);
 
-		while (pos < evd->config.end && !*pos)
-			++pos;
 		evd->pos = pos;
 		/* What cannot be read is left to whoever fetches the next unit. */
 		if (pos == evd->config.end || !is_timing_at(pos, &evd->config) ||

@@ -61,8 +61,13 @@ static inline void pt_packet_fill(struct pt_packet *packet, const struct pt_pack
 /* The end of the row of PADs at @pos, which may be empty. */
 static inline const uint8_t *pt_packet_skip_pads(const uint8_t *pos, const uint8_t *end)
 {
-	while (end - pos >= 8 && !pt_get64(pos))
+	while (end - pos >= 8) {
+		const uint64_t word = pt_get64(pos);
+
+		if (word)
+			return pos + (uint32_t)__builtin_ctzll(word) / 8;
 		pos += 8;
+	}
 	while (pos < end && !*pos)
 		pos++;
 	return pos;
