@@ -185,6 +185,32 @@ static void deep_calls(void **state)
 	assert_int_equal(count(fixture, "1007 "), 5 * depth);
 }
 
+/* What was forgotten is not there again, however it was come to. */
+static void one_return_too_many(void **state)
+{
+	enum { depth = 80, remembered = 64 };
+	static const uint8_t code[] = "\x74\x06\xe8\xf9\xff\xff\xff\xc3\xc3\xe8\xf2\xff\xff\xff\xff\xe0";
+	struct fixture *fixture = *state;
+	struct pt_config config;
+
+	load(fixture, code, sizeof(code) - 1);
+	stream_write(&fixture->stream, "pge:1009");
+	for (int round = 0; round < 4; ++round) {
+		repeat(fixture, depth, "tnt:0");
+		stream_write(&fixture->stream, "tnt:1");
+		repeat(fixture, remembered, "tnt:1");
+		repeat(fixture, depth - remembered, "tip:1007");
+		stream_write(&fixture->stream, "tip:100e tip:1009");
+	}
+	repeat(fixture, depth, "tnt:0");
+	stream_write(&fixture->stream, "tnt:1");
+	repeat(fixture, remembered + 3, "tnt:1");
+	stream_write(&fixture->stream, "pad pad pad pad pad pad pad pad");
+	config = stream_config(&fixture->stream);
+	flow_text(&fixture->flow, &config, fixture->image);
+	assert_non_null(strstr(fixture->flow.text, "retstack_empty"));
+}
+
 /* Without return compression calls are never taken off, and the stack is always full. */
 static void calls_without_return_compression(void **state)
 {
@@ -377,6 +403,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(deferred_tips, setup, teardown),
 	        cmocka_unit_test_setup_teardown(many_callers, setup, teardown),
 	        cmocka_unit_test_setup_teardown(deep_calls, setup, teardown),
+	        cmocka_unit_test_setup_teardown(one_return_too_many, setup, teardown),
 	        cmocka_unit_test_setup_teardown(calls_without_return_compression, setup, teardown),
 	        cmocka_unit_test_setup_teardown(addresses_in_part, setup, teardown),
 	        cmocka_unit_test_setup_teardown(address_spaces, setup, teardown),
