@@ -186,7 +186,7 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .pid = item->place.pid,
 	                             .tid = item->place.tid,
 	                             .tsc = item->place.tsc,
-	                             .path = ledger->path + item->first,
+	                             .path = ledger->path ? ledger->path + item->first : NULL,
 	                             .npaths = item->npaths,
 	                             .nblocks = item->nblocks,
 	                             .ninsn = item->ninsn};
@@ -289,11 +289,16 @@ static int hold_run(struct ledger *ledger, struct ledger_place place, const stru
 {
 	const size_t before = ledger->npaths;
 
-	if (reserve_paths(ledger, run->npaths) < 0 || add_flow(ledger, &place, run) < 0)
+	if (add_flow(ledger, &place, run) < 0)
+		return -sbe_nomem;
+	ledger->nblocks += run->nblocks;
+	/* Who only counts needs no paths. */
+	if (!ledger->sink->flow)
+		return 0;
+	if (reserve_paths(ledger, run->npaths) < 0)
 		return -sbe_nomem;
 	memcpy(ledger->path + before, run->path, run->npaths * sizeof(*run->path));
 	ledger->npaths += run->npaths;
-	ledger->nblocks += run->nblocks;
 	return keep_paths(ledger, before, 0);
 }
 
