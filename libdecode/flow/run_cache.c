@@ -45,6 +45,10 @@ const uint8_t pt_window_packet[256] = {
         [0x01] = ALONE_EVENT | 1,      /* TIP.PGD without an address */
 };
 
+/* What is used again and again is mostly used soon. More paths than stay in the processor's caches are slower
+ * than walking anew what comes back late: of 65536, replays take up to half as long again, and 40 MB. */
+enum { default_paths = 4096 };
+
 uint32_t pt_run_cache_wanted(void)
 {
 	const char *text = secure_getenv("SBTRACE_RUN_CACHE");
@@ -52,9 +56,9 @@ uint32_t pt_run_cache_wanted(void)
 	unsigned long limit;
 
 	if (!text || !*text)
-		return ptr_max_paths;
+		return default_paths;
 	limit = strtoul(text, &end, 10);
-	return *end || limit > ptr_max_paths ? ptr_max_paths : (uint32_t)limit;
+	return *end || limit > ptr_max_paths ? default_paths : (uint32_t)limit;
 }
 
 int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit)
