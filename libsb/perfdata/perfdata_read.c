@@ -11,7 +11,6 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <sys/stat.h>
 
 #include "record/bytes.h"
@@ -127,21 +126,20 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 	return perfdata->stream;
 }
 
-/* With the pages that hold only a part of it; and with those before it that Linux maps along with one that is
- * touched, as others may have been done with them already. */
+/* With the pages around it that Linux maps along with one that is touched: others may have been done with
+ * them already, and where not, they come back as easily. */
 static void release_part(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
 	enum { MAPPED_ALONG = 1 << 16 };
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	const uintptr_t first = (uintptr_t)map->bytes, to = (uintptr_t)end;
-	uintptr_t from = (uintptr_t)begin;
-	uint64_t up;
+	const uintptr_t first = (uintptr_t)map->bytes;
+	uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
 
 	if (!map->bytes || from < first || to < from || to - first > map->size)
 		return;
 	from = from / MAPPED_ALONG * MAPPED_ALONG;
-	up = (to - first + page - 1) / page * page;
-	sb_mapped_file_release(map, from < first ? 0 : from - first, up < map->size ? up : map->size);
+	to = (to + MAPPED_ALONG - 1) / MAPPED_ALONG * MAPPED_ALONG;
+	sb_mapped_file_release(map, from < first ? 0 : from - first,
+	                       to - first < map->size ? to - first : map->size);
 }
 
 void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin, const uint8_t *end)
