@@ -63,8 +63,9 @@ static int has_ended(struct pt_run_walk *walk)
 		return 1;
 	if (is_empty(walk)) {
 		walk->time = flow->evd.time;
-		walk->reached = flow->reached;
-		return 0;
+		/* An empty run ends there, too: whoever counts PSBs knows which one the next blocks follow.
+		 */
+		return flow->reached != walk->reached;
 	}
 	return flow->evd.time.tsc != walk->time.tsc || flow->reached != walk->reached || !has_room(walk);
 }

@@ -329,6 +329,8 @@ static void synchronise(struct client *client, int resync)
 	struct log_entry *entry;
 	uint64_t offset = 0;
 
+	/* How much came before an error may depend on the face: a circle is gone round more or less often. */
+	client->given = 0;
 	if (client->insn) {
 		client->status = resync ? pt_insn_resync(client->insn) : pt_insn_sync_forward(client->insn);
 		pt_insn_get_offset(client->insn, &offset);

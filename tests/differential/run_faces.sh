@@ -2,4 +2,5 @@
 set -u
 
 count=${SBTRACE_DIFF_COUNT:-300}
-"$1" --seed 1 --count "$count" && "$1" --seed 1 --count "$count" --mutate yes
+# A run that begins right before a PSB.
+"$1" --seed 206158 --count 1 && "$1" --seed 1 --count "$count" && "$1" --seed 1 --count "$count" --mutate yes
