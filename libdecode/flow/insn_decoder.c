@@ -3,6 +3,7 @@
  * The flow is asked for a basic block; its instructions are handed out; status bits and errors that
  * came with the block are given with its last instruction, or with the call after it.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "flow/cursor.h"
@@ -42,8 +43,8 @@ struct pt_insn_decoder {
 	/* In a cached path: the instructions left in the present item, the next one, and the items left. */
 	struct pt_cursor cursor;
 	uint32_t left;
-	uint64_t at;
-	const uint8_t *length, *code;
+	uint32_t at;                  /* of the next one, from where the item begins */
+	const uint8_t *length, *code; /* of the next one; of the item */
 	const struct insn_item *item;
 	uint32_t begun;             /* items of the present path, if there is one */
 	struct insn_record *record; /* owned; NULL: not needed yet */
@@ -194,7 +195,7 @@ static void begin_item(struct pt_insn_decoder *decoder)
 
 	decoder->item = item;
 	decoder->left = item->ninsn;
-	decoder->at = item->ip;
+	decoder->at = 0;
 	decoder->length = (const uint8_t *)extra->part[part_lengths] + item->length_at;
 	decoder->code = (const uint8_t *)extra->part[part_code] + item->code_at;
 	decoder->status = 0;
@@ -209,7 +210,7 @@ static void begin_item(struct pt_insn_decoder *decoder)
 }
 
 /* A block of a cached path begins, if one comes next. */
-static __attribute__((noinline)) int begin_next(struct pt_insn_decoder *decoder)
+static int begin_next(struct pt_insn_decoder *decoder)
 {
 	if (decoder->index != decoder->block.ninsn)
 		return 0;
@@ -235,19 +236,25 @@ static void give(struct pt_insn *uinsn, size_t size, struct pt_insn *insn, uint3
 		pt_copy_to_user(uinsn, size, insn, sizeof(*insn));
 }
 
-/* The bytes of an instruction and zeros behind them: of those that are read at once, the ones that belong to
- * it.
- */
-static inline void copy_code(uint8_t raw[pt_max_insn_size], const uint8_t *code, uint32_t size)
+/* The bytes of an instruction, zeros behind them, and their number, as they stand in struct pt_insn. Of the
+ * bytes that are read at once, those count that belong to it. */
+static inline void copy_code(struct pt_insn *insn, const uint8_t *code, uint32_t size)
 {
-	uint64_t low, high;
+	static const uint64_t counts[2][copy_size] = {
+	        {0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
+	         UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
+	         UINT64_MAX},
+	        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff,
+	         0xffffffffffffff},
+	};
+	uint64_t part[2];
 
-	memcpy(&low, code, 8);
-	memcpy(&high, code + 8, 8);
-	low &= UINT64_MAX >> (size < 8 ? 64 - 8 * size : 0);
-	high = size > 8 ? high & UINT64_MAX >> (128 - 8 * size) : 0;
-	memcpy(raw, &low, 8);
-	memcpy(raw + 8, &high, pt_max_insn_size - 8);
+	_Static_assert(offsetof(struct pt_insn, size) - offsetof(struct pt_insn, raw) == copy_size - 1,
+	               "the size stands behind the bytes");
+	memcpy(part, code, copy_size);
+	part[0] &= counts[0][size];
+	part[1] = (part[1] & counts[1][size]) | (uint64_t)size << 56;
+	memcpy((uint8_t *)insn + offsetof(struct pt_insn, raw), part, copy_size);
 }
 
 /* What came with the block is said with its last instruction, of which @left is zero; an observer's error at
@@ -266,36 +273,38 @@ static int status_of_insn(struct pt_insn_decoder *decoder, uint32_t left, int be
 	return before;
 }
 
-/* The next instruction of the present item, but for its class and flags. */
+/* The next instruction of the present item, but for its flags. */
 static inline void fill_in_path(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 {
+	enum { flags_at = offsetof(struct pt_insn, size) + 1 };
 	const struct insn_item *item = decoder->item;
 	const uint8_t length = *decoder->length;
+	const uint32_t at = decoder->at;
 
-	memset(insn, 0, sizeof(*insn));
-	insn->ip = decoder->at;
+	insn->ip = item->ip + at;
 	insn->isid = item->isid;
 	insn->mode = (enum pt_exec_mode)item->mode;
-	insn->iclass = ptic_other;
-	copy_code(insn->raw, decoder->code, length);
-	insn->size = length;
+	insn->iclass = decoder->left == 1 ? (enum pt_insn_class)item->iclass : ptic_other;
+	copy_code(insn, decoder->code + at, length);
+	memset((uint8_t *)insn + flags_at, 0, sizeof(*insn) - flags_at);
 	decoder->length += 1;
-	decoder->at += length;
-	decoder->code += length;
+	decoder->at = at + length;
 	decoder->left -= 1;
 }
 
-static __attribute__((noinline)) int next_in_path(struct pt_insn_decoder *decoder, struct pt_insn *uinsn,
-                                                  size_t size)
+static int next_in_path(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
 {
 	struct pt_flow *flow = &decoder->flow;
-	const uint32_t flags = pt_flow_take_entry_flags(flow);
-	struct pt_insn insn;
+	uint32_t flags = pt_flow_take_entry_flags(flow);
+	struct pt_insn insn, *to = size == sizeof(insn) ? uinsn : &insn;
 
-	fill_in_path(decoder, &insn);
+	fill_in_path(decoder, to);
 	if (!decoder->left)
-		insn.iclass = (enum pt_insn_class)decoder->item->iclass;
-	give(uinsn, size, &insn, decoder->left ? flags : flags | pt_flow_exit_flags(flow));
+		flags |= pt_flow_exit_flags(flow);
+	if (flags)
+		PT_FACE_SET_FLAGS(to, flags);
+	if (to != uinsn)
+		pt_copy_to_user(uinsn, size, to, sizeof(*to));
 	return status_of_insn(decoder, decoder->left, 0);
 }
 
@@ -329,8 +338,7 @@ static void fill_insn(struct pt_insn_decoder *decoder, struct pt_insn *insn)
 	fill_bytes(decoder, insn);
 }
 
-static __attribute__((noinline)) int next_on_foot(struct pt_insn_decoder *decoder, struct pt_insn *uinsn,
-                                                  size_t size)
+static int next_on_foot(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
 {
 	struct pt_insn insn = {0};
 	uint32_t flags;
@@ -357,18 +365,22 @@ static __attribute__((noinline)) int next_on_foot(struct pt_insn_decoder *decode
 	return status_of_insn(decoder, decoder->block.ninsn - decoder->index, decoder->before);
 }
 
+static __attribute__((noinline)) int next_with_care(struct pt_insn_decoder *decoder, struct pt_insn *uinsn,
+                                                    size_t size)
+{
+	if (!decoder->left && !begin_next(decoder))
+		return next_on_foot(decoder, uinsn, size);
+	return next_in_path(decoder, uinsn, size);
+}
+
 int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
 {
 	if (!decoder || !uinsn || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	if (!decoder->left && !begin_next(decoder))
-		return next_on_foot(decoder, uinsn, size);
-	/* Most are neither the first nor the last ones of something. */
-	if (__builtin_expect(size != sizeof(*uinsn) || decoder->status | decoder->flow.entry_flags, 0))
-		return next_in_path(decoder, uinsn, size);
+	/* Most are neither the first ones of something, nor does anything come with them. */
+	if (!decoder->left || size != sizeof(*uinsn) || decoder->status || decoder->flow.entry_flags)
+		return next_with_care(decoder, uinsn, size);
 	fill_in_path(decoder, uinsn);
-	if (!decoder->left)
-		uinsn->iclass = (enum pt_insn_class)decoder->item->iclass;
 	return 0;
 }
 
