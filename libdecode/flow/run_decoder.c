@@ -18,6 +18,8 @@ static struct pt_run describe(const struct pt_run_walk *walk)
 	        .lost_mtc = walk->time.lost_mtc,
 	        .lost_cyc = walk->time.lost_cyc,
 	        .has_tsc = walk->time.have_tsc,
+	        .ntimes = walk->ntimes,
+	        .time = walk->times,
 	};
 }
 

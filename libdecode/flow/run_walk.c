@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "event/event_fetch.h"
 #include "event/event_packets.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
@@ -51,7 +52,20 @@ static int is_empty(const struct pt_run_walk *walk)
 static int has_room(const struct pt_run_walk *walk)
 {
 	return walk->npaths < pt_run_max_paths && walk->nloose < pt_run_max_loose &&
-	       walk->nevents < pt_run_max_events && walk->sink.count + least_room <= pt_run_capacity;
+	       walk->nevents < pt_run_max_events && walk->ntimes < pt_run_max_times &&
+	       walk->sink.count + least_room <= pt_run_capacity;
+}
+
+/* Time went on inside of the run. */
+static void put_time(struct pt_run_walk *walk)
+{
+	const struct pt_time *time = &walk->flow->evd.time;
+
+	walk->told = time->tsc;
+	walk->times[walk->ntimes++] = (struct pt_run_time){.path = walk->npaths,
+	                                                   .lost_mtc = time->lost_mtc,
+	                                                   .lost_cyc = time->lost_cyc,
+	                                                   .tsc = time->tsc};
 }
 
 /* Whether what follows belongs to another run. */
@@ -63,11 +77,19 @@ static int has_ended(struct pt_run_walk *walk)
 		return 1;
 	if (is_empty(walk)) {
 		walk->time = flow->evd.time;
+		walk->told = walk->time.tsc;
 		/* An empty run ends there, too: whoever counts PSBs knows which one the next blocks follow.
 		 */
 		return flow->reached != walk->reached;
 	}
-	return flow->evd.time.tsc != walk->time.tsc || flow->reached != walk->reached || !has_room(walk);
+	if (flow->reached != walk->reached || !has_room(walk))
+		return 1;
+	if (flow->evd.time.tsc == walk->told)
+		return 0;
+	if (!walk->events_inside)
+		return 1;
+	put_time(walk);
+	return 0;
 }
 
 static void put_path(struct pt_run_walk *walk, const struct pt_run_path *path)
@@ -153,6 +175,28 @@ static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t eve
 	}
 }
 
+/* Most packets that are about time. */
+static int may_be_timing(uint8_t opcode)
+{
+	return (opcode & 3) == 3 || opcode == 0x59 || opcode == 0x19;
+}
+
+/* Nobody listens: time may pass inside of the run. Returns whether there were such packets. */
+static int pass_time(struct pt_run_walk *walk)
+{
+	if (!pt_evd_pass_timing(&walk->flow->evd))
+		return 0;
+	if (walk->flow->evd.time.tsc == walk->told)
+		return 1;
+	if (walk->npaths || walk->nevents) {
+		put_time(walk);
+	} else {
+		walk->time = walk->flow->evd.time;
+		walk->told = walk->time.tsc;
+	}
+	return 1;
+}
+
 /* Follows windows as long as they are known. Returns whether there were any. */
 static int stride(struct pt_run_walk *walk, uint32_t events)
 {
@@ -166,7 +210,8 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 
 	if (start < 0)
 		return 0;
-	while (npaths < pt_run_max_paths && walk->nevents < pt_run_max_events) {
+	while (npaths < pt_run_max_paths && walk->nevents < pt_run_max_events &&
+	       walk->ntimes < pt_run_max_times) {
 		const struct pt_run_entry *entry;
 		uint64_t word;
 		uint32_t size;
@@ -179,8 +224,16 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 			continue;
 		}
 		size = pt_window_of(word, events);
-		if (!size)
-			break;
+		if (!size) {
+			if (!events || !may_be_timing((uint8_t)word))
+				break;
+			walk->npaths = npaths;
+			flow->evd.pos = pos;
+			if (!pass_time(walk))
+				break;
+			pos = flow->evd.pos;
+			continue;
+		}
 		entry = pt_run_cache_find(&walk->cache, place, pt_window_bytes(word, size), last,
 		                          &flow->returns);
 		if (!entry)
@@ -203,7 +256,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 	walk->npaths = npaths;
 	walk->nblocks += nblocks;
 	walk->ninsn += ninsn;
-	if (pos == begin)
+	if (pos == begin && flow->evd.pos == begin)
 		return 0;
 	flow->evd.packet = flow->evd.pos = pos;
 	flow->evd.last.ip = last;
@@ -350,6 +403,8 @@ static int read_timing(struct pt_run_walk *walk)
 	struct pt_evd *evd = &walk->flow->evd;
 	const uint8_t *const begin = evd->pos;
 
+	if (!walk->flow->observers.count && is_empty(walk))
+		return pt_evd_pass_timing(evd);
 	do {
 		const uint8_t *const pos = pt_packet_skip_pads(evd->pos, evd->config.end);
 
@@ -409,10 +464,11 @@ static void begin_run(struct pt_run_walk *walk)
 
 	if (walk->cache.full)
 		pt_run_cache_clear(&walk->cache);
-	walk->npaths = walk->nloose = walk->nevents = 0;
+	walk->npaths = walk->nloose = walk->nevents = walk->ntimes = 0;
 	walk->nblocks = 0;
 	walk->ninsn = 0;
 	walk->time = flow->evd.time;
+	walk->told = walk->time.tsc;
 	walk->calls = flow->observers.calls;
 	walk->reached = flow->reached;
 	walk->recording = 0;

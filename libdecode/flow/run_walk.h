@@ -5,7 +5,13 @@
 #include "flow/flow.h"
 #include "flow/recorder.h"
 
-enum { pt_run_capacity = 512, pt_run_max_paths = 1024, pt_run_max_loose = 64, pt_run_max_events = 64 };
+enum {
+	pt_run_capacity = 512,
+	pt_run_max_paths = 1024,
+	pt_run_max_loose = 64,
+	pt_run_max_events = 64,
+	pt_run_max_times = 256
+};
 
 struct pt_run_walk {
 	struct pt_flow *flow;
@@ -20,10 +26,12 @@ struct pt_run_walk {
 	const struct pt_run_path *path[pt_run_max_paths];
 	struct pt_run_path loose[pt_run_max_loose];
 	struct pt_run_event event[pt_run_max_events];
-	uint32_t npaths, nloose, nevents;
+	struct pt_run_time times[pt_run_max_times];
+	uint32_t npaths, nloose, nevents, ntimes;
 	uint32_t nblocks;
 	uint64_t ninsn;
-	struct pt_time time;
+	struct pt_time time;    /* when it begins */
+	uint64_t told;          /* the last time that it tells of */
 	uint32_t calls;         /* of observers, before */
 	const uint8_t *reached; /* before */
 };

@@ -61,6 +61,15 @@ struct pt_run_event {
 	struct pt_event event;
 };
 
+/* Time goes on inside of a run: from here on it is this, as pt_blk_time() tells it. */
+struct pt_run_time {
+	uint32_t path; /* how many of the run's paths come before */
+	uint32_t lost_mtc;
+	uint32_t lost_cyc;
+	uint32_t reserved;
+	uint64_t tsc;
+};
+
 enum pt_run_flag {
 	/* The run cache is full: with the decoder's next call all paths so far become invalid, and numbers
 	 * begin with zero again. */
@@ -80,7 +89,8 @@ struct pt_run {
 	uint32_t lost_mtc;
 	uint32_t lost_cyc;
 	uint32_t has_tsc;
-	uint32_t pad;
+	uint32_t ntimes;
+	const struct pt_run_time *time; /* as event; later times inside of the run, in order */
 };
 
 /* Decodes the next run into *run; @size is sizeof(struct pt_run).
@@ -88,16 +98,16 @@ struct pt_run {
  * Returns zero or a vector of pt_status_flag bits: with pts_event_pending, events follow the last
  * block and must be fetched with pt_blk_event() before the next call; with pts_eos, the trace ended
  * (that it did may also come to light with the next call).
- * A run ends where time changes or an observer was called, and may be empty.
+ * A run ends where time changes (unless events are inside) or an observer was called, and may be empty.
  * On an error (negative pt_error_code) *run holds the blocks that were decoded before it; the
  * decoder must be synchronised again, except after -pte_eos, which is final.
  */
 extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *run, size_t size);
 
-/* @inside not zero: events come inside of runs, in their places among the paths (struct pt_run_event), and
- * pt_blk_event() need not be called: pts_event_pending then says that the next run begins with an event,
- * unless it is fetched. Those that synchronising brought are the first run's, likewise. Zero: as it is at
- * first, a run ends before each event. Returns zero, or -pte_invalid. */
+/* @inside not zero: events and changes of time come inside of runs, in their places among the paths (struct
+ * pt_run_event, struct pt_run_time), and pt_blk_event() need not be called: pts_event_pending then says that
+ * the next run begins with an event, unless it is fetched. Those that synchronising brought are the first
+ * run's, likewise. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
 
 /* Gives the decoder another buffer, [@begin, @end), in place of the one in its configuration. It must be

@@ -109,44 +109,6 @@ static void a_deferred_tip_is_taken_once(void **state)
 	assert_string_equal(fixture->flow.text, "[enabled] 1000 1010 1011 1010 1011 1013 [disabled] eos");
 }
 
-/* ---- Flags of blocks behind runs --------------------------------------------------------------- */
-
-/* An overflow, and an event out of the cache behind it, in a run whose blocks come before both. */
-static void blocks_know_the_events_at_the_end_of_a_run(void **state)
-{
-	struct fixture *fixture = *state;
-	struct pt_block_decoder *decoder;
-	struct pt_config config;
-	struct pt_block block;
-	int status, found = 0;
-
-	load(fixture, "\x90\x74\xfd\x0f\x05", 5); /* nop; je 1000; syscall */
-	repeat(fixture, 4, "pge:1000 tsc:100 tnt:11 ovf cbr:1 pge:1000 tsc:200 tnt:11 ovf cbr:1");
-	stream_write(&fixture->stream, "pge:1000 tsc:300 tnt:0 pgd:- pad pad pad pad pad pad pad pad");
-	check(fixture, 0);
-	config = stream_config(&fixture->stream);
-	decoder = pt_blk_alloc_decoder(&config);
-	pt_blk_set_image(decoder, fixture->image);
-	pt_blk_set_run_events(decoder, 1);
-	status = pt_blk_sync_forward(decoder);
-	while (status >= 0) {
-		struct pt_run run;
-
-		status = pt_blk_run(decoder, &run, sizeof(run));
-		if (status < 0 || run.nevents != 3 || !run.npaths ||
-		    run.event[0].event.type != ptev_overflow || run.event[2].event.type != ptev_enabled ||
-		    run.event[0].path != run.npaths)
-			continue;
-		status = pt_blk_next(decoder, &block, sizeof(block));
-		assert_int_equal(block.enabled, 1);
-		assert_int_equal(block.resynced, 1);
-		++found;
-	}
-	assert_int_equal(status, -pte_eos);
-	pt_blk_free_decoder(decoder);
-	assert_true(found >= 4);
-}
-
 /* ---- Queries in the middle of paths -------------------------------------------------------------- */
 
 /* Addresses, one after the other; with the position asked for behind each, which leaves the path. */
@@ -337,7 +299,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(a_deferred_tip_is_taken_once, setup, teardown),
-	        cmocka_unit_test_setup_teardown(blocks_know_the_events_at_the_end_of_a_run, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_path_that_is_left_leaves_the_last_ip, setup, teardown),
 	        cmocka_unit_test_setup_teardown(time_passes_at_the_branch, setup, teardown),
 	        cmocka_unit_test_setup_teardown(another_buffer_ends_the_path, setup, teardown),

@@ -318,7 +318,7 @@ static void a_full_cache_is_emptied(void **state)
 	stream_write(&fixture->stream, "tnt:0");
 	check(fixture, 0);
 	config = stream_config(&fixture->stream);
-	use = run_use(&config, fixture->image, 1);
+	use = run_use(&config, fixture->image, 0);
 	assert_true(use.emptied > 0);
 	assert_true(use.numbered > 0);
 	assert_true(use.numbers > 3);
@@ -342,11 +342,14 @@ static void images_are_exchanged(void **state)
 	repeat(fixture, 12, "tsc:100 tnt:111111 tnt:111111 tsc:200 tnt:111111 tnt:111111");
 	config = stream_config(&fixture->stream);
 	decoder = pt_blk_alloc_decoder(&config);
-	pt_blk_set_run_events(decoder, 1);
 	pt_blk_set_image(decoder, fixture->image);
 	status = pt_blk_sync_forward(decoder);
 	for (int i = 0; status >= 0; i = !i) {
+		struct pt_event event;
 		struct pt_run run;
+
+		while (status >= 0 && (status & pts_event_pending))
+			status = pt_blk_event(decoder, &event, sizeof(event));
 
 		pt_blk_set_image(decoder, i ? other : fixture->image);
 		status = pt_blk_run(decoder, &run, sizeof(run));

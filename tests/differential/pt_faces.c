@@ -227,8 +227,9 @@ static void next_block(struct client *client)
 	}
 }
 
-static uint64_t add_run_block(struct client *client, const struct pt_run *run,
-                              const struct pt_run_block *block)
+/* @has_tsc, @tsc: the time. */
+static uint64_t add_run_block(struct client *client, const struct pt_run_block *block, int16_t has_tsc,
+                              uint64_t tsc)
 {
 	uint64_t ip = block->ip;
 
@@ -242,8 +243,8 @@ static uint64_t add_run_block(struct client *client, const struct pt_run *run,
 		entry->speculative = (block->flags & ptrf_speculative) != 0;
 		entry->iclass = last ? block->iclass : (int16_t)ptic_other;
 		entry->entry_flags = entry->exit_flags = -1;
-		entry->has_tsc = client->way->mixed ? -1 : (int16_t)run->has_tsc;
-		entry->tsc = run->tsc;
+		entry->has_tsc = client->way->mixed ? -1 : has_tsc;
+		entry->tsc = tsc;
 		entry->offset = client->passed;
 		if (last && ip != block->end_ip)
 			complain(client, "a block does not end where it says");
@@ -253,8 +254,9 @@ static uint64_t add_run_block(struct client *client, const struct pt_run *run,
 
 static void add_run(struct client *client, const struct pt_run *run)
 {
-	uint64_t ninsn = 0, nblocks = 0;
-	uint32_t e = 0;
+	uint64_t ninsn = 0, nblocks = 0, tsc = run->tsc;
+	int16_t has_tsc = (int16_t)run->has_tsc;
+	uint32_t e = 0, t = 0;
 
 	for (uint32_t p = 0; p <= run->npaths; ++p) {
 		const struct pt_run_path *path;
@@ -264,10 +266,14 @@ static void add_run(struct client *client, const struct pt_run *run)
 			log_add(client->log, log_event)->event = run->event[e].event;
 		if (p == run->npaths)
 			break;
+		for (; t < run->ntimes && run->time[t].path <= p; ++t) {
+			has_tsc = 1;
+			tsc = run->time[t].tsc;
+		}
 		path = run->path[p];
 		client->known += path->id != ptr_no_id;
 		for (uint32_t b = 0; b < path->nblocks; ++b)
-			in_path += add_run_block(client, run, &path->block[b]);
+			in_path += add_run_block(client, &path->block[b], has_tsc, tsc);
 		if (in_path != path->ninsn || !path->nblocks)
 			complain(client, "a path's sum is wrong");
 		ninsn += in_path;
