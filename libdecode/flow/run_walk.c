@@ -65,6 +65,7 @@ static void put_time(struct pt_run_walk *walk)
 	walk->times[walk->ntimes++] = (struct pt_run_time){.path = walk->npaths,
 	                                                   .lost_mtc = time->lost_mtc,
 	                                                   .lost_cyc = time->lost_cyc,
+	                                                   .has_tsc = time->have_tsc,
 	                                                   .tsc = time->tsc};
 }
 
@@ -99,14 +100,16 @@ static void put_path(struct pt_run_walk *walk, const struct pt_run_path *path)
 	walk->ninsn += path->ninsn;
 }
 
-/* Whether the run's last path is made of the sink's blocks right before @first, with no event behind it. */
+/* Whether the run's last path is made of the sink's blocks right before @first, with no event or time behind
+ * it. */
 static int goes_on(const struct pt_run_walk *walk, uint32_t first)
 {
 	const struct pt_run_path *last = walk->nloose ? &walk->loose[walk->nloose - 1] : NULL;
 
 	return last && walk->path[walk->npaths - 1] == last &&
 	       last->block + last->nblocks == &walk->sink.block[first] &&
-	       !(walk->nevents && walk->event[walk->nevents - 1].path == walk->npaths);
+	       !(walk->nevents && walk->event[walk->nevents - 1].path == walk->npaths) &&
+	       !(walk->ntimes && walk->times[walk->ntimes - 1].path == walk->npaths);
 }
 
 /* Hands out the sink's blocks from @first on as they are: as a path, or the rest of one. */

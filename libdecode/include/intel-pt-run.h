@@ -66,7 +66,7 @@ struct pt_run_time {
 	uint32_t path; /* how many of the run's paths come before */
 	uint32_t lost_mtc;
 	uint32_t lost_cyc;
-	uint32_t reserved;
+	uint32_t has_tsc;
 	uint64_t tsc;
 };
 

@@ -267,7 +267,7 @@ static void add_run(struct client *client, const struct pt_run *run)
 		if (p == run->npaths)
 			break;
 		for (; t < run->ntimes && run->time[t].path <= p; ++t) {
-			has_tsc = 1;
+			has_tsc = (int16_t)run->time[t].has_tsc;
 			tsc = run->time[t].tsc;
 		}
 		path = run->path[p];
