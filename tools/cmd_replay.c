@@ -5,6 +5,7 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -333,6 +334,8 @@ int cmd_replay(int argc, char **argv)
 		job_free(&replay.job);
 		return result == options_help ? exit_fine : exit_usage;
 	}
+	/* Threads that grow their heaps by a page at a time wait for each other in the kernel. */
+	mallopt(M_TOP_PAD, 1 << 20);
 	/* A reader who goes away is seen as EPIPE, by the output that he read. */
 	signal(SIGPIPE, SIG_IGN);
 	if (replay_all(&replay, &err)) {

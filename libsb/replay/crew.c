@@ -106,7 +106,7 @@ static struct piece *cut_largest(struct crew *crew)
 	struct piece *piece;
 	uint64_t left;
 
-	while ((piece = find_largest(crew, &left)) && left >= 4 * crew->plan.piece_size) {
+	while ((piece = find_largest(crew, &left)) && left >= 3 * crew->plan.piece_size) {
 		const int status =
 		        plan_cut(&crew->plan, piece->planned.stream, piece->at + left / 2, &planned);
 

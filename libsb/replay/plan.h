@@ -9,7 +9,7 @@
 #include "replay/walker.h"
 
 /* Large enough that beginning anew hardly counts, small enough for many to wait in line. */
-enum { PLAN_PIECE_SIZE = 64 * 1024 };
+enum { PLAN_PIECE_SIZE = 32 * 1024 };
 
 struct plan {
 	const struct replay_world *world; /* borrowed */
