@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "event/event_fetch.h"
 #include "event/event_packets.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
@@ -267,6 +268,21 @@ static void stand_at_event(struct pt_cursor *cursor, const struct pt_run_entry *
 	flow->due = 1;
 }
 
+/* What is about time stands before the next window: unless somebody listens, it is read. Returns where
+ * reading stands. */
+static const uint8_t *pass_time(struct pt_cursor *cursor)
+{
+	struct pt_evd *evd = &cursor->flow->evd;
+
+	if (cursor->flow->observers.count)
+		return evd->pos;
+	evd->ahead = 0;
+	pt_evd_pass_timing(evd);
+	cursor->ahead = evd->ahead;
+	evd->ahead = 0;
+	return evd->pos;
+}
+
 __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 {
 	const struct pt_run_entry *const entry = cursor->entry;
@@ -285,9 +301,15 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		return 0;
 	}
 	pos = pt_packet_skip_pads(pos, flow->evd.config.end);
-	flow->evd.pos = flow->evd.packet = pos;
+	flow->evd.pos = pos;
+	if (pos < flow->evd.config.end && pt_may_be_timing(*pos))
+		pos = pass_time(cursor);
+	flow->evd.packet = pos;
 	size = window_at(flow, pos);
 	if (size) {
+		/* An event is read before the flow comes to its place, and its time counts. */
+		if (pt_window_packet[*pos] & pt_window_event)
+			cursor->ahead = 0;
 		cursor->entry = find(cursor, place, pos, size);
 		if (cursor->entry)
 			return 1;
@@ -298,7 +320,10 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		if (cursor->entry)
 			return 1;
 	}
-	pt_flow_advance(flow);
+	if (cursor->ahead)
+		fetch_ahead(flow);
+	else
+		pt_flow_advance(flow);
 	return 0;
 }
 

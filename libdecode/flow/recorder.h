@@ -16,7 +16,7 @@ struct pt_recorder {
 };
 
 /* Begins at the flow's place, with the window of @size bytes at @pos. Zero: such a window was not met there
- * before; or there is no room. */
+ * often enough; or there is no room. */
 int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
                       const uint8_t *pos, uint32_t size);
 

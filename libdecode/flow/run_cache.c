@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 12, chunk_size = 64 * 1024 };
+enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 14, chunk_size = 64 * 1024 };
 
 /* How many places there may be for each path, and how many at least. */
 enum { places_per_path = 4, least_places = 64 };
@@ -47,7 +47,7 @@ const uint8_t pt_window_packet[256] = {
 
 /* What is used again and again is mostly used soon. More paths than stay in the processor's caches are slower
  * than walking anew what comes back late: of 65536, replays take up to half as long again, and 40 MB. */
-enum { default_paths = 4096 };
+enum { default_paths = 8192 };
 
 uint32_t pt_run_cache_wanted(void)
 {
@@ -110,6 +110,7 @@ void pt_run_cache_clear(struct pt_run_cache *cache)
 	cache->npaths = 0;
 	cache->nplaces = 0;
 	cache->nviews = 0;
+	memset(cache->view_slot, 0, sizeof(cache->view_slot));
 	cache->full = 0;
 }
 
@@ -120,21 +121,23 @@ static int same_view(const struct pt_run_view *a, const struct pt_run_view *b)
 
 int pt_run_cache_view(struct pt_run_cache *cache, const struct pt_run_view *view)
 {
-	if (cache->last_view < cache->nviews && same_view(&cache->view[cache->last_view], view))
-		return (int)cache->last_view;
-	for (uint32_t i = 0; i < cache->nviews; ++i) {
-		if (!same_view(&cache->view[i], view))
-			continue;
-		cache->last_view = i;
-		return (int)i;
+	uint64_t i = pt_run_hash(view->generation, (uint32_t)(view->cr3 >> 12)) >> 32;
+	uint16_t *slot;
+
+	for (;; ++i) {
+		slot = &cache->view_slot[i % (2 * pt_run_max_views)];
+		if (!*slot)
+			break;
+		if (same_view(&cache->view[*slot - 1], view))
+			return *slot - 1;
 	}
-	if (cache->nviews == sizeof(cache->view) / sizeof(cache->view[0])) {
+	if (cache->nviews == pt_run_max_views) {
 		cache->full = 1;
 		return -1;
 	}
-	cache->last_view = cache->nviews++;
-	cache->view[cache->last_view] = *view;
-	return (int)cache->last_view;
+	cache->view[cache->nviews] = *view;
+	*slot = (uint16_t)++cache->nviews;
+	return *slot - 1;
 }
 
 static uint32_t *place_slot(const struct pt_run_cache *cache, const struct pt_run_place *place)
@@ -193,9 +196,10 @@ int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t windo
 {
 	const uint64_t hash = pt_run_hash(window, place);
 	uint32_t *tag = &cache->seen[hash >> (64 - seen_bits)];
-	const int seen = *tag == (uint32_t)hash;
+	const uint32_t wanted = (uint32_t)hash << 1;
+	const int seen = *tag == (wanted | 1);
 
-	*tag = (uint32_t)hash;
+	*tag = *tag == wanted ? wanted | 1 : seen ? *tag : wanted;
 	return seen;
 }
 

@@ -21,7 +21,7 @@
 #include "packet/bytes.h"
 #include "packet/last_ip.h"
 
-enum { pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
+enum { pt_run_max_views = 512, pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
 
 /* Where execution stands, or would go on. */
 enum pt_place_kind {
@@ -102,11 +102,12 @@ struct pt_run_cache {
 	uint32_t *place_slot;       /* owned; open addressing: numbers, plus one */
 	uint32_t nplaces, place_mask;
 
-	struct pt_run_view view[64];
-	uint32_t nviews, last_view;
+	struct pt_run_view view[pt_run_max_views];
+	uint16_t view_slot[2 * pt_run_max_views]; /* open addressing: numbers, plus one */
+	uint32_t nviews;
 
 	struct pt_cache_chunk *chunk; /* owned */
-	uint32_t *seen;               /* owned: tags of windows that were met once */
+	uint32_t *seen;               /* owned: tags of windows that were met, and whether twice */
 	uint8_t full;                 /* to be emptied */
 };
 
@@ -138,7 +139,8 @@ void pt_run_cache_clear(struct pt_run_cache *cache);
 int pt_run_cache_view(struct pt_run_cache *cache, const struct pt_run_view *view);
 int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place *place);
 
-/* Whether a path from @place along @window was asked for before; if not, it was now. */
+/* Whether a path from @place along @window was asked for twice before: most are asked for once or twice, and
+ * not worth keeping. This time counts. */
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window);
 
 /* Keeps a path, and returns its entry. @before: the return stack where the path begins. NULL: there is no
@@ -174,6 +176,12 @@ static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
 	    size + (second & pt_window_size) <= pt_window_max)
 		size += second & pt_window_size;
 	return size;
+}
+
+/* Most packets that are about time: MTC, CYC, TSC. */
+static inline int pt_may_be_timing(uint8_t opcode)
+{
+	return (opcode & 3) == 3 || opcode == 0x59 || opcode == 0x19;
 }
 
 static inline uint64_t pt_window_bytes(uint64_t word, uint32_t size)

@@ -178,12 +178,6 @@ static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t eve
 	}
 }
 
-/* Most packets that are about time. */
-static int may_be_timing(uint8_t opcode)
-{
-	return (opcode & 3) == 3 || opcode == 0x59 || opcode == 0x19;
-}
-
 /* Nobody listens: time may pass inside of the run. Returns whether there were such packets. */
 static int pass_time(struct pt_run_walk *walk)
 {
@@ -228,7 +222,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		}
 		size = pt_window_of(word, events);
 		if (!size) {
-			if (!events || !may_be_timing((uint8_t)word))
+			if (!events || !pt_may_be_timing((uint8_t)word))
 				break;
 			walk->npaths = npaths;
 			flow->evd.pos = pos;
@@ -277,7 +271,9 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
 
-/* The flow stands before a window that the cache does not know: if it was met before, it is recorded now. */
+/* The flow stands before a window that the cache does not know: if it was met often enough, it is recorded
+ * now.
+ */
 static void begin_record(struct pt_run_walk *walk, uint32_t events)
 {
 	const struct pt_flow *flow = walk->flow;
