@@ -10,7 +10,7 @@
 enum {
 	PIECES_PER_JOB = 8,
 	SPARES_MAX = 64,           /* parcels */
-	WAITING_PER_JOB = 4 << 20, /* bytes */
+	WAITING_PER_JOB = 1 << 20, /* bytes: they stay in the processor's caches */
 	IMAGE_PARTS_MAX = 1 << 20, /* of all workers: images, and mappings in them, of some 200 bytes */
 	IMAGE_PARTS_LEAST = 1 << 12,
 };

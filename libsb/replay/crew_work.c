@@ -5,7 +5,7 @@
 #include "replay/crew_internal.h"
 
 /* A parcel is sent when it holds so much, or its piece is done. */
-enum { PARCEL_SIZE = 256 * 1024 };
+enum { PARCEL_SIZE = 64 * 1024 };
 
 /* ---- What the ledger gives -------------------------------------------------------------------- */
 
