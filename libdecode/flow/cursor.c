@@ -50,15 +50,30 @@ static inline uint32_t window_at(const struct pt_flow *flow, const uint8_t *pos)
 	return pt_window_of(pt_get64(pos), !flow->observers.count && (*pos & 0x1f) == tip_pgd_opcode);
 }
 
+static inline uint64_t window_bytes(const uint8_t *pos, uint32_t size)
+{
+	return pt_window_bytes(pt_get64(pos), size);
+}
+
+/* A TNT that is not a packet's, or of more bits than a TNT-8's, is gone along in parts of up to six bits.
+ * What they lead to is the same as for a TNT-8 of these bits: it is looked up as such. *bits: how many. */
+enum { tnt_8_bits = 6 };
+
+static uint64_t bits_window(const struct pt_flow *flow, uint8_t *bits)
+{
+	const uint32_t left = flow->evd.tnt_count, count = left < tnt_8_bits ? left : tnt_8_bits;
+	const uint64_t outcomes = flow->evd.tnt >> (left - count) & ((1u << count) - 1);
+
+	*bits = (uint8_t)count;
+	return (outcomes | 1u << count) << 1;
+}
+
 static inline __attribute__((always_inline)) const struct pt_run_entry *find(const struct pt_cursor *cursor,
-                                                                             uint32_t place,
-                                                                             const uint8_t *pos,
-                                                                             uint32_t size)
+                                                                             uint32_t place, uint64_t window)
 {
 	const struct pt_flow *flow = cursor->flow;
 
-	return pt_run_cache_find(cursor->cache, place, pt_window_bytes(pt_get64(pos), size),
-	                         flow->evd.last.ip, &flow->returns);
+	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns);
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
@@ -142,37 +157,105 @@ static const struct pt_run_entry *keep(struct pt_cursor *cursor)
 	return pt_run_cache_add(cursor->cache, record, &from->recorder.before);
 }
 
-/* The flow stands before a window of @size bytes without a unit: walks it, so that the cache knows it, and
- * returns. Returns its path's entry; NULL: it is not to be kept. */
-static const struct pt_run_entry *record_ahead(struct pt_cursor *cursor, uint32_t place, uint32_t size)
+/* What the walk along a window changes of the flow. */
+struct before_window {
+	const uint8_t *pos, *packet;
+	struct pt_last_ip last;
+	uint64_t tnt;
+	uint32_t tnt_count;
+	int unit;
+	enum pt_decode_state state;
+	uint8_t have_resume_ip;
+	uint64_t resume_ip;
+	struct pt_run_place place;
+};
+
+static struct before_window save(const struct pt_cursor *cursor, uint32_t place)
+{
+	const struct pt_flow *flow = cursor->flow;
+
+	return (struct before_window){.pos = flow->evd.pos,
+	                              .packet = flow->evd.packet,
+	                              .last = flow->evd.last,
+	                              .tnt = flow->evd.tnt,
+	                              .tnt_count = flow->evd.tnt_count,
+	                              .unit = flow->unit,
+	                              .state = flow->observers.state,
+	                              .have_resume_ip = flow->have_resume_ip,
+	                              .resume_ip = flow->resume_ip,
+	                              .place = cursor->cache->place[place]};
+}
+
+static void restore(struct pt_cursor *cursor, const struct before_window *before)
+{
+	struct pt_flow *flow = cursor->flow;
+
+	flow->evd.pos = before->pos;
+	flow->evd.packet = before->packet;
+	flow->evd.last = before->last;
+	flow->evd.tnt = before->tnt;
+	flow->evd.tnt_count = before->tnt_count;
+	flow->evd.queue_count = 0;
+	flow->returns = cursor->record->recorder.before;
+	flow->due = 0;
+	flow->unit = before->unit;
+	flow->observers.state = before->state;
+	flow->have_resume_ip = before->have_resume_ip & 1;
+	flow->resume_ip = before->resume_ip;
+	pt_flow_stand_at(flow, &before->place);
+}
+
+/* The flow stands before the window: walks it, so that the cache knows it, and returns. Returns its path's
+ * entry; NULL: it is not to be kept. */
+static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32_t place, uint64_t window)
 {
 	struct pt_recorder *recorder = &cursor->record->recorder;
-	struct pt_flow *flow = cursor->flow;
-	const uint8_t *const pos = flow->evd.pos;
-	const struct pt_last_ip last = flow->evd.last;
-	const struct pt_run_place *at = &cursor->cache->place[place];
-	const enum pt_decode_state state = flow->observers.state;
-	const uint8_t have_resume_ip = flow->have_resume_ip;
-	const uint64_t resume_ip = flow->resume_ip;
+	const struct before_window before = save(cursor, place);
 	int kept;
 
-	if (!pt_recorder_begin(recorder, flow, cursor->cache, pos, size))
-		return NULL;
 	cursor->record->nstates = cursor->record->neffects = 0;
 	cursor->face->begin(cursor->context);
-	kept = walk_window(cursor) && pt_recorder_end(recorder, flow, cursor->cache) && keep(cursor);
-	flow->evd.pos = flow->evd.packet = pos;
-	flow->evd.last = last;
-	flow->evd.tnt_count = 0;
-	flow->returns = recorder->before;
-	flow->evd.queue_count = 0;
-	flow->due = 0;
-	flow->unit = pt_flow_no_unit;
-	flow->observers.state = state;
-	flow->have_resume_ip = have_resume_ip & 1;
-	flow->resume_ip = resume_ip;
-	pt_flow_stand_at(flow, at);
-	return kept ? find(cursor, place, pos, size) : NULL;
+	kept = walk_window(cursor) && pt_recorder_end(recorder, cursor->flow, cursor->cache) && keep(cursor);
+	restore(cursor, &before);
+	return kept ? find(cursor, place, window) : NULL;
+}
+
+/* The same for a window of @size bytes, if it was met often enough. A unit that is ahead is given back then.
+ */
+static const struct pt_run_entry *record_packets(struct pt_cursor *cursor, uint32_t place, const uint8_t *pos,
+                                                 uint32_t size)
+{
+	struct pt_recorder *recorder = &cursor->record->recorder;
+	const uint64_t window = window_bytes(pos, size);
+
+	if (cursor->cache->full ||
+	    !pt_recorder_begin(recorder, cursor->flow, cursor->cache, place, window, size))
+		return NULL;
+	pt_flow_give_unit_back(cursor->flow);
+	recorder->until = pos + size;
+	return record_window(cursor, place, window);
+}
+
+/* The same for the next @bits of the unit. */
+static const struct pt_run_entry *record_bits(struct pt_cursor *cursor, uint32_t place, uint64_t window,
+                                              uint32_t bits)
+{
+	struct pt_recorder *recorder = &cursor->record->recorder;
+	struct pt_evd *evd = &cursor->flow->evd;
+	const uint32_t tnt_count = evd->tnt_count;
+	const uint64_t tnt = evd->tnt;
+	const struct pt_run_entry *entry;
+
+	if (cursor->cache->full ||
+	    !pt_recorder_begin(recorder, cursor->flow, cursor->cache, place, window, 1))
+		return NULL;
+	recorder->until = evd->pos;
+	evd->tnt = window >> 1 & ((1u << bits) - 1);
+	evd->tnt_count = bits;
+	entry = record_window(cursor, place, window);
+	evd->tnt = tnt;
+	evd->tnt_count = tnt_count;
+	return entry;
 }
 
 /* ---- From path to path -------------------------------------------------------------------------- */
@@ -186,8 +269,6 @@ static int may_enter(const struct pt_cursor *cursor)
 	/* In a way without trace, which must not become a circle. */
 	if (flow->free_steps || flow->circle_limit)
 		return 0;
-	if (flow->unit == pt_unit_tnt && flow->evd.tnt_count != flow->fresh_tnt)
-		return 0;
 	return (flow->unit == pt_unit_tnt || flow->unit == pt_unit_tip || flow->unit == pt_flow_no_unit) &&
 	       pt_flow_is_plain(flow);
 }
@@ -200,42 +281,93 @@ static void fetch_ahead(struct pt_flow *flow)
 	flow->evd.ahead = 1;
 }
 
-int pt_cursor_enter(struct pt_cursor *cursor)
+static int64_t present_place(struct pt_cursor *cursor)
+{
+	pt_flow_look_at_image(cursor->flow);
+	if (cursor->cache->full)
+		pt_run_cache_clear(cursor->cache);
+	return pt_flow_place(cursor->flow, cursor->cache);
+}
+
+/* The path along the unit's next bits. */
+static const struct pt_run_entry *find_bits(struct pt_cursor *cursor, uint32_t place)
+{
+	const uint64_t window = bits_window(cursor->flow, &cursor->bits);
+
+	return find(cursor, place, window);
+}
+
+/* Not behind each of the bits that are gone along on foot: most of the parts that begin there will not come
+ * again.
+ */
+static int may_enter_bits(const struct pt_cursor *cursor)
+{
+	const struct pt_evd *evd = &cursor->flow->evd;
+
+	return evd->tnt_count > tnt_8_bits &&
+	       (cursor->missed_pos != evd->pos || cursor->missed_count >= evd->tnt_count + tnt_8_bits);
+}
+
+static const struct pt_run_entry *enter_bits(struct pt_cursor *cursor)
+{
+	const int64_t place = present_place(cursor);
+	const struct pt_run_entry *entry = place < 0 ? NULL : find_bits(cursor, (uint32_t)place);
+	uint8_t bits;
+
+	cursor->ahead = 0;
+	if (!entry && place >= 0)
+		entry = record_bits(cursor, (uint32_t)place, bits_window(cursor->flow, &bits), cursor->bits);
+	if (!entry) {
+		cursor->missed_pos = cursor->flow->evd.pos;
+		cursor->missed_count = cursor->flow->evd.tnt_count;
+	}
+	return entry;
+}
+
+static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 {
 	struct pt_flow *flow = cursor->flow;
 	const uint8_t *const pos = flow->unit == pt_flow_no_unit ? flow->evd.pos : flow->evd.packet;
 	const uint8_t ahead = flow->evd.ahead && flow->unit != pt_flow_no_unit;
+	const uint32_t size = window_at(flow, pos);
+	const int64_t place = size ? present_place(cursor) : -1;
 	const struct pt_run_entry *entry;
-	uint32_t size;
-	int64_t place;
 
-	if (!may_enter(cursor) || (!cursor->cache && !make_cache(cursor)))
-		return 0;
-	size = window_at(flow, pos);
-	if (!size)
-		return 0;
-	pt_flow_look_at_image(flow);
-	if (cursor->cache->full)
-		pt_run_cache_clear(cursor->cache);
-	place = pt_flow_place(flow, cursor->cache);
 	if (place < 0)
-		return 0;
-	entry = find(cursor, (uint32_t)place, pos, size);
+		return NULL;
+	entry = find(cursor, (uint32_t)place, window_bytes(pos, size));
 	if (!entry) {
-		pt_flow_give_unit_back(flow);
-		entry = record_ahead(cursor, (uint32_t)place, size);
+		const int had_unit = flow->unit != pt_flow_no_unit;
+
+		entry = record_packets(cursor, (uint32_t)place, pos, size);
 		if (!entry) {
-			if (ahead)
+			if (had_unit && flow->unit == pt_flow_no_unit && ahead)
 				fetch_ahead(flow);
-			return 0;
+			return NULL;
 		}
 	}
 	pt_flow_give_unit_back(flow);
+	cursor->bits = 0;
+	cursor->ahead = ahead;
+	return entry;
+}
+
+int pt_cursor_enter(struct pt_cursor *cursor)
+{
+	struct pt_flow *flow = cursor->flow;
+
+	if (!may_enter(cursor) || (!cursor->cache && !make_cache(cursor)))
+		return 0;
+	if (flow->unit != pt_unit_tnt ||
+	    (flow->fresh_tnt <= tnt_8_bits && flow->evd.tnt_count == flow->fresh_tnt))
+		cursor->entry = enter_packets(cursor);
+	else
+		cursor->entry = may_enter_bits(cursor) ? enter_bits(cursor) : NULL;
+	if (!cursor->entry)
+		return 0;
 	flow->at_start = 0;
 	flow->at_mov_cr3 = 0;
 	flow->reached = flow->evd.sync;
-	cursor->entry = entry;
-	cursor->ahead = ahead;
 	return 1;
 }
 
@@ -283,11 +415,31 @@ static const uint8_t *pass_time(struct pt_cursor *cursor)
 	return evd->pos;
 }
 
+/* A part of a TNT was gone along, to @place. Returns whether the next part of it begins; negative: there is
+ * none.
+ */
+static int next_bits(struct pt_cursor *cursor, uint32_t place)
+{
+	struct pt_flow *flow = cursor->flow;
+	const uint8_t used = cursor->bits;
+
+	flow->evd.tnt_count -= used;
+	if (!flow->evd.tnt_count) {
+		cursor->bits = 0;
+		flow->unit = pt_flow_no_unit;
+		return -1;
+	}
+	cursor->entry = find_bits(cursor, place);
+	if (!cursor->entry)
+		stand_at(cursor, place);
+	return cursor->entry != NULL;
+}
+
 __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 {
 	const struct pt_run_entry *const entry = cursor->entry;
 	struct pt_flow *flow = cursor->flow;
-	const uint8_t *pos = flow->evd.pos + entry->size;
+	const uint8_t *pos = flow->evd.pos;
 	const uint32_t place = entry->place_after;
 	uint32_t size;
 
@@ -300,6 +452,14 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		stand_at_event(cursor, entry);
 		return 0;
 	}
+	if (cursor->bits) {
+		const int begun = next_bits(cursor, place);
+
+		if (begun >= 0)
+			return begun;
+	} else {
+		pos += entry->size;
+	}
 	pos = pt_packet_skip_pads(pos, flow->evd.config.end);
 	flow->evd.pos = pos;
 	if (pos < flow->evd.config.end && pt_may_be_timing(*pos))
@@ -310,13 +470,13 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		/* An event is read before the flow comes to its place, and its time counts. */
 		if (pt_window_packet[*pos] & pt_window_event)
 			cursor->ahead = 0;
-		cursor->entry = find(cursor, place, pos, size);
+		cursor->entry = find(cursor, place, window_bytes(pos, size));
 		if (cursor->entry)
 			return 1;
 	}
 	stand_at(cursor, place);
-	if (size && !cursor->cache->full) {
-		cursor->entry = record_ahead(cursor, place, size);
+	if (size) {
+		cursor->entry = record_packets(cursor, place, pos, size);
 		if (cursor->entry)
 			return 1;
 	}
@@ -352,6 +512,8 @@ static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
 {
 	const struct pt_cursor_state *state = count ? state_behind(cursor->entry, count) : NULL;
 
+	if (cursor->bits)
+		return !state || state->left == cursor->bits;
 	/* Only a TNT-8 is of one byte. */
 	return !state || state->pos == 0 ||
 	       (state->pos == 1 && state->left == tnt_bits(cursor->flow->evd.pos[0]));
@@ -359,6 +521,8 @@ static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
 
 const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count)
 {
+	if (cursor->entry && cursor->bits && !nothing_is_used(cursor, count))
+		return &cursor->flow->evd.time;
 	if (cursor->entry && cursor->ahead && nothing_is_used(cursor, count))
 		return &cursor->flow->evd.before;
 	return pt_flow_time(cursor->flow);
@@ -384,15 +548,18 @@ static void stand_in_window(struct pt_flow *flow, const struct pt_cursor_state *
 		stand_in_tnt(flow, flow->evd.pos, state->left);
 }
 
-/* The flow, which stands where the path begins, comes to stand behind the first @count items. */
-static void stand_behind(struct pt_flow *flow, const struct pt_run_entry *entry, uint32_t count)
+/* The flow, which stands where the path begins, comes to stand behind the first @count items. @bits: as in
+ * struct pt_cursor. */
+static void stand_behind(struct pt_flow *flow, const struct pt_run_entry *entry, uint32_t count, uint8_t bits)
 {
 	const struct pt_cursor_state *state = state_behind(entry, count);
 	const struct pt_stack_effect *effects = entry->extra->part[pt_cursor_effects];
 
 	pt_stack_effect_apply(&effects[state->effect], &flow->returns);
 	pt_flow_set_ip(flow, state->ip);
-	if (!(entry->flags & pt_entry_event))
+	if (bits)
+		flow->evd.tnt_count -= (uint32_t)bits - state->left;
+	else if (!(entry->flags & pt_entry_event))
 		stand_in_window(flow, state);
 }
 
@@ -404,7 +571,7 @@ void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
 
 	stand_at(cursor, entry->place);
 	if (count)
-		stand_behind(flow, entry, count);
+		stand_behind(flow, entry, count, cursor->bits);
 	if (ahead)
 		fetch_ahead(flow);
 	else if (entry->flags &

@@ -52,6 +52,10 @@ struct pt_cursor {
 	struct pt_cursor_record *record; /* owned, with the cache */
 	const struct pt_cursor_face *face;
 	void *context;
+	const uint8_t
+	        *missed_pos; /* where a part of a TNT was not known: behind the packet, and the bits left */
+	uint32_t missed_count;
+	uint8_t bits;  /* of a window that is part of a TNT: see bits_window(); zero: it is made of packets */
 	uint8_t off;   /* there is no memory, or it is not wanted */
 	uint8_t ahead; /* time passed right before the path: it has not for who has not used trace since */
 };

@@ -61,33 +61,29 @@ void pt_flow_stand_at(struct pt_flow *flow, const struct pt_run_place *place)
 }
 
 /* How much of the last IP the first address in a window replaces. */
-static uint8_t first_address(const uint8_t *pos, uint32_t size)
+static uint8_t first_address(uint64_t window, uint32_t size)
 {
-	for (uint32_t at = 0; at < size; at += pt_window_packet[pos[at]] & pt_window_size) {
-		const uint32_t address = pt_window_packet[pos[at]] & pt_window_address;
+	for (uint32_t at = 0; at < size;) {
+		const uint32_t packet = pt_window_packet[window >> (8 * at) & 0xff];
 
-		if (address)
-			return (uint8_t)(address >> 4);
+		if (packet & pt_window_address)
+			return (uint8_t)((packet & pt_window_address) >> 4);
+		at += packet & pt_window_size;
 	}
 	return 0;
 }
 
 int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
-                      const uint8_t *pos, uint32_t size)
+                      uint32_t place, uint64_t window, uint32_t size)
 {
-	struct pt_run_entry *entry = &recorder->record.entry;
-	const uint64_t window = pt_window_bytes(pt_get64(pos), size);
-	const int64_t place = pt_flow_place(flow, cache);
+	const uint8_t address = first_address(window, size);
 
-	if (place < 0 || !pt_run_cache_seen(cache, (uint32_t)place, window))
+	if (!pt_run_cache_seen(cache, place, window))
 		return 0;
 	memset(&recorder->record, 0, sizeof(recorder->record));
-	recorder->until = pos + size;
 	recorder->before = flow->returns;
-	*entry = (struct pt_run_entry){.window = window,
-	                               .place = (uint32_t)place,
-	                               .size = (uint8_t)size,
-	                               .flags = first_address(pos, size)};
+	recorder->record.entry = (struct pt_run_entry){
+	        .window = window, .place = place, .size = (uint8_t)size, .flags = address};
 	pt_return_stack_mark(&flow->returns);
 	return 1;
 }

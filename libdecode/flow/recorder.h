@@ -15,10 +15,10 @@ struct pt_recorder {
 	const uint8_t *until;          /* the window's end */
 };
 
-/* Begins at the flow's place, with the window of @size bytes at @pos. Zero: such a window was not met there
- * often enough; or there is no room. */
+/* Begins where the flow stands, at the place with that number, with a window of @size bytes; recorder->until
+ * is for the caller to set. Zero: such a window was not met there often enough. */
 int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
-                      const uint8_t *pos, uint32_t size);
+                      uint32_t place, uint64_t window, uint32_t size);
 
 /* The flow has come to the window's end. Zero: it did not, or came there in a way that cannot be kept. */
 int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache);

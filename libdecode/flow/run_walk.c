@@ -276,15 +276,19 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
  */
 static void begin_record(struct pt_run_walk *walk, uint32_t events)
 {
-	const struct pt_flow *flow = walk->flow;
+	struct pt_flow *flow = walk->flow;
 	const uint8_t *pos = flow->evd.pos;
 	uint32_t size;
+	int64_t place;
 
 	if (flow->evd.config.end - pos < pt_window_max)
 		return;
 	size = pt_window_of(pt_get64(pos), events);
-	if (!size || !pt_recorder_begin(&walk->recorder, walk->flow, &walk->cache, pos, size))
+	place = size ? pt_flow_place(flow, &walk->cache) : -1;
+	if (place < 0 || !pt_recorder_begin(&walk->recorder, flow, &walk->cache, (uint32_t)place,
+	                                    pt_window_bytes(pt_get64(pos), size), size))
 		return;
+	walk->recorder.until = pos + size;
 	walk->recording = 1;
 	walk->first_block = walk->sink.count;
 }

@@ -453,7 +453,7 @@ static void decode_copy(struct client *client, const struct plan *plan, struct p
 {
 	const uint8_t *begin = plan->trace + copy * plan->c[0].size;
 
-	if (!client->way->kind != insns) {
+	if (client->way->kind == insns) {
 		pt_insn_free_decoder(client->insn);
 		make_decoder(client, plan);
 		pt_insn_set_image(client->insn, image);
