@@ -273,11 +273,14 @@ static int may_enter(const struct pt_cursor *cursor)
 	       pt_flow_is_plain(flow);
 }
 
-/* The unit again that was given back, which time passed before. */
+/* The next unit, before which time has passed already. */
 static void fetch_ahead(struct pt_flow *flow)
 {
+	const struct pt_time before = flow->evd.before;
+
 	if (flow->unit == pt_flow_no_unit)
 		pt_flow_advance(flow);
+	flow->evd.before = before;
 	flow->evd.ahead = 1;
 }
 

@@ -2,5 +2,7 @@
 set -u
 
 count=${SBTRACE_DIFF_COUNT:-300}
-# A run that begins right before a PSB.
-"$1" --seed 206158 --count 1 && "$1" --seed 1 --count "$count" && "$1" --seed 1 --count "$count" --mutate yes
+# Those that were wrong once: a run that begins right before a PSB; time that passes twice before a unit.
+"$1" --seed 206158 --count 1 && "$1" --seed 600054 --count 1 --mutate yes &&
+	"$1" --seed 602170 --count 1 --mutate yes &&
+	"$1" --seed 1 --count "$count" && "$1" --seed 1 --count "$count" --mutate yes
