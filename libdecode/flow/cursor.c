@@ -273,14 +273,11 @@ static int may_enter(const struct pt_cursor *cursor)
 	       pt_flow_is_plain(flow);
 }
 
-/* The next unit, before which time has passed already. */
+/* The unit again that was given back, which time passed before. */
 static void fetch_ahead(struct pt_flow *flow)
 {
-	const struct pt_time before = flow->evd.before;
-
 	if (flow->unit == pt_flow_no_unit)
 		pt_flow_advance(flow);
-	flow->evd.before = before;
 	flow->evd.ahead = 1;
 }
 
@@ -418,6 +415,13 @@ static const uint8_t *pass_time(struct pt_cursor *cursor)
 	return evd->pos;
 }
 
+/* The same is read again from @begin on: on foot, it comes with whatever is fetched next. */
+static void take_time_back(struct pt_flow *flow, const uint8_t *begin)
+{
+	flow->evd.pos = begin;
+	flow->evd.time = flow->evd.before;
+}
+
 /* A part of a TNT was gone along, to @place. Returns whether the next part of it begins; negative: there is
  * none.
  */
@@ -442,7 +446,7 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 {
 	const struct pt_run_entry *const entry = cursor->entry;
 	struct pt_flow *flow = cursor->flow;
-	const uint8_t *pos = flow->evd.pos;
+	const uint8_t *pos = flow->evd.pos, *begin;
 	const uint32_t place = entry->place_after;
 	uint32_t size;
 
@@ -464,7 +468,7 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		pos += entry->size;
 	}
 	pos = pt_packet_skip_pads(pos, flow->evd.config.end);
-	flow->evd.pos = pos;
+	flow->evd.pos = begin = pos;
 	if (pos < flow->evd.config.end && pt_may_be_timing(*pos))
 		pos = pass_time(cursor);
 	flow->evd.packet = pos;
@@ -484,9 +488,8 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 			return 1;
 	}
 	if (cursor->ahead)
-		fetch_ahead(flow);
-	else
-		pt_flow_advance(flow);
+		take_time_back(flow, begin);
+	pt_flow_advance(flow);
 	return 0;
 }
 

@@ -135,12 +135,20 @@ static void copy_state(struct pt_run_state *state, const struct pt_flow *flow)
 	copy_flags(state, flow);
 }
 
+/* pt_blk_next() may be on the way along a path, at which the flow still stands where it begins. */
+static void settle(const struct pt_block_decoder *decoder)
+{
+	pt_block_settle((struct pt_block_decoder *)(uintptr_t)decoder);
+}
+
 struct pt_run_state *pt_blk_save_state(const struct pt_block_decoder *decoder)
 {
 	struct pt_run_state *state = decoder ? malloc(sizeof(*state)) : NULL;
 
-	if (state)
-		copy_state(state, &decoder->flow);
+	if (!state)
+		return NULL;
+	settle(decoder);
+	copy_state(state, &decoder->flow);
 	return state;
 }
 
@@ -150,6 +158,7 @@ int pt_blk_is_in_state(const struct pt_block_decoder *decoder, const struct pt_r
 
 	if (!decoder || !state)
 		return -pte_invalid;
+	settle(decoder);
 	copy_state(&present, &decoder->flow);
 	return memcmp(&present, state, sizeof(present)) == 0;
 }

@@ -203,6 +203,53 @@ static void time_passes_at_the_branch(void **state)
 	pt_insn_free_decoder(decoder);
 }
 
+/* Addresses, each with the time behind it. */
+static void list_times(const struct pt_config *config, struct pt_image *image, char *text, size_t size)
+{
+	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(config);
+	struct pt_event event;
+	struct pt_insn insn;
+	size_t used = 0;
+	int status;
+
+	assert_non_null(decoder);
+	pt_insn_set_image(decoder, image);
+	status = pt_insn_sync_forward(decoder);
+	while (status >= 0) {
+		uint64_t time = 0;
+
+		if (status & pts_event_pending) {
+			status = pt_insn_event(decoder, &event, sizeof(event));
+			continue;
+		}
+		status = pt_insn_next(decoder, &insn, sizeof(insn));
+		pt_insn_time(decoder, &time, NULL, NULL);
+		used += (size_t)snprintf(text + used, size - used, "%" PRIx64 "@%" PRIx64 " ", insn.ip, time);
+		assert_true(used < size);
+	}
+	assert_int_equal(status, -pte_eos);
+	pt_insn_free_decoder(decoder);
+}
+
+/* It passes before the TNT or TIP, or before what is read ahead of it: as if there were no cache. */
+static void time_before_what_comes_with_a_branch(void **state)
+{
+	struct fixture *fixture = *state;
+	static char cached[8192], on_foot[8192];
+	struct pt_config config;
+
+	load(fixture, "\x90\x74\xfd\xeb\x00\xff\xe0", 7); /* nop; je 1000; jmp 1005; jmp *rax */
+	stream_write(&fixture->stream, "tsc:100 pge:1000");
+	repeat(fixture, 6, "tnt:111111 tsc:200 psb fup:1000 psbend tnt:111111 tsc:100");
+	repeat(fixture, 6, "tnt:111110 tsc:200 exec:64 tsc:300 tip:1000 tsc:100");
+	stream_write(&fixture->stream, "tnt:111111 pad pad pad pad pad pad pad pad");
+	config = stream_config(&fixture->stream);
+	list_times(&config, fixture->image, cached, sizeof(cached));
+	setenv("SBTRACE_RUN_CACHE", "0", 1);
+	list_times(&config, fixture->image, on_foot, sizeof(on_foot));
+	assert_string_equal(cached, on_foot);
+}
+
 /* In the middle of a path: nothing of the old buffer counts any more. */
 static void another_buffer_ends_the_path(void **state)
 {
@@ -228,6 +275,44 @@ static void another_buffer_ends_the_path(void **state)
 		assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), -pte_nosync);
 		assert_int_equal(pt_blk_sync_forward(decoder), -pte_eos);
 		pt_blk_free_decoder(decoder);
+	}
+}
+
+static struct pt_block_decoder *behind_blocks(const struct pt_config *config, struct pt_image *image,
+                                              int nblocks)
+{
+	struct pt_block_decoder *decoder = pt_blk_alloc_decoder(config);
+	struct pt_block block;
+
+	assert_non_null(decoder);
+	pt_blk_set_image(decoder, image);
+	assert_true(fetch_events(decoder, pt_blk_sync_forward(decoder)) >= 0);
+	while (nblocks--)
+		assert_int_equal(pt_blk_next(decoder, &block, sizeof(block)), 0);
+	return decoder;
+}
+
+/* A block further on in the same path is another state. */
+static void a_state_is_that_behind_the_last_block(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_config config;
+
+	load(fixture, "\x90\x74\xfd\x0f\x05", 5); /* nop; je 1000; syscall */
+	stream_write(&fixture->stream, "pge:1000");
+	repeat(fixture, 10, "tnt:111111");
+	config = stream_config(&fixture->stream);
+	for (int n = 1; n < 40; ++n) {
+		struct pt_block_decoder *decoder = behind_blocks(&config, fixture->image, n);
+		struct pt_block_decoder *other = behind_blocks(&config, fixture->image, n + 1);
+		struct pt_run_state *saved = pt_blk_save_state(decoder);
+
+		assert_non_null(saved);
+		assert_int_equal(pt_blk_is_in_state(decoder, saved), 1);
+		assert_int_equal(pt_blk_is_in_state(other, saved), 0);
+		pt_run_state_free(saved);
+		pt_blk_free_decoder(decoder);
+		pt_blk_free_decoder(other);
 	}
 }
 
@@ -301,6 +386,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_deferred_tip_is_taken_once, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_path_that_is_left_leaves_the_last_ip, setup, teardown),
 	        cmocka_unit_test_setup_teardown(time_passes_at_the_branch, setup, teardown),
+	        cmocka_unit_test_setup_teardown(time_before_what_comes_with_a_branch, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_state_is_that_behind_the_last_block, setup, teardown),
 	        cmocka_unit_test_setup_teardown(another_buffer_ends_the_path, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_run_may_begin_with_the_event_of_mov_cr3, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
