@@ -8,6 +8,10 @@ enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 14, chunk_size 
 /* How many places there may be for each path, and how many at least. */
 enum { places_per_path = 4, least_places = 64 };
 
+/* How many bytes there may be for each path, and how many at least: most paths need a tenth, but those of
+ * long straight code may need 150 KB. */
+enum { bytes_per_path = 4096, least_bytes = 1 << 20 };
+
 /* How many paths may have place, window and the first return in common. */
 enum { max_alike = 8 };
 
@@ -88,6 +92,7 @@ static void free_chunks(struct pt_run_cache *cache)
 		free(cache->chunk);
 		cache->chunk = next;
 	}
+	cache->nbytes = 0;
 }
 
 void pt_run_cache_fini(struct pt_run_cache *cache)
@@ -235,21 +240,34 @@ static size_t aligned(size_t size)
 	return (size + 15) & ~(size_t)15;
 }
 
+/* NULL: no memory, or the cache is full. */
+static struct pt_cache_chunk *make_chunk(struct pt_run_cache *cache, size_t bytes)
+{
+	struct pt_cache_chunk *chunk;
+
+	if (cache->nbytes + bytes > (size_t)bytes_per_path * cache->limit + least_bytes) {
+		cache->full = 1;
+		return NULL;
+	}
+	chunk = malloc(sizeof(*chunk) + bytes);
+	if (!chunk)
+		return NULL;
+	*chunk = (struct pt_cache_chunk){.next = cache->chunk, .size = bytes};
+	cache->chunk = chunk;
+	cache->nbytes += bytes;
+	return chunk;
+}
+
 static void *take_memory(struct pt_run_cache *cache, size_t size)
 {
 	struct pt_cache_chunk *chunk = cache->chunk;
 	void *memory;
 
 	size = aligned(size);
-	if (!chunk || chunk->size - chunk->used < size) {
-		const size_t bytes = size > chunk_size ? size : chunk_size;
-
-		chunk = malloc(sizeof(*chunk) + bytes);
-		if (!chunk)
-			return NULL;
-		*chunk = (struct pt_cache_chunk){.next = cache->chunk, .size = bytes};
-		cache->chunk = chunk;
-	}
+	if (!chunk || chunk->size - chunk->used < size)
+		chunk = make_chunk(cache, size > chunk_size ? size : chunk_size);
+	if (!chunk)
+		return NULL;
 	memory = chunk->byte + chunk->used;
 	chunk->used += size;
 	return memory;

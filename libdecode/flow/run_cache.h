@@ -107,6 +107,7 @@ struct pt_run_cache {
 	uint32_t nviews;
 
 	struct pt_cache_chunk *chunk; /* owned */
+	size_t nbytes;                /* of all chunks */
 	uint32_t *seen;               /* owned: tags of windows that were met, and whether twice */
 	uint8_t full;                 /* to be emptied */
 };

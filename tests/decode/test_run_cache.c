@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "flow/run_cache.h"
 #include "support/flow_text.h"
 #include "support/run_use.h"
 #include "support/stream.h"
@@ -316,6 +317,46 @@ static void a_state_is_that_behind_the_last_block(void **state)
 	}
 }
 
+/* ---- Room -------------------------------------------------------------------------------------- */
+
+/* A path of many long blocks. */
+static struct pt_run_record long_path(uint32_t window)
+{
+	enum { nblocks = 512, ninsn = 255 };
+	static uint8_t length[ninsn];
+	static struct pt_run_block block[nblocks];
+	struct pt_run_record record = {.entry = {.window = window, .size = 4}, .block = block};
+
+	for (int i = 0; i < nblocks; ++i)
+		block[i] = (struct pt_run_block){.length = length, .ninsn = ninsn};
+	record.entry.path.nblocks = nblocks;
+	record.entry.path.ninsn = nblocks * ninsn;
+	return record;
+}
+
+/* They fill the cache before there are as many paths as it may hold. */
+static void long_paths_are_not_kept_without_end(void **state)
+{
+	static struct pt_run_cache cache;
+	const struct pt_return_stack stack = {0};
+	uint32_t npaths;
+
+	(void)state;
+	assert_int_equal(pt_run_cache_init(&cache, 8192), 0);
+	for (int times = 0; times < 2; ++times) {
+		for (npaths = 0; !cache.full && npaths < 8192; ++npaths) {
+			const struct pt_run_record record = long_path(npaths + 1);
+
+			const int kept = pt_run_cache_add(&cache, &record, &stack) != NULL;
+
+			assert_int_equal(kept, !cache.full);
+		}
+		assert_in_range(npaths, 100, 300);
+		pt_run_cache_clear(&cache);
+	}
+	pt_run_cache_fini(&cache);
+}
+
 /* ---- An event that is due when a run begins ------------------------------------------------------ */
 
 /* That of a MOV CR3, which also disabled tracing: behind the event it must be known still. */
@@ -389,6 +430,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(time_before_what_comes_with_a_branch, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_state_is_that_behind_the_last_block, setup, teardown),
 	        cmocka_unit_test_setup_teardown(another_buffer_ends_the_path, setup, teardown),
+	        cmocka_unit_test(long_paths_are_not_kept_without_end),
 	        cmocka_unit_test_setup_teardown(a_run_may_begin_with_the_event_of_mov_cr3, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
 	                                        teardown),
