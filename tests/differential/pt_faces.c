@@ -23,9 +23,13 @@ enum { copies = 5, max_syncs = 100000 };
 enum plan_flag {
 	plan_buffers = 1 << 0, /* a buffer for each copy */
 	plan_observes = 1 << 1,
-	plan_resyncs = 1 << 2, /* after an error, instead of going to the next PSB */
-	plan_asks = 1 << 4,    /* for position, time and the like, behind each instruction */
-	plan_swaps = 1 << 3,   /* images in the middle: only faces of one kind agree then */
+	plan_resyncs = 1 << 2,   /* after an error, instead of going to the next PSB */
+	plan_asks = 1 << 4,      /* for position, time and the like, behind each instruction */
+	plan_asks_some = 1 << 6, /* for some of it, behind some of them */
+	/* Only faces of one kind agree then: */
+	plan_swaps = 1 << 3, /* images in the middle */
+	plan_moves = 1 << 5, /* synchronises in the middle, and observes from there on */
+	plan_of_kind = plan_swaps | plan_moves
 };
 
 struct plan {
@@ -67,10 +71,11 @@ struct client {
 	struct pt_insn_decoder *insn;
 	struct pt_block_decoder *block;
 	struct random random;
+	uint64_t seed;
 	struct pt_observer tick, state;
 	int status;
 	struct pt_image *image[2];
-	int asks;
+	int asks, asks_some, observes;
 	uint64_t passed; /* the PSB, before a run */
 	unsigned given;  /* instructions or blocks */
 	uint64_t known;  /* paths with a number that came: how well the cache is used */
@@ -97,6 +102,7 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 
 static void attach(struct client *client)
 {
+	client->observes = 1;
 	client->tick = (struct pt_observer){.size = sizeof(client->tick), .context = client};
 	client->state = client->tick;
 	client->tick.tick.callback = on_tick;
@@ -123,16 +129,41 @@ static uint64_t mix(uint64_t sum, uint64_t value)
 	return (sum ^ value) * 0x9e3779b97f4a7c15u + (sum >> 29);
 }
 
+/* A number below @n that depends on where the client is, and not on the way. */
+static unsigned choose(const struct client *client, uint64_t salt, unsigned n)
+{
+	return (unsigned)(mix(mix(salt, client->seed), client->given) >> 32) % n;
+}
+
+/* Asking for the position leaves a path, and asking for the time does not. */
+static void ask_one(const struct client *client, struct log_entry *entry, int for_time)
+{
+	if (!for_time && client->insn)
+		pt_insn_get_offset(client->insn, &entry->offset);
+	else if (!for_time)
+		pt_blk_get_offset(client->block, &entry->offset);
+	else if (client->insn)
+		pt_insn_time(client->insn, &entry->time, NULL, NULL);
+	else
+		pt_blk_time(client->block, &entry->time, NULL, NULL);
+}
+
 /* What the decoder's other functions say; @more goes with it. */
 static void add_state(const struct client *client, struct log_entry *entry, uint64_t more)
 {
+	const unsigned choice = client->asks_some ? choose(client, 1, 8) : 0;
 	uint64_t sync = 0;
 	uint32_t lost_mtc = 0, lost_cyc = 0, cbr = 0;
 	struct pt_asid asid;
 	int status;
 
-	if (!client->asks)
+	if (!client->asks && !client->asks_some)
 		return;
+	if (choice) {
+		if (choice < 6)
+			ask_one(client, entry, choice > 1);
+		return;
+	}
 	pt_asid_init(&asid);
 	if (client->insn) {
 		status = pt_insn_time(client->insn, &entry->time, &lost_mtc, &lost_cyc);
@@ -365,6 +396,20 @@ static void swap(struct client *client, const struct plan *plan)
 		pt_blk_set_image(client->block, client->image[other]);
 }
 
+/* Synchronises, or begins to observe. Returns whether. */
+static int move(struct client *client, const struct plan *plan)
+{
+	if (!(plan->flags & plan_moves) || client->way->kind == runs || !client->given ||
+	    choose(client, 2, 40))
+		return 0;
+	if (!client->observes && choose(client, 3, 2)) {
+		attach(client);
+		return 0;
+	}
+	synchronise(client, choose(client, 4, 4) != 0);
+	return 1;
+}
+
 static void decode(struct client *client, const struct plan *plan)
 {
 	unsigned syncs = 0;
@@ -384,9 +429,11 @@ static void decode(struct client *client, const struct plan *plan)
 		} else if (client->status & pts_event_pending) {
 			pt_blk_set_run_events(client->block, 1);
 			next_run(client);
-		} else {
+		} else if (syncs == max_syncs || !move(client, plan)) {
 			swap(client, plan);
 			next(client);
+		} else {
+			syncs++;
 		}
 	}
 	if (client->status == -pte_eos && client->log->entry[client->log->count - 1].kind != log_sync)
@@ -468,9 +515,10 @@ static void decode_copy(struct client *client, const struct plan *plan, struct p
 /* Returns how many paths with a number came; negative: something is wrong. */
 static int64_t decode_one_way(const struct way *way, const struct plan *plan, struct log *log, uint64_t seed)
 {
-	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}};
+	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}, .seed = seed};
 
 	client.asks = (plan->flags & plan_asks) != 0;
+	client.asks_some = !client.asks && plan->flags & plan_asks_some;
 
 	if (way->limit)
 		setenv("SBTRACE_RUN_CACHE", way->limit, 1);
@@ -545,13 +593,17 @@ static void make_plan(struct plan *plan, uint64_t seed, int damaged)
 		plan->flags |= plan_swaps;
 	if (random_hit(&random, 150))
 		plan->c[0].flags |= flag_tick;
+	if (!(plan->flags & plan_buffers) && random_hit(&random, 300))
+		plan->flags |= plan_moves;
+	if (random_hit(&random, 500))
+		plan->flags |= plan_asks_some;
 }
 
 /* Whether what decoders of one kind say besides must be the same. Of runs that is the PSB that they follow.
  */
 static int agrees_in_state(const struct way *way, const struct plan *plan)
 {
-	return way->kind != runs || !(way->events_inside || way->mixed || plan->flags & plan_swaps);
+	return way->kind != runs || !(way->events_inside || way->mixed || plan->flags & plan_of_kind);
 }
 
 static uint64_t known;
@@ -576,7 +628,7 @@ static int run_case(struct log *logs, uint64_t seed, int damaged, const char *sa
 			first_of_kind = i;
 		if (agrees_in_state(&ways[i], &plan))
 			good &= log_same(what, &logs[first_of_kind], &logs[i], 1);
-		if (!(plan.flags & plan_swaps))
+		if (!(plan.flags & plan_of_kind))
 			good &= log_same(what, &logs[first_of_kind], &logs[i], 0) &&
 			        log_same(what, &logs[0], &logs[i], 0);
 	}
