@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <intel-pt-filler.h>
 #include <intel-pt-run.h>
 
 #include "code/insn_class.h"
@@ -26,6 +27,7 @@ enum plan_flag {
 	plan_resyncs = 1 << 2,   /* after an error, instead of going to the next PSB */
 	plan_asks = 1 << 4,      /* for position, time and the like, behind each instruction */
 	plan_asks_some = 1 << 6, /* for some of it, behind some of them */
+	plan_fills = 1 << 7,     /* images while they are used, where the cache is as it is */
 	/* Only faces of one kind agree then: */
 	plan_swaps = 1 << 3, /* images in the middle */
 	plan_moves = 1 << 5, /* synchronises in the middle, and observes from there on */
@@ -468,13 +470,48 @@ static struct pt_config make_config(const struct plan *plan, enum kind kind)
 	return config;
 }
 
-static struct pt_image *make_image(const struct diff_case *c)
+static int add_section(struct pt_image *image, const struct case_section *section)
+{
+	return pt_image_add_file(image, section->path, section->offset, section->size, NULL, section->vaddr);
+}
+
+static int holds(const struct case_section *section, uint64_t ip)
+{
+	return ip - section->vaddr < section->size;
+}
+
+static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
+{
+	const struct diff_case *c = context;
+
+	(void)asid;
+	for (size_t i = 0; i < c->nsections; ++i)
+		if (holds(&c->section[i], ip))
+			return add_section(image, &c->section[i]) == 0;
+	return 0;
+}
+
+/* A filler must not replace what is mapped. */
+static int sections_overlap(const struct diff_case *c)
+{
+	for (size_t i = 0; i < c->nsections; ++i)
+		for (size_t j = 0; j < c->nsections; ++j)
+			if (i != j && holds(&c->section[i], c->section[j].vaddr))
+				return 1;
+	return 0;
+}
+
+/* @filled: as code is needed. */
+static struct pt_image *make_image(struct diff_case *c, int filled)
 {
 	struct pt_image *image = pt_image_alloc(NULL);
 
+	if (filled && !sections_overlap(c)) {
+		pt_image_set_filler(image, fill, c);
+		return image;
+	}
 	for (size_t i = 0; i < c->nsections; ++i)
-		if (pt_image_add_file(image, c->section[i].path, c->section[i].offset, c->section[i].size,
-		                      NULL, c->section[i].vaddr) < 0)
+		if (add_section(image, &c->section[i]) < 0)
 			abort();
 	return image;
 }
@@ -513,7 +550,7 @@ static void decode_copy(struct client *client, const struct plan *plan, struct p
 }
 
 /* Returns how many paths with a number came; negative: something is wrong. */
-static int64_t decode_one_way(const struct way *way, const struct plan *plan, struct log *log, uint64_t seed)
+static int64_t decode_one_way(const struct way *way, struct plan *plan, struct log *log, uint64_t seed)
 {
 	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}, .seed = seed};
 
@@ -525,7 +562,7 @@ static int64_t decode_one_way(const struct way *way, const struct plan *plan, st
 	else
 		unsetenv("SBTRACE_RUN_CACHE");
 	for (size_t i = 0; i < 2; ++i)
-		client.image[i] = make_image(&plan->c[i]);
+		client.image[i] = make_image(&plan->c[i], plan->flags & plan_fills && !way->limit);
 	log_clear(log, way->name);
 	make_decoder(&client, plan);
 	if (plan->flags & plan_buffers) {
@@ -597,6 +634,8 @@ static void make_plan(struct plan *plan, uint64_t seed, int damaged)
 		plan->flags |= plan_moves;
 	if (random_hit(&random, 500))
 		plan->flags |= plan_asks_some;
+	if (random_hit(&random, 300))
+		plan->flags |= plan_fills;
 }
 
 /* Whether what decoders of one kind say besides must be the same. Of runs that is the PSB that they follow.
