@@ -185,11 +185,27 @@ static const struct pt_time *pt_insn_now(const struct pt_insn_decoder *decoder)
 
 PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn)
 
+/* What comes with the last block of a path. As on foot, an error that was found right behind it does, unless
+ * something else was before: another time than @before, or another PSB than @reached. */
+static int status_behind(struct pt_flow *flow, uint64_t before, const uint8_t *reached)
+{
+	const int status = pt_observers_take_error(&flow->observers);
+
+	if (status < 0)
+		return status;
+	if (flow->unit < 0 && flow->unit != -pte_eos && !flow->due && flow->evd.time.tsc == before &&
+	    flow->reached == reached)
+		flow->status = flow->unit;
+	return flow->status < 0 ? flow->status : pt_flow_status(flow);
+}
+
 /* The next block of the path. As on foot, the flow comes to its end before its instructions are handed out.
  */
 static void begin_item(struct pt_insn_decoder *decoder)
 {
 	const struct pt_run_entry *entry = decoder->cursor.entry;
+	const uint64_t before = decoder->flow.evd.time.tsc;
+	const uint8_t *reached = decoder->flow.reached;
 	const struct pt_run_extra *extra = entry->extra;
 	const struct insn_item *item = (const struct insn_item *)extra->part[part_items] + decoder->begun;
 
@@ -202,11 +218,8 @@ static void begin_item(struct pt_insn_decoder *decoder)
 	if (++decoder->begun < entry->path.nblocks)
 		return;
 	decoder->begun = 0;
-	if (pt_cursor_next(&decoder->cursor))
-		return;
-	decoder->status = pt_observers_take_error(&decoder->flow.observers);
-	if (decoder->status == 0)
-		decoder->status = pt_flow_status(&decoder->flow);
+	if (!pt_cursor_next(&decoder->cursor))
+		decoder->status = status_behind(&decoder->flow, before, reached);
 }
 
 /* A block of a cached path begins, if one comes next. */

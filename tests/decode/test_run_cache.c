@@ -279,6 +279,51 @@ static void another_buffer_ends_the_path(void **state)
 	}
 }
 
+/* The status that comes with the last instruction before a byte that no packet begins with. */
+static int last_status(const struct pt_config *config, struct pt_image *image)
+{
+	struct pt_insn_decoder *decoder = pt_insn_alloc_decoder(config);
+	struct pt_event event;
+	struct pt_insn insn;
+	int status, last = 0;
+
+	assert_non_null(decoder);
+	pt_insn_set_image(decoder, image);
+	status = pt_insn_sync_forward(decoder);
+	while (status >= 0) {
+		insn.size = 0;
+		status = status & pts_event_pending ? pt_insn_event(decoder, &event, sizeof(event))
+		                                    : pt_insn_next(decoder, &insn, sizeof(insn));
+		last = insn.size ? status : last;
+	}
+	pt_insn_free_decoder(decoder);
+	return last;
+}
+
+static void an_error_comes_with_the_same_instruction(void **state)
+{
+	static const char *const between[] = {"pad", "tsc:200", "mtc:5"};
+
+	for (size_t i = 0; i < sizeof(between) / sizeof(between[0]); ++i) {
+		struct fixture *fixture = *state;
+		struct pt_config config;
+		int cached;
+
+		teardown(state);
+		setup(state);
+		load(fixture, "\x90\x74\xfd\x0f\x05", 5); /* nop; je 1000; syscall */
+		stream_write(&fixture->stream, "tsc:100 pge:1000");
+		repeat(fixture, 10, "tnt:111111");
+		stream_write(&fixture->stream, between[i]);
+		stream_write(&fixture->stream, "raw:05 pad pad pad pad pad pad pad pad");
+		config = stream_config(&fixture->stream);
+		cached = last_status(&config, fixture->image);
+		setenv("SBTRACE_RUN_CACHE", "0", 1);
+		assert_int_equal(cached, last_status(&config, fixture->image));
+		assert_int_equal(cached, i == 1 ? 0 : -pte_bad_opc);
+	}
+}
+
 static struct pt_block_decoder *behind_blocks(const struct pt_config *config, struct pt_image *image,
                                               int nblocks)
 {
@@ -428,6 +473,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_path_that_is_left_leaves_the_last_ip, setup, teardown),
 	        cmocka_unit_test_setup_teardown(time_passes_at_the_branch, setup, teardown),
 	        cmocka_unit_test_setup_teardown(time_before_what_comes_with_a_branch, setup, teardown),
+	        cmocka_unit_test_setup_teardown(an_error_comes_with_the_same_instruction, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_state_is_that_behind_the_last_block, setup, teardown),
 	        cmocka_unit_test_setup_teardown(another_buffer_ends_the_path, setup, teardown),
 	        cmocka_unit_test(long_paths_are_not_kept_without_end),
