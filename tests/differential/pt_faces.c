@@ -463,9 +463,11 @@ static struct pt_config make_config(const struct plan *plan, enum kind kind)
 	config.addr_filter.config.ctl.addr0_cfg = c->filter[0].config & 15u;
 	config.addr_filter.addr0_a = c->filter[0].a;
 	config.addr_filter.addr0_b = c->filter[0].b;
-	if (kind != insns)
+	if (kind != insns) {
 		config.flags.variant.block.enable_tick_events = !!(c->flags & flag_tick);
-	else
+		config.flags.variant.block.end_on_call = !!(c->flags & flag_end_on_call);
+		config.flags.variant.block.end_on_jump = !!(c->flags & flag_end_on_jump);
+	} else
 		config.flags.variant.insn.enable_tick_events = !!(c->flags & flag_tick);
 	return config;
 }
@@ -636,6 +638,10 @@ static void make_plan(struct plan *plan, uint64_t seed, int damaged)
 		plan->flags |= plan_asks_some;
 	if (random_hit(&random, 300))
 		plan->flags |= plan_fills;
+	if (random_hit(&random, 250))
+		plan->c[0].flags |= flag_end_on_call;
+	if (random_hit(&random, 250))
+		plan->c[0].flags |= flag_end_on_jump;
 }
 
 /* Whether what decoders of one kind say besides must be the same. Of runs that is the PSB that they follow.
