@@ -147,7 +147,7 @@ static uint32_t events_are_plain(const struct pt_run_walk *walk)
 
 static int is_plain(const struct pt_run_walk *walk)
 {
-	return walk->cache.limit && pt_flow_is_plain(walk->flow);
+	return walk->sink.no_fetch && pt_flow_is_plain(walk->flow);
 }
 
 /* ---- Along cached paths ------------------------------------------------------------------------- */
@@ -233,8 +233,11 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		}
 		entry = pt_run_cache_find(&walk->cache, place, pt_window_bytes(word, size), last,
 		                          &flow->returns);
-		if (!entry)
+		if (!entry) {
+			walk->misses += 1;
 			break;
+		}
+		walk->hits += 1;
 		if (entry->flags & pt_entry_effect)
 			pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
 		pos += size;
@@ -460,6 +463,27 @@ static int fill(struct pt_run_walk *walk)
 	return 0;
 }
 
+/* Whether the cache is asked in the next run. Where code is not run again and again, or images come and go,
+ * asking costs more than it saves: then it is left alone for a while. */
+static uint8_t cache_is_asked(struct pt_run_walk *walk)
+{
+	enum { enough_misses = 2048, hits_per_miss = 4, idle_runs = 4096, most_idles = 8 };
+
+	if (walk->idle_runs) {
+		walk->idle_runs -= 1;
+		return 0;
+	}
+	if (walk->misses >= enough_misses) {
+		if (walk->hits < hits_per_miss * walk->misses)
+			walk->idle_runs = idle_runs
+			                  << (walk->idles < most_idles ? walk->idles++ : most_idles);
+		else
+			walk->idles = 0;
+		walk->hits = walk->misses = 0;
+	}
+	return walk->cache.limit != 0;
+}
+
 /* A new run begins. */
 static void begin_run(struct pt_run_walk *walk)
 {
@@ -475,6 +499,7 @@ static void begin_run(struct pt_run_walk *walk)
 	walk->calls = flow->observers.calls;
 	walk->reached = flow->reached;
 	walk->recording = 0;
+	walk->sink.no_fetch = cache_is_asked(walk);
 	pt_flow_begin_sink(flow, &walk->sink);
 }
 

@@ -22,6 +22,10 @@ struct pt_run_walk {
 	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
 	uint8_t events_inside;    /* events come inside of runs */
 
+	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
+	 * runs it is not asked, because it did not know much. */
+	uint32_t hits, misses, idle_runs, idles;
+
 	/* The present run. */
 	const struct pt_run_path *path[pt_run_max_paths];
 	struct pt_run_path loose[pt_run_max_loose];

@@ -25,6 +25,8 @@ static int map_descriptor(struct mapped_file *map, int fd, const char *path, str
 	bytes = mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (bytes == MAP_FAILED)
 		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "mapping it failed: %s", strerror(errno));
+	/* Pages come and go one by one: huge ones would stay whole beside what is released. */
+	(void)madvise(bytes, map->size, MADV_NOHUGEPAGE);
 	map->bytes = bytes;
 	return 0;
 }
