@@ -467,21 +467,22 @@ static int fill(struct pt_run_walk *walk)
  * asking costs more than it saves: then it is left alone for a while. */
 static uint8_t cache_is_asked(struct pt_run_walk *walk)
 {
-	enum { enough_misses = 2048, hits_per_miss = 4, idle_runs = 4096, most_idles = 8 };
+	enum { enough_misses = 2048, hits_per_miss = 4, idle_blocks = 1 << 16, most_idles = 8 };
 
-	if (walk->idle_runs) {
-		walk->idle_runs -= 1;
+	if (walk->idle_blocks > walk->nblocks) {
+		walk->idle_blocks -= walk->nblocks;
 		return 0;
 	}
+	walk->idle_blocks = 0;
 	if (walk->misses >= enough_misses) {
 		if (walk->hits < hits_per_miss * walk->misses)
-			walk->idle_runs = idle_runs
-			                  << (walk->idles < most_idles ? walk->idles++ : most_idles);
+			walk->idle_blocks = idle_blocks
+			                    << (walk->idles < most_idles ? walk->idles++ : most_idles);
 		else
 			walk->idles = 0;
 		walk->hits = walk->misses = 0;
 	}
-	return walk->cache.limit != 0;
+	return walk->cache.limit && !walk->idle_blocks;
 }
 
 /* A new run begins. */
@@ -489,6 +490,7 @@ static void begin_run(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
+	walk->sink.no_fetch = cache_is_asked(walk);
 	if (walk->cache.full)
 		pt_run_cache_clear(&walk->cache);
 	walk->npaths = walk->nloose = walk->nevents = walk->ntimes = 0;
@@ -499,7 +501,6 @@ static void begin_run(struct pt_run_walk *walk)
 	walk->calls = flow->observers.calls;
 	walk->reached = flow->reached;
 	walk->recording = 0;
-	walk->sink.no_fetch = cache_is_asked(walk);
 	pt_flow_begin_sink(flow, &walk->sink);
 }
 

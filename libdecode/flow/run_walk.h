@@ -23,8 +23,8 @@ struct pt_run_walk {
 	uint8_t events_inside;    /* events come inside of runs */
 
 	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
-	 * runs it is not asked, because it did not know much. */
-	uint32_t hits, misses, idle_runs, idles;
+	 * blocks it is not asked, because it did not know much: the more often in a row, the longer. */
+	uint32_t hits, misses, idle_blocks, idles;
 
 	/* The present run. */
 	const struct pt_run_path *path[pt_run_max_paths];
