@@ -475,11 +475,12 @@ static uint8_t cache_is_asked(struct pt_run_walk *walk)
 	}
 	walk->idle_blocks = 0;
 	if (walk->misses >= enough_misses) {
-		if (walk->hits < hits_per_miss * walk->misses)
-			walk->idle_blocks = idle_blocks
-			                    << (walk->idles < most_idles ? walk->idles++ : most_idles);
-		else
+		if (walk->hits < hits_per_miss * walk->misses) {
+			walk->idle_blocks = (uint32_t)idle_blocks << walk->idles;
+			walk->idles += walk->idles < most_idles;
+		} else {
 			walk->idles = 0;
+		}
 		walk->hits = walk->misses = 0;
 	}
 	return walk->cache.limit && !walk->idle_blocks;
