@@ -4,58 +4,9 @@
  * instructions, blocks and runs say the same; run_use(), that there were paths out of the cache.
  */
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 #include "flow/run_cache.h"
-#include "support/flow_text.h"
-#include "support/run_use.h"
-#include "support/stream.h"
-
-struct fixture {
-	struct stream stream;
-	struct program program;
-	struct pt_image *image;
-	struct flow_text flow;
-};
-
-static int setup(void **state)
-{
-	static struct fixture fixture;
-
-	memset(&fixture, 0, sizeof(fixture));
-	stream_write(&fixture.stream, "psb exec:64 psbend");
-	*state = &fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	unsetenv("SBTRACE_RUN_CACHE");
-	pt_image_free(fixture->image);
-	if (fixture->program.path)
-		program_remove(&fixture->program);
-	return 0;
-}
-
-static void load(struct fixture *fixture, const void *code, size_t size)
-{
-	program_write(&fixture->program, code, size);
-	fixture->image = program_image(&fixture->program, 0x1000);
-}
-
-static void repeat(struct fixture *fixture, int times, const char *text)
-{
-	while (times--)
-		stream_write(&fixture->stream, text);
-}
+#include "run_fixture.h"
 
 /* All faces agree; so many paths with a number came at least, unless the cache is off or tiny. */
 static void check(struct fixture *fixture, uint32_t least)

@@ -4,66 +4,7 @@
  * Each trace repeats its windows, so that they are recorded and then found. flow_text() asserts that
  * instructions, blocks and runs say the same; run_use(), that there were paths out of the cache.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "support/flow_text.h"
-#include "support/run_use.h"
-#include "support/stream.h"
-
-struct fixture {
-	struct stream stream;
-	struct program program, other;
-	struct pt_image *image;
-	struct flow_text flow;
-	const char *limit; /* of the run cache, as the test was started */
-};
-
-static int setup(void **state)
-{
-	static struct fixture fixture;
-
-	memset(&fixture, 0, sizeof(fixture));
-	fixture.limit = getenv("SBTRACE_RUN_CACHE");
-	fixture.limit = fixture.limit ? strdup(fixture.limit) : NULL;
-	stream_write(&fixture.stream, "psb exec:64 psbend");
-	*state = &fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	if (fixture->limit)
-		setenv("SBTRACE_RUN_CACHE", fixture->limit, 1);
-	else
-		unsetenv("SBTRACE_RUN_CACHE");
-	free((char *)(uintptr_t)fixture->limit);
-	pt_image_free(fixture->image);
-	if (fixture->program.path)
-		program_remove(&fixture->program);
-	if (fixture->other.path)
-		program_remove(&fixture->other);
-	return 0;
-}
-
-static void load(struct fixture *fixture, const void *code, size_t size)
-{
-	program_write(&fixture->program, code, size);
-	fixture->image = program_image(&fixture->program, 0x1000);
-}
-
-static void repeat(struct fixture *fixture, int times, const char *text)
-{
-	while (times--)
-		stream_write(&fixture->stream, text);
-}
+#include "run_fixture.h"
 
 /* All faces agree up to the end of the trace; so many paths with a number came at least, unless the test was
  * started with another cache. */
