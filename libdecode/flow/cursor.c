@@ -205,18 +205,18 @@ static void restore(struct pt_cursor *cursor, const struct before_window *before
 	pt_flow_stand_at(flow, &before->place);
 }
 
-/* The flow stands before the window: walks it, so that the cache knows it, and returns. Returns its path's
- * entry; NULL: it is not to be kept. */
-static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32_t place, uint64_t window)
+/* The flow stands before the window: walks it, so that the cache knows it, and goes back to @before. Returns
+ * its path's entry; NULL: it is not to be kept. */
+static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32_t place, uint64_t window,
+                                                const struct before_window *before)
 {
 	struct pt_recorder *recorder = &cursor->record->recorder;
-	const struct before_window before = save(cursor, place);
 	int kept;
 
 	cursor->record->nstates = cursor->record->neffects = 0;
 	cursor->face->begin(cursor->context);
 	kept = walk_window(cursor) && pt_recorder_end(recorder, cursor->flow, cursor->cache) && keep(cursor);
-	restore(cursor, &before);
+	restore(cursor, before);
 	return kept ? find(cursor, place, window) : NULL;
 }
 
@@ -227,35 +227,32 @@ static const struct pt_run_entry *record_packets(struct pt_cursor *cursor, uint3
 {
 	struct pt_recorder *recorder = &cursor->record->recorder;
 	const uint64_t window = window_bytes(pos, size);
+	struct before_window before;
 
 	if (cursor->cache->full ||
 	    !pt_recorder_begin(recorder, cursor->flow, cursor->cache, place, window, size))
 		return NULL;
 	pt_flow_give_unit_back(cursor->flow);
+	before = save(cursor, place);
 	recorder->until = pos + size;
-	return record_window(cursor, place, window);
+	return record_window(cursor, place, window, &before);
 }
 
-/* The same for the next @bits of the unit. */
-static const struct pt_run_entry *record_bits(struct pt_cursor *cursor, uint32_t place, uint64_t window,
-                                              uint32_t bits)
+/* The same for the unit's next cursor->bits. */
+static const struct pt_run_entry *record_bits(struct pt_cursor *cursor, uint32_t place, uint64_t window)
 {
 	struct pt_recorder *recorder = &cursor->record->recorder;
 	struct pt_evd *evd = &cursor->flow->evd;
-	const uint32_t tnt_count = evd->tnt_count;
-	const uint64_t tnt = evd->tnt;
-	const struct pt_run_entry *entry;
+	struct before_window before;
 
 	if (cursor->cache->full ||
 	    !pt_recorder_begin(recorder, cursor->flow, cursor->cache, place, window, 1))
 		return NULL;
+	before = save(cursor, place);
 	recorder->until = evd->pos;
-	evd->tnt = window >> 1 & ((1u << bits) - 1);
-	evd->tnt_count = bits;
-	entry = record_window(cursor, place, window);
-	evd->tnt = tnt;
-	evd->tnt_count = tnt_count;
-	return entry;
+	evd->tnt = window >> 1 & ((1u << cursor->bits) - 1);
+	evd->tnt_count = cursor->bits;
+	return record_window(cursor, place, window, &before);
 }
 
 /* ---- From path to path -------------------------------------------------------------------------- */
@@ -289,14 +286,6 @@ static int64_t present_place(struct pt_cursor *cursor)
 	return pt_flow_place(cursor->flow, cursor->cache);
 }
 
-/* The path along the unit's next bits. */
-static const struct pt_run_entry *find_bits(struct pt_cursor *cursor, uint32_t place)
-{
-	const uint64_t window = bits_window(cursor->flow, &cursor->bits);
-
-	return find(cursor, place, window);
-}
-
 /* Not behind each of the bits that are gone along on foot: most of the parts that begin there will not come
  * again.
  */
@@ -311,12 +300,12 @@ static int may_enter_bits(const struct pt_cursor *cursor)
 static const struct pt_run_entry *enter_bits(struct pt_cursor *cursor)
 {
 	const int64_t place = present_place(cursor);
-	const struct pt_run_entry *entry = place < 0 ? NULL : find_bits(cursor, (uint32_t)place);
-	uint8_t bits;
+	const uint64_t window = bits_window(cursor->flow, &cursor->bits);
+	const struct pt_run_entry *entry = place < 0 ? NULL : find(cursor, (uint32_t)place, window);
 
 	cursor->ahead = 0;
 	if (!entry && place >= 0)
-		entry = record_bits(cursor, (uint32_t)place, bits_window(cursor->flow, &bits), cursor->bits);
+		entry = record_bits(cursor, (uint32_t)place, window);
 	if (!entry) {
 		cursor->missed_pos = cursor->flow->evd.pos;
 		cursor->missed_count = cursor->flow->evd.tnt_count;
@@ -337,11 +326,9 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 		return NULL;
 	entry = find(cursor, (uint32_t)place, window_bytes(pos, size));
 	if (!entry) {
-		const int had_unit = flow->unit != pt_flow_no_unit;
-
 		entry = record_packets(cursor, (uint32_t)place, pos, size);
 		if (!entry) {
-			if (had_unit && flow->unit == pt_flow_no_unit && ahead)
+			if (ahead && flow->unit == pt_flow_no_unit)
 				fetch_ahead(flow);
 			return NULL;
 		}
@@ -436,7 +423,7 @@ static int next_bits(struct pt_cursor *cursor, uint32_t place)
 		flow->unit = pt_flow_no_unit;
 		return -1;
 	}
-	cursor->entry = find_bits(cursor, place);
+	cursor->entry = find(cursor, place, bits_window(flow, &cursor->bits));
 	if (!cursor->entry)
 		stand_at(cursor, place);
 	return cursor->entry != NULL;
