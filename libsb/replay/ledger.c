@@ -244,19 +244,8 @@ static int keep_paths(struct ledger *ledger, size_t first, int numbered)
 
 static int reserve_paths(struct ledger *ledger, size_t more)
 {
-	const struct pt_run_path **path;
-	size_t capacity = ledger->path_capacity ? ledger->path_capacity : 1024;
-
-	if (ledger->npaths + more <= ledger->path_capacity)
-		return 0;
-	while (capacity < ledger->npaths + more)
-		capacity *= 2;
-	path = reallocarray(ledger->path, capacity, sizeof(*path));
-	if (!path)
-		return -sbe_nomem;
-	ledger->path = path;
-	ledger->path_capacity = capacity;
-	return 0;
+	return array_reserve_more(&ledger->path, &ledger->path_capacity, ledger->npaths, more,
+	                          sizeof(*ledger->path));
 }
 
 static int same_place(const struct ledger_place *a, const struct ledger_place *b)

@@ -79,19 +79,8 @@ static struct parcel_item *add_item(struct parcel *parcel)
 
 static int reserve_paths(struct parcel *parcel, size_t more)
 {
-	size_t capacity = parcel->path_capacity ? parcel->path_capacity : 1024;
-	const struct pt_run_path **path;
-
-	if (parcel->npaths + more <= parcel->path_capacity)
-		return 0;
-	while (capacity < parcel->npaths + more)
-		capacity *= 2;
-	path = reallocarray(parcel->path, capacity, sizeof(*path));
-	if (!path)
-		return -sbe_nomem;
-	parcel->path = path;
-	parcel->path_capacity = capacity;
-	return 0;
+	return array_reserve_more(&parcel->path, &parcel->path_capacity, parcel->npaths, more,
+	                          sizeof(*parcel->path));
 }
 
 /* The parcel's copy of @path. */

@@ -45,21 +45,27 @@ void arena_free(struct arena *arena)
 	}
 }
 
-int array_reserve(void *array, size_t *capacity, size_t count, size_t size)
+int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more, size_t size)
 {
+	size_t wanted = *capacity ? *capacity : 8;
 	void *bytes;
-	size_t more;
 
-	if (count < *capacity)
+	if (more <= *capacity && count <= *capacity - more)
 		return 0;
-	more = *capacity ? 2 * *capacity : 8;
+	while (wanted < count + more)
+		wanted *= 2;
 	memcpy(&bytes, array, sizeof(bytes));
-	bytes = reallocarray(bytes, more, size);
+	bytes = reallocarray(bytes, wanted, size);
 	if (!bytes)
 		return -sbe_nomem;
 	memcpy(array, &bytes, sizeof(bytes));
-	*capacity = more;
+	*capacity = wanted;
 	return 0;
+}
+
+int array_reserve(void *array, size_t *capacity, size_t count, size_t size)
+{
+	return array_reserve_more(array, capacity, count, 1, size);
 }
 
 static uint64_t time_at(const uint8_t *bytes, size_t index, size_t size)

@@ -22,6 +22,8 @@ void arena_free(struct arena *arena);
 /* Makes room for one more element: *array has @count elements of @size bytes, and room for *capacity.
  * Zero or -sbe_nomem. */
 int array_reserve(void *array, size_t *capacity, size_t count, size_t size);
+/* The same for @more elements. */
+int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more, size_t size);
 
 /* Sorts @count elements of @size bytes by the uint64_t at their beginning; stable. Zero or -sbe_nomem. */
 int array_sort(void *array, size_t count, size_t size);
