@@ -261,7 +261,8 @@ static int may_enter(const struct pt_cursor *cursor)
 {
 	const struct pt_flow *flow = cursor->flow;
 
-	if (cursor->off || flow->status < 0 || !flow->enabled || flow->due || flow->tick_is_due)
+	if (cursor->off || flow->crossing.callback || flow->status < 0 || !flow->enabled || flow->due ||
+	    flow->tick_is_due)
 		return 0;
 	/* In a way without trace, which must not become a circle. */
 	if (flow->free_steps || flow->circle_limit)

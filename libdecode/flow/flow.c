@@ -34,6 +34,20 @@ int pt_flow_attach(struct pt_flow *flow, struct pt_observer *obsv)
 	return status;
 }
 
+void pt_flow_cross(struct pt_flow *flow)
+{
+	int status;
+
+	flow->crossing.half = (uint8_t)(flow->ip >> 63);
+	flow->observers.calling = 1;
+	flow->observers.calls += 1;
+	status = flow->crossing.callback(flow->crossing.context, flow->ip);
+	flow->observers.calling = 0;
+	if (status < 0 && !flow->observers.errcode)
+		flow->observers.errcode = status;
+	pt_flow_look_at_image(flow);
+}
+
 static void begin_evd(struct pt_flow *flow, const struct pt_config *config, int evd_flags)
 {
 	pt_evd_init(&flow->evd, config, evd_flags);
@@ -145,6 +159,7 @@ static void reach_psb(struct pt_flow *flow)
 	flow->reached = flow->evd.sync;
 	flow->circle_limit = 0;
 	flow->free_steps = 0;
+	flow->crossing.half = pt_half_unknown;
 }
 
 static void fetch(struct pt_flow *flow)
@@ -220,6 +235,7 @@ void pt_flow_lose_way(struct pt_flow *flow)
 	flow->at_mov_cr3 = 0;
 	flow->have_resume_ip = 0;
 	flow->entry_flags = 0;
+	flow->crossing.half = pt_half_unknown;
 	pt_return_stack_clear(&flow->returns);
 	pt_flow_set_ip(flow, 0);
 }

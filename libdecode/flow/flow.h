@@ -32,6 +32,9 @@ enum pt_flow_flag {
 	pt_flow_committed = 1 << 7
 };
 
+/* Of the address space: by bit 63. */
+enum pt_flow_half { pt_half_low, pt_half_high, pt_half_unknown };
+
 /* In place of enum pt_unit: the last one is used up, and nothing was fetched since. */
 enum { pt_flow_no_unit = 16 };
 
@@ -97,6 +100,14 @@ struct pt_flow {
 	uint64_t told;       /* the time that was told last */
 	uint64_t tick_ip;
 	struct pt_time unit_time; /* of the unit; of the tick that is due. Only if asked for */
+
+	/* Who is told when execution comes to the other half of the address space; see pt_blk_set_crossing().
+	 */
+	struct {
+		pt_crossing_callback_t *callback; /* NULL: nobody */
+		void *context;
+		uint8_t half; /* enum pt_flow_half: as told last */
+	} crossing;
 
 	struct pt_asid asid;
 	struct pt_return_stack returns;
@@ -206,6 +217,19 @@ static inline void pt_flow_tick_at(struct pt_flow *flow, uint64_t ip)
 	flow->tick_ip = ip;
 	flow->tick_is_due = 1;
 }
+
+/* Whether execution comes to another half of the address space, and somebody is to be told before anything is
+ * read there. */
+static inline int pt_flow_crosses(const struct pt_flow *flow)
+{
+	if (!flow->crossing.callback || !flow->enabled || flow->in_branch)
+		return 0;
+	return flow->crossing.half == pt_half_unknown ||
+	       (!flow->node && flow->ip >> 63 != flow->crossing.half);
+}
+
+/* Tells. The image may be another one then. */
+void pt_flow_cross(struct pt_flow *flow);
 
 /* Looks up the node at ip. */
 int pt_flow_locate(struct pt_flow *flow);

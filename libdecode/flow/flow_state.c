@@ -121,6 +121,7 @@ static void copy_flags(struct pt_run_state *state, const struct pt_flow *flow)
 	        flow->at_mov_cr3,
 	        !flow->enabled && flow->have_resume_ip,
 	        flow->tick_is_due,
+	        flow->crossing.callback ? flow->crossing.half : 0,
 	};
 
 	_Static_assert(sizeof(flags) <= sizeof(state->flag), "all flags fit");

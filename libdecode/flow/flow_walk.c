@@ -614,6 +614,13 @@ static int walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 		/* What a scratch node's lengths are lasts only until the next one is made. */
 		if (sink->count && !sink->section)
 			return step_stop;
+		if (pt_flow_crosses(flow)) {
+			if (sink->count || sink->started)
+				return step_stop;
+			pt_flow_cross(flow);
+			if (flow->observers.errcode)
+				return step_stop;
+		}
 		if (!flow->node) {
 			status = pt_flow_locate(flow);
 			/* What came before the missing code is handed out first. */

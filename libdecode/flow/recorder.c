@@ -105,6 +105,11 @@ int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_retur
 	return 1;
 }
 
+static int was_enabled(const struct pt_run_cache *cache, uint32_t place)
+{
+	return cache->place[place].kind == pt_place_at;
+}
+
 int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache)
 {
 	struct pt_run_entry *entry = &recorder->record.entry;
@@ -118,6 +123,9 @@ int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, st
 	if (place < 0)
 		return 0;
 	entry->place_after = (uint32_t)place;
+	if (flow->crossing.callback && flow->enabled &&
+	    (!was_enabled(cache, entry->place) || flow->ip >> 63 != cache->place[entry->place].ip >> 63))
+		entry->flags |= pt_entry_crosses;
 	entry->last = flow->evd.last.ip;
 	return 1;
 }

@@ -76,7 +76,9 @@ enum pt_run_entry_flag {
 	pt_entry_address = 3 << 0,   /* of the first address: enum pt_window_flag's, shifted */
 	pt_entry_by_return = 1 << 2, /* window is one of pt_window_by_return() */
 	pt_entry_effect = 1 << 3,    /* it has an effect on the return stack */
-	pt_entry_event = 1 << 4      /* it ends in an event */
+	pt_entry_event = 1 << 4,     /* it ends in an event */
+	/* Behind it, execution may be in another half of the address space than before. */
+	pt_entry_crosses = 1 << 5
 };
 
 static inline uint64_t pt_entry_last_mask(uint32_t flags)

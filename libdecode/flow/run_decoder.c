@@ -53,6 +53,20 @@ int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside)
 	return 0;
 }
 
+/* What was recorded does not say where it crosses, if nobody was to be told. */
+int pt_blk_set_crossing(struct pt_block_decoder *decoder, pt_crossing_callback_t *callback, void *context)
+{
+	if (!decoder || !pt_face_may_move(&decoder->flow))
+		return -pte_invalid;
+	pt_block_settle(decoder);
+	if (decoder->walk)
+		pt_run_cache_clear(&decoder->walk->cache);
+	decoder->flow.crossing.callback = callback;
+	decoder->flow.crossing.context = context;
+	decoder->flow.crossing.half = pt_half_unknown;
+	return 0;
+}
+
 int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin, const uint8_t *end)
 {
 	if (!decoder || !begin || !end || end < begin || !pt_face_may_move(&decoder->flow))

@@ -72,10 +72,18 @@ static void put_time(struct pt_run_walk *walk)
 /* Whether what follows belongs to another run. */
 static int has_ended(struct pt_run_walk *walk)
 {
-	const struct pt_flow *flow = walk->flow;
+	struct pt_flow *flow = walk->flow;
 
 	if (flow->observers.calls != walk->calls)
 		return 1;
+	if (pt_flow_crosses(flow)) {
+		if (!is_empty(walk))
+			return 1;
+		pt_flow_cross(flow);
+		walk->calls = flow->observers.calls;
+		if (flow->observers.errcode)
+			return 1;
+	}
 	if (is_empty(walk)) {
 		walk->time = flow->evd.time;
 		walk->told = walk->time.tsc;
@@ -252,6 +260,8 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 			walk->npaths = npaths;
 			put_cached_event(walk, &entry->extra->event);
 		}
+		if (entry->flags & pt_entry_crosses)
+			break;
 	}
 	walk->npaths = npaths;
 	walk->nblocks += nblocks;

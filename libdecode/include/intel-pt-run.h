@@ -110,6 +110,19 @@ extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run 
  * run's, likewise. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
 
+/* Execution comes to @ip, which is in the other half of the address space: with bit 63 set, as the addresses
+ * of operating systems' kernels have it, and before it was without, or the other way round; or @ip is the
+ * first address behind a PSB, where nobody says what was before. Nothing was read at @ip yet: the callback
+ * may exchange the image (pt_blk_set_image()), and is bound to what struct pt_observer says of callbacks.
+ * Zero, or a negative pt_error_code, which the decoder's function returns. */
+typedef int(pt_crossing_callback_t)(void *context, uint64_t ip);
+
+/* Sets the one that is called; NULL: none. A run ends before a crossing. pt_blk_next() does not use its run
+ * cache while there is one. All numbered paths so far become invalid. Not to be called inside of callbacks.
+ * Zero, or -pte_invalid. */
+extern pt_export int pt_blk_set_crossing(struct pt_block_decoder *decoder, pt_crossing_callback_t *callback,
+                                         void *context);
+
 /* Gives the decoder another buffer, [@begin, @end), in place of the one in its configuration. It must be
  * synchronised anew; image, observers and whatever it has learnt of the code stay. The memory belongs to the
  * caller and must stay as long as the decoder uses it. Zero, or -pte_invalid. */
