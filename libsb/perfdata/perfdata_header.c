@@ -88,7 +88,13 @@ static void read_attr(struct event_attr *attr, const uint8_t *bytes, uint64_t ro
 	memcpy(&raw, bytes, size < sizeof(raw) ? size : sizeof(raw));
 	attr->type = raw.type;
 	attr->config = raw.config;
-	attr->trailer = record_trailer(&(struct sb_sample_format){raw.sample_type, raw.sample_id_all});
+	attr->trailer =
+	        record_trailer(&(struct sb_sample_format){.sample_type = raw.sample_type,
+	                                                  .sample_id_all = raw.sample_id_all,
+	                                                  .read_format = raw.read_format,
+	                                                  .branch_sample_type = raw.branch_sample_type,
+	                                                  .sample_regs_user = raw.sample_regs_user,
+	                                                  .sample_regs_intr = raw.sample_regs_intr});
 	attr->exclude_user = raw.exclude_user;
 	attr->exclude_kernel = raw.exclude_kernel;
 	attr->use_clockid = raw.use_clockid;
@@ -158,6 +164,33 @@ static int by_id(const void *a, const void *b)
 	return left->attr < right->attr ? -1 : left->attr > right->attr;
 }
 
+/* Where a SAMPLE's body has its identifier; -1: nowhere. */
+static int sample_id_at(uint64_t sample_type)
+{
+	const uint64_t before = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_ADDR;
+
+	if (sample_type & PERF_SAMPLE_IDENTIFIER)
+		return 0;
+	return sample_type & PERF_SAMPLE_ID ? 8 * __builtin_popcountll(sample_type & before) : -1;
+}
+
+/* How to find out which event a SAMPLE belongs to, as far as it matters. */
+static void compare_samples(struct sb_perfdata *perfdata)
+{
+	const struct sb_sample_format *first = &perfdata->attr[0].trailer.format;
+
+	perfdata->one_sample_format = 1;
+	perfdata->sample_id_at = sample_id_at(first->sample_type);
+	for (uint32_t i = 1; i < perfdata->nattrs; i++) {
+		const struct sb_sample_format *format = &perfdata->attr[i].trailer.format;
+
+		if (sample_id_at(format->sample_type) != perfdata->sample_id_at)
+			perfdata->sample_id_at = -1;
+		if (memcmp(format, first, sizeof(*format)))
+			perfdata->one_sample_format = 0;
+	}
+}
+
 static int check_formats(struct sb_perfdata *perfdata, struct sb_error *err)
 {
 	uint64_t first = perfdata->attr[0].trailer.fields;
@@ -176,6 +209,7 @@ static int check_formats(struct sb_perfdata *perfdata, struct sb_error *err)
 		return sb_error_set(err, -sbe_unsupported, perfdata->file->map.path, UINT64_MAX,
 		                    "its events lay out their sample trailers differently, and no identifier "
 		                    "says which event a record belongs to");
+	compare_samples(perfdata);
 	if (perfdata->nids)
 		qsort(perfdata->id, perfdata->nids, sizeof(*perfdata->id), by_id);
 	return 0;

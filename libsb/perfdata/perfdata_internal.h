@@ -49,6 +49,9 @@ struct sb_perfdata {
 	struct id_attr *id; /* sorted by id */
 	size_t nids;
 	int uniform; /* all attributes lay their trailer out alike: no need to look at identifiers */
+	int one_sample_format;           /* the same for SAMPLEs */
+	int sample_id_at;                /* where a SAMPLE's body has its identifier; -1: not known */
+	struct record_trailer no_format; /* of SAMPLEs of which nobody knows whose they are */
 	struct sb_aux_chunk *chunk;
 	size_t nchunks;
 	struct sb_aux_stream *stream;

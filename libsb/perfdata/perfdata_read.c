@@ -171,23 +171,39 @@ static int compare_id(const void *key, const void *element)
 	return id < entry->id ? -1 : id > entry->id;
 }
 
-/* The trailer by the identifier at the record's end. Records that perf made up have identifier 0 and the
- * first attribute's. Records too short for an identifier are left for record_parse() to refuse. */
+/* Where a record has its identifier, or 0: it has none, need not be asked for it, or is too short for one,
+ * which is left for record_parse() to refuse. */
+static size_t id_position(const struct sb_perfdata *perfdata, uint32_t type, uint32_t size)
+{
+	if (type >= SB_RECORD_HEADER_ATTR)
+		return 0;
+	if (type != PERF_RECORD_SAMPLE)
+		return perfdata->uniform || size < 16 ? 0 : size - 8;
+	if (perfdata->one_sample_format || perfdata->sample_id_at < 0 ||
+	    size < 16 + (size_t)perfdata->sample_id_at)
+		return 0;
+	return 8 + (size_t)perfdata->sample_id_at;
+}
+
+/* The format by the identifier in the record. Records that perf made up have identifier 0 and the first
+ * attribute's. */
 static int find_trailer(const struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t avail,
                         uint64_t offset, const struct record_trailer **trailer, struct sb_error *err)
 {
 	const struct id_attr *entry;
 	uint32_t type, size;
+	size_t at;
 	uint64_t id;
 
 	*trailer = &perfdata->attr[0].trailer;
-	if (perfdata->uniform || avail < 8)
+	if (avail < 8)
 		return 0;
 	type = load_u32(bytes);
 	size = load_u16(bytes + 6);
-	if (type >= SB_RECORD_HEADER_ATTR || type == PERF_RECORD_SAMPLE || size < 16 || size > avail)
-		return 0;
-	id = load_u64(bytes + size - 8);
+	if (type == PERF_RECORD_SAMPLE && !perfdata->one_sample_format && perfdata->sample_id_at < 0)
+		*trailer = &perfdata->no_format;
+	at = size > avail ? 0 : id_position(perfdata, type, size);
+	id = at ? load_u64(bytes + at) : 0;
 	if (!id)
 		return 0;
 	entry = perfdata->nids ? bsearch(&id, perfdata->id, perfdata->nids, sizeof(*entry), compare_id)

@@ -193,8 +193,9 @@ static int set_format(struct sb_perfdata *perfdata, uint64_t sample_type, struct
 		return sb_error_set(err, -sbe_nomem, perfdata->path, UINT64_MAX, "out of memory");
 	perfdata->nattrs = 1;
 	perfdata->attr->type = UINT32_MAX;
-	perfdata->attr->trailer = record_trailer(&(struct sb_sample_format){sample_type, 1});
-	perfdata->uniform = 1;
+	perfdata->attr->trailer = record_trailer(
+	        &(struct sb_sample_format){.sample_type = sample_type, .sample_id_all = 1, .type_only = 1});
+	perfdata->uniform = perfdata->one_sample_format = 1;
 	return 0;
 }
 

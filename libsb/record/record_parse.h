@@ -6,8 +6,9 @@
 
 #include <sb/record.h>
 
-/* The sample trailer of a format. */
+/* The sample trailer of a format, and the format. */
 struct record_trailer {
+	struct sb_sample_format format;
 	uint64_t fields; /* PERF_SAMPLE_* bits */
 	uint32_t size;
 };
@@ -24,7 +25,7 @@ struct record_trailer record_trailer(const struct sb_sample_format *format);
 
 void record_sizes(struct record_sizes *sizes, const struct record_trailer *trailer);
 
-/* As sb_record_parse(). */
+/* As sb_record_parse(); record->format is that of @trailer. */
 int record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
                  const struct record_trailer *trailer, const char *file, uint64_t offset,
                  struct sb_error *err);

@@ -43,10 +43,15 @@ enum { SB_AUXTRACE_INTEL_PT = 1 }; /* of AUXTRACE_INFO's types, the one that is 
 
 enum { SB_CPU_MAX = 65535 }; /* a higher CPU number in an AUXTRACE record is damage */
 
-/* Where to find pid, tid, time, ... in the sample trailer of non-SAMPLE records. */
+/* How an event's SAMPLEs are laid out, and where to find pid, tid, time, ... in the sample trailer of all
+ * other records: as its perf_event_attr says. */
 struct sb_sample_format {
 	uint64_t sample_type; /* PERF_SAMPLE_* */
 	int sample_id_all;    /* whether records have a trailer at all */
+	/* What follows is not known: SAMPLEs are read up to the first field that needs it, READs not at all.
+	 */
+	int type_only;
+	uint64_t read_format, branch_sample_type, sample_regs_user, sample_regs_intr;
 };
 
 /* Which fields the trailer has, as PERF_SAMPLE_* bits; 0 when there is none. */
@@ -62,6 +67,28 @@ struct sb_sample_id {
 	uint32_t cpu;
 };
 
+/* What a SAMPLE holds besides sb_sample_id, in the order in which it is written. Numbers of 64 bits, where
+ * there are several, are at any alignment and little-endian. */
+struct sb_sample {
+	uint64_t has; /* PERF_SAMPLE_*: what is below, and in sb_sample_id */
+	uint64_t ip, addr, period;
+	const uint8_t *read; /* as read_format says; a group of u64 */
+	uint64_t read_size;
+	uint64_t nips;
+	const uint8_t *ips; /* the call chain, with PERF_CONTEXT_* in between */
+	const uint8_t *raw;
+	uint64_t raw_size;
+	uint64_t nbranches, branch_hw_idx;    /* hw_idx: UINT64_MAX when not recorded */
+	const uint8_t *branches;              /* nbranches x { u64 from, to, flags } */
+	uint64_t user_abi, intr_abi;          /* PERF_SAMPLE_REGS_ABI_*; 0: no registers */
+	const uint8_t *user_regs, *intr_regs; /* one u64 for each bit of sample_regs_* */
+	const uint8_t *stack;
+	uint64_t stack_size, stack_dyn_size; /* room, and bytes in use */
+	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
+	const uint8_t *aux;
+	uint64_t aux_size;
+};
+
 /* Strings point into the file's bytes and are NUL-terminated there. */
 struct sb_record {
 	uint32_t type; /* PERF_RECORD_* (kernel, < 64) or perf's own (>= 64) */
@@ -69,6 +96,7 @@ struct sb_record {
 	uint32_t size;        /* with header, without the payload that follows AUXTRACE and TRACING_DATA */
 	uint64_t offset;      /* of the header in the file */
 	const uint8_t *bytes; /* the header's address */
+	const struct sb_sample_format *format; /* that it was parsed with; its owner's */
 	struct sb_sample_id sample;
 	union {
 		struct {
@@ -104,7 +132,50 @@ struct sb_record {
 		} aux;
 		struct {
 			uint64_t id, lost;
-		} lost; /* LOST; LOST_SAMPLES has lost only */
+		} lost;  /* LOST; LOST_SAMPLES has lost only */
+		struct { /* THROTTLE and UNTHROTTLE */
+			uint64_t time, id, stream_id;
+		} throttle;
+		struct {
+			int32_t pid, tid;
+			const uint8_t *values; /* as read_format says; a group of u64 */
+			uint64_t size;
+		} read;
+		struct sb_sample sample;
+		struct {
+			int32_t pid, tid;
+			uint64_t nr;
+			const uint8_t *entries; /* sb_record_namespace() */
+		} namespaces;
+		struct {
+			uint64_t addr;
+			uint32_t len;
+			uint16_t ksym_type; /* PERF_RECORD_KSYMBOL_TYPE_* */
+			uint16_t flags;     /* PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER */
+			const char *name;
+		} ksymbol;
+		struct {
+			uint16_t event_type; /* PERF_BPF_EVENT_PROG_LOAD, _UNLOAD */
+			uint16_t flags;
+			uint32_t id;
+			uint8_t tag[8];
+		} bpf_event;
+		struct {
+			uint64_t id;
+			const char *path;
+		} cgroup;
+		struct {
+			uint64_t addr;
+			uint16_t old_len, new_len; /* 0: nothing was there, nothing is */
+			const uint8_t *old_bytes, *new_bytes;
+		} text_poke;
+		struct {
+			uint64_t hw_id;
+		} aux_output_hw_id;
+		struct {
+			uint64_t cookie, nr;
+			const uint8_t *ips; /* u64 each */
+		} callchain_deferred;
 		struct {
 			uint64_t size, offset, reference;
 			uint32_t idx;
@@ -139,6 +210,15 @@ struct sb_record {
 sb_export int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
                               const struct sb_sample_format *format, const char *file, uint64_t offset,
                               struct sb_error *err);
+
+/* A namespace that a thread is in: the inode of /proc/PID/ns/KIND and its device. */
+struct sb_namespace {
+	uint64_t dev, ino;
+};
+
+/* Of a NAMESPACES record: @kind is NET_NS_INDEX, UTS_.., IPC_.., PID_.., USER_.., MNT_.. or CGROUP_NS_INDEX,
+ * of <linux/perf_event.h>. Zeroes when the record does not have it. */
+sb_export struct sb_namespace sb_record_namespace(const struct sb_record *record, uint64_t kind);
 
 /* "MMAP2", "SWITCH_CPU_WIDE", ...; "unknown" for what has no name. */
 sb_export const char *sb_record_name(uint32_t type);
