@@ -109,8 +109,10 @@ struct layout {
 	uint64_t code_begin, code_end; /* the code segments around the mapping's first byte, joined */
 	uint64_t first_begin;          /* of the lowest segment */
 	uint64_t span;                 /* of all segments in memory */
-	int any_segment;               /* the first byte is in some segment */
-	int all_executable;            /* on an executable stack's account */
+	uint64_t file_size;
+	int nsegments;
+	int any_segment;    /* the first byte is in some segment */
+	int all_executable; /* on an executable stack's account */
 };
 
 static uint64_t page_down(uint64_t value)
@@ -149,8 +151,11 @@ static void read_layout(Elf *elf, uint64_t offset, struct layout *layout)
 {
 	const size_t count = segment_count(elf);
 	uint64_t lowest = UINT64_MAX, highest = 0;
+	size_t size = 0;
 
 	memset(layout, 0, sizeof(*layout));
+	if (elf_rawfile(elf, &size))
+		layout->file_size = size;
 	layout->all_executable = 1;
 	for (size_t i = 0; i < count; ++i) {
 		GElf_Phdr segment;
@@ -161,6 +166,7 @@ static void read_layout(Elf *elf, uint64_t offset, struct layout *layout)
 			layout->all_executable = 0;
 		if (segment.p_type != PT_LOAD)
 			continue;
+		layout->nsegments += 1;
 		add_segment(layout, &segment, offset);
 		if (page_down(segment.p_vaddr) < lowest) {
 			lowest = page_down(segment.p_vaddr);
@@ -179,6 +185,10 @@ static int mapping_fits(const struct layout *layout, uint64_t offset, uint64_t s
 {
 	const uint64_t end = sum(offset, page_up(size));
 
+	/* The kernel maps a vdso as a whole, whatever its one segment says. */
+	*code_size = size;
+	if (!offset && layout->nsegments == 1 && end == page_up(layout->file_size))
+		return 1;
 	if (offset < layout->code_begin || offset >= layout->code_end) {
 		*code_size = size;
 		return layout->any_segment && layout->all_executable;

@@ -23,6 +23,7 @@ static const char *const reason_name[sb_gap_reasons] = {
         [sb_gap_bad_trace] = "bad-trace",
         [sb_gap_no_sync] = "no-sync",
         [sb_gap_truncated] = "truncated",
+        [sb_gap_no_kernel] = "no-kernel",
         [sb_gap_filtered] = "filtered",
 };
 

@@ -71,6 +71,12 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 /* A gap that does not end what is held back. */
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 
+/* Whether anything is held back. */
+static inline int ledger_holds(const struct ledger *ledger)
+{
+	return ledger->nitems != 0;
+}
+
 /* What was held back is right, or is not: hands it out, or forgets it but for its gaps. */
 int ledger_confirm(struct ledger *ledger);
 int ledger_discard(struct ledger *ledger);

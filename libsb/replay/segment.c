@@ -166,10 +166,12 @@ void segment_cutter_fini(struct segment_cutter *cutter)
 
 /* ---- Segments --------------------------------------------------------------------------------- */
 
-/* What comes before a PSB may look like its beginning. */
-static const uint8_t *align_psb(const uint8_t *found, const uint8_t *end)
+const uint8_t *segment_psb(const uint8_t *begin, const uint8_t *end)
 {
-	while (end - found >= PSB_SIZE + 2 && memcmp(found + 2, psb_bytes, PSB_SIZE) == 0)
+	const uint8_t *found = memmem(begin, (size_t)(end - begin), psb_bytes, PSB_SIZE);
+
+	/* What comes before a PSB may look like its beginning. */
+	while (found && end - found >= PSB_SIZE + 2 && memcmp(found + 2, psb_bytes, PSB_SIZE) == 0)
 		found += 2;
 	return found;
 }
@@ -177,11 +179,10 @@ static const uint8_t *align_psb(const uint8_t *found, const uint8_t *end)
 /* Finds the first and the last PSB that have a whole PSB+ behind them in this piece. */
 static void search(struct segment_piece *piece)
 {
-	const uint8_t *found = memmem(piece->bytes, piece->size, psb_bytes, PSB_SIZE);
+	const uint8_t *found = segment_psb(piece->bytes, piece->bytes + piece->size);
 
 	piece->searched = 1;
 	piece->first_psb = piece->last_psb = -1;
-	found = found ? align_psb(found, piece->bytes + piece->size) : NULL;
 	if (!found || (uint64_t)(found - piece->bytes) + SEGMENT_TAIL > piece->size)
 		return;
 	piece->first_psb = found - piece->bytes;
@@ -236,8 +237,7 @@ int segment_find_psb(struct segment_cutter *cutter, size_t index, uint64_t offse
 		offset = first;
 	if (offset >= piece->size)
 		return 0;
-	found = memmem(piece->bytes + offset, piece->size - offset, psb_bytes, PSB_SIZE);
-	found = found ? align_psb(found, piece->bytes + piece->size) : NULL;
+	found = segment_psb(piece->bytes + offset, piece->bytes + piece->size);
 	if (!found || found + SEGMENT_TAIL > piece->bytes + piece->size)
 		return 0;
 	*psb = (uint64_t)(found - piece->bytes);

@@ -35,6 +35,9 @@ struct segment_cutter {
 	const struct sb_perfdata *perfdata; /* borrowed; gets back what was joined. NULL: nobody does */
 };
 
+/* The first PSB in [begin, end), or NULL. */
+const uint8_t *segment_psb(const uint8_t *begin, const uint8_t *end);
+
 /* @flag: the spans that the kernel flagged. Zero or -sbe_nomem. */
 int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
                         const struct sb_aux_flag *flag, size_t nflags);

@@ -12,6 +12,7 @@
 #include <sb/binary.h>
 
 #include "replay/crew.h"
+#include "replay/kernel_sources.h"
 #include "replay/session.h"
 
 /* Images and mappings in them: some 200 bytes each. */
@@ -23,6 +24,8 @@ struct sb_session {
 	struct sb_system *system;
 	struct sb_resolver *resolver;
 	struct pt_image_section_cache *sections;
+	struct kernel_text kernel; /* when the kernel is traced */
+	int traces_kernel;
 	struct ledger ledger;
 	uint64_t piece_size;
 	int ran;
@@ -45,17 +48,26 @@ static int copy_numbers(const int32_t **copy, const int32_t *numbers, size_t cou
 	return 0;
 }
 
-/* Takes what the caller's version of the options has. Roots are not kept: the resolver copies them. */
-static int take_options(struct sb_session *session, const struct sb_replay_options *options)
+/* What the caller's version of the options has. */
+static struct sb_replay_options given_options(const struct sb_replay_options *options)
 {
 	struct sb_replay_options given = {0};
-	int status;
 
 	if (options)
 		memcpy(&given, options, options->size < sizeof(given) ? options->size : sizeof(given));
+	return given;
+}
+
+/* Roots are not kept: the resolver copies them. */
+static int take_options(struct sb_session *session, const struct sb_replay_options *options)
+{
+	const struct sb_replay_options given = given_options(options);
+	int status;
+
 	session->options = given;
 	session->options.root = NULL;
 	session->options.nroots = 0;
+	session->options.kcore = session->options.vmlinux = session->options.kallsyms = NULL;
 	status = copy_numbers(&session->options.pid, given.pid, given.npids);
 	if (status == 0)
 		status = copy_numbers(&session->options.cpu, given.cpu, given.ncpus);
@@ -65,9 +77,15 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,
                       struct sb_error *err)
 {
+	const struct sb_replay_options given = given_options(options);
 	int status;
 
 	status = sb_system_build(&session->system, session->perfdata, err);
+	if (status < 0)
+		return status;
+	session->traces_kernel = !sb_perfdata_info(session->perfdata)->user_only;
+	if (session->traces_kernel)
+		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given, err);
 	if (status < 0)
 		return status;
 	status = sb_resolver_new(&session->resolver, options ? options->root : NULL,
@@ -91,6 +109,7 @@ int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfda
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	session->perfdata = perfdata;
 	session->piece_size = PLAN_PIECE_SIZE;
+	session->kernel.patches = -1;
 	status = take_options(session, options);
 	if (status < 0)
 		status = sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
@@ -109,6 +128,7 @@ void sb_session_close(struct sb_session *session)
 	if (!session)
 		return;
 	ledger_fini(&session->ledger);
+	kernel_text_fini(&session->kernel);
 	pt_iscache_free(session->sections);
 	sb_resolver_free(session->resolver);
 	sb_system_free(session->system);
@@ -161,7 +181,9 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	                             .options = &session->options,
 	                             .system = session->system,
 	                             .resolver = session->resolver,
-	                             .sections = session->sections};
+	                             .sections = session->sections,
+	                             .traces_kernel = session->traces_kernel,
+	                             .kernel = session->traces_kernel ? &session->kernel : NULL};
 	const unsigned int jobs =
 	        crew_size(session->options.jobs, session->ledger.account.bytes_total, session->piece_size);
 	int status = 1;

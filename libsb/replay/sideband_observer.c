@@ -1,6 +1,7 @@
 /* sideband_observer.c - see sideband_observer.h. */
 #include "replay/sideband_observer.h"
 
+#include <intel-pt-run.h>
 #include <string.h>
 
 enum { TSC_BITS = 56 }; /* of a TSC packet */
@@ -25,7 +26,8 @@ static void earlier(uint64_t *limit, uint64_t time)
 		*limit = time;
 }
 
-/* When to look again. What waits for tracing to be turned off needs no tick. */
+/* When to look again. What waits for tracing to be turned off needs no tick, and neither does what waits for
+ * the kernel to switch. */
 static void set_limit(struct sideband_observer *observer, uint64_t now)
 {
 	const int waiting = observer->state == ptds_enabled;
@@ -33,64 +35,29 @@ static void set_limit(struct sideband_observer *observer, uint64_t now)
 
 	if (observer->epoch)
 		earlier(&limit, observer->epoch->to);
+	if (observer->kernel)
+		earlier(&limit, kernel_image_until(observer->kernel));
 	if (!waiting) {
 		if (observer->space && observer->space->to > now)
 			earlier(&limit, observer->space->to);
-		if (observer->next < observer->nscheds)
-			earlier(&limit, observer->sched[observer->next].time);
+		earlier(&limit, switch_track_until(&observer->track));
 	}
 	tsc = limit == UINT64_MAX ? UINT64_MAX : sb_clock_ns_to_tsc(observer->clock, limit);
 	observer->base.tick.limit =
 	        tsc == UINT64_MAX || tsc < observer->tsc_base ? tsc : tsc - observer->tsc_base;
 }
 
-/* Where @now lies in the first @high entries of the schedule: the first one after it. */
-static size_t find_next(const struct sideband_observer *observer, size_t high, uint64_t now)
+static void find_space(struct sideband_observer *observer, uint64_t now)
 {
-	size_t low = 0;
+	const int32_t pid = observer->track.pid;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (observer->sched[middle].time <= now)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
-/* To where @now lies in the first @high entries of the schedule. */
-static void go_to(struct sideband_observer *observer, size_t high, uint64_t now)
-{
-	observer->next = find_next(observer, high, now);
-	observer->pid = observer->next ? observer->sched[observer->next - 1].pid : -1;
-	observer->tid = observer->next ? observer->sched[observer->next - 1].tid : -1;
-}
-
-/* Who runs at @now. */
-static void switch_threads(struct sideband_observer *observer, uint64_t now)
-{
-	if (observer->jump && now) {
-		go_to(observer, observer->nscheds, now);
-		observer->jump = 0;
-	}
-	/* Time went back. */
-	if (observer->next && observer->sched[observer->next - 1].time > now)
-		go_to(observer, observer->next, now);
-	while (observer->next < observer->nscheds && observer->sched[observer->next].time <= now) {
-		const struct sb_sched *sched = &observer->sched[observer->next++];
-
-		observer->nswitches += sched->pid != observer->pid || sched->tid != observer->tid;
-		observer->pid = sched->pid;
-		observer->tid = sched->tid;
-	}
-	observer->space = observer->pid < 0 ? NULL : sb_system_space(observer->system, observer->pid, now);
+	observer->space = pid < 0 ? NULL : sb_system_space(observer->system, pid, now);
 }
 
 static int use_image(struct sideband_observer *observer)
 {
-	struct pt_image *image = image_builder_get(observer->images, observer->epoch);
+	struct pt_image *image = observer->in_kernel ? observer->kernel->image
+	                                             : image_builder_get(observer->images, observer->epoch);
 
 	if (!image)
 		return -pte_nomem;
@@ -103,14 +70,48 @@ static int use_image(struct sideband_observer *observer)
 /* Applies what is due. @boundary: tracing is off, or is just being turned on. */
 static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 {
-	int status;
+	int status = 0;
 
-	if (boundary)
-		switch_threads(observer, now);
+	if (boundary) {
+		switch_track_go_to(&observer->track, now);
+		find_space(observer, now);
+	}
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, now) : NULL;
-	status = use_image(observer);
+	if (observer->kernel)
+		status = kernel_image_go_to(observer->kernel, now);
+	if (status == 0)
+		status = use_image(observer);
 	set_limit(observer, now);
 	return status;
+}
+
+/* The flow comes from user space to the kernel, or back. */
+static int on_crossing(void *context, uint64_t ip)
+{
+	struct sideband_observer *observer = context;
+	const uint64_t now = sideband_observer_now(observer);
+	const int left = observer->in_kernel && !(ip >> 63);
+
+	observer->in_kernel = (ip >> 63) != 0;
+	if (left) {
+		switch_track_leave_kernel(&observer->track, now);
+		find_space(observer, now);
+	}
+	/* Blocks come behind this. */
+	sideband_observer_begin_run(observer);
+	return apply(observer, now, 0);
+}
+
+void sideband_observer_begin_run(struct sideband_observer *observer)
+{
+	observer->run_pid = observer->track.pid;
+	observer->run_tid = observer->track.tid;
+}
+
+void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
+{
+	switch_track_pass(&observer->track, tsc ? to_ns(observer, tsc) : 0);
+	sideband_observer_begin_run(observer);
 }
 
 static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, uint32_t lost_cyc)
@@ -142,18 +143,16 @@ static uint64_t upper_bits(const struct sb_clock *clock, const struct sb_sched *
 	return tsc == UINT64_MAX ? 0 : tsc >> TSC_BITS << TSC_BITS;
 }
 
-void sideband_observer_init(struct sideband_observer *observer, const struct sb_system *system,
-                            const struct sb_clock *clock, struct image_builder *images,
+void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
                             const struct sb_sched *sched, size_t nscheds)
 {
-	*observer = (struct sideband_observer){.system = system,
-	                                       .clock = clock,
-	                                       .images = images,
-	                                       .sched = sched,
-	                                       .nscheds = nscheds,
-	                                       .tsc_base = upper_bits(clock, sched, nscheds),
-	                                       .pid = -1,
-	                                       .tid = -1};
+	*observer = (struct sideband_observer){.system = sources->system,
+	                                       .clock = sources->clock,
+	                                       .images = sources->images,
+	                                       .kernel = sources->kernel,
+	                                       .tsc_base = upper_bits(sources->clock, sched, nscheds)};
+	switch_track_init(&observer->track, sched, nscheds);
+	observer->track.slack = sources->slack;
 }
 
 int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_decoder *decoder)
@@ -167,49 +166,53 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
 	observer->state = ptds_unknown;
 	observer->image = NULL;
 	status = use_image(observer);
+	if (status == 0 && observer->kernel)
+		status = pt_blk_set_crossing(decoder, on_crossing, observer);
 	return status < 0 ? status : pt_blk_attach_obsv(decoder, &observer->base);
 }
 
 /* Nobody knows who runs. */
-static int forget(struct sideband_observer *observer)
+static int forget(struct sideband_observer *observer, int jump)
 {
 	observer->base.tick.limit = 0;
-	observer->next = 0;
-	observer->pid = observer->tid = -1;
+	switch_track_forget(&observer->track, jump);
+	observer->in_kernel = 0;
 	observer->space = NULL;
 	observer->epoch = NULL;
-	observer->nswitches = 0;
 	return use_image(observer);
 }
 
 int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds)
 {
-	observer->sched = sched;
-	observer->nscheds = nscheds;
+	observer->track.sched = sched;
+	observer->track.nscheds = nscheds;
 	observer->tsc_base = upper_bits(observer->clock, sched, nscheds);
-	observer->jump = 0;
-	return forget(observer);
+	return forget(observer, 0);
 }
 
 int sideband_observer_jump(struct sideband_observer *observer)
 {
-	observer->jump = 1;
-	return forget(observer);
+	return forget(observer, 1);
 }
 
 struct sideband_state sideband_observer_state(const struct sideband_observer *observer)
 {
+	const struct switch_track *track = &observer->track;
+
 	return (struct sideband_state){.state = observer->state,
-	                               .pid = observer->pid,
-	                               .tid = observer->tid,
+	                               .expects_switch =
+	                                       switch_track_expects(track, sideband_observer_now(observer)),
+	                               .pid = track->pid,
+	                               .tid = track->tid,
 	                               .space = observer->space,
 	                               .epoch = observer->epoch,
-	                               .next = observer->next,
+	                               .next = track->next,
 	                               .limit = observer->base.tick.limit};
 }
 
 int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
 {
-	return a->state == b->state && a->pid == b->pid && a->tid == b->tid && a->space == b->space &&
-	       a->epoch == b->epoch && a->next == b->next && a->limit == b->limit;
+	return a->state == b->state && a->expects_switch == b->expects_switch && a->pid == b->pid &&
+	       a->tid == b->tid && a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
+	       a->limit == b->limit;
 }

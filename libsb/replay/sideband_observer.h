@@ -1,10 +1,11 @@
 /* sideband_observer.h - moves along the system model with a decoder's time, and gives the decoder the code
  * of whoever runs.
  *
- * Who runs changes only while tracing is off: in traces of user space the kernel, which switches, is
- * not seen. So a switch or an exec that comes due while tracing is on - time is an estimate - waits until
- * it is off, or until nobody knows, as after an overflow. Another thread may change the mappings at any
- * time: a new epoch counts at once.
+ * Who runs changes only in the kernel. In traces of user space that is while tracing is off: a switch or an
+ * exec that comes due while tracing is on - time is an estimate - waits until it is off, or until nobody
+ * knows, as after an overflow. In traces of the kernel, its code is decoded from an image of its own, whoever
+ * runs; who does is settled when it returns to user space.
+ * Another thread may change the mappings at any time: a new epoch counts at once.
  */
 #ifndef SB_SIDEBAND_OBSERVER_H
 #define SB_SIDEBAND_OBSERVER_H
@@ -14,6 +15,8 @@
 #include <sb/system.h>
 
 #include "replay/image_build.h"
+#include "replay/kernel_image.h"
+#include "replay/switch_track.h"
 
 struct sideband_observer {
 	struct pt_observer base;
@@ -22,22 +25,29 @@ struct sideband_observer {
 	struct image_builder *images;
 	struct pt_block_decoder *decoder; /* attached to */
 
-	const struct sb_sched *sched; /* of the CPU */
-	size_t nscheds, next;         /* what is yet to come */
-	uint64_t tsc_base;            /* the bits of the counter that the trace does not have */
+	struct kernel_image *kernel; /* borrowed; NULL: the kernel is not traced */
+	struct switch_track track;   /* who runs */
+	uint64_t tsc_base;           /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
-	int32_t pid, tid;             /* who runs; -1: not known */
-	const struct sb_space *space; /* theirs, or NULL */
+	int in_kernel;                /* the flow is */
+	int32_t run_pid, run_tid;     /* whose the blocks of the decoder's present run are */
+	const struct sb_space *space; /* of whoever runs, or NULL */
 	const struct sb_epoch *epoch; /* in force, or NULL */
 	struct pt_image *image;       /* in use */
-	uint64_t nswitches;
-	int jump; /* what came before the first moment was not walked along, nor is it counted */
+};
+
+/* What an observer is made from; borrowed. */
+struct sideband_sources {
+	const struct sb_system *system;
+	const struct sb_clock *clock;
+	struct image_builder *images;
+	struct kernel_image *kernel; /* NULL: the kernel is not traced */
+	uint64_t slack;              /* ns, see struct switch_track */
 };
 
 /* For one CPU, from the start of its trace on. */
-void sideband_observer_init(struct sideband_observer *observer, const struct sb_system *system,
-                            const struct sb_clock *clock, struct image_builder *images,
+void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
                             const struct sb_sched *sched, size_t nscheds);
 
 /* For another CPU; the watched decoder stays. Zero or a negative pt_error_code. */
@@ -51,9 +61,17 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
  * negative pt_error_code. */
 int sideband_observer_jump(struct sideband_observer *observer);
 
+/* The decoder begins another run. A switch takes effect behind its blocks, never between them, but for those
+ * that the kernel is seen doing. */
+void sideband_observer_begin_run(struct sideband_observer *observer);
+
+/* The kernel is seen switching in a run that began at @tsc (zero: not known). */
+void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc);
+
 /* What an observer goes on by. */
 struct sideband_state {
 	enum pt_decode_state state;
+	int expects_switch;
 	int32_t pid, tid;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;

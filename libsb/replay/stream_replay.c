@@ -7,8 +7,9 @@
 #include "replay/stream_replay.h"
 
 #include <inttypes.h>
-#include <stdio.h>
-#include <string.h>
+
+#include "replay/gap_explain.h"
+#include "replay/run_hold.h"
 
 /* What following the flow came to. */
 enum course { course_end, course_border, course_lost };
@@ -19,7 +20,7 @@ enum { RELEASE_STEP = 256 * 1024 };
 /* By how much an estimate of time may be ahead of the next TSC packet: with MTC, about one period; where only
  * cycles are counted, or nobody knows, as much as the core's frequency may change from one TSC to the next.
  */
-static uint64_t tsc_slack(const struct sb_perfdata_info *info)
+uint64_t stream_replay_slack(const struct sb_perfdata_info *info)
 {
 	enum { LEAST = 1 << 12, CYCLES_ALONE = 1 << 20 };
 
@@ -28,24 +29,30 @@ static uint64_t tsc_slack(const struct sb_perfdata_info *info)
 	return info->has_pt && !info->pt_cyc ? LEAST : CYCLES_ALONE;
 }
 
-void stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
-                        const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
-                        struct sideband_observer *observer, struct sb_error *err)
+int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
+                       const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
+                       struct sideband_observer *observer, struct sb_error *err)
 {
+	const struct kernel_image *kernel = observer->kernel;
+
 	*replay = (struct stream_replay){.perfdata = perfdata,
 	                                 .config = config,
-	                                 .tsc_slack = tsc_slack(sb_perfdata_info(perfdata)),
+	                                 .tsc_slack = stream_replay_slack(sb_perfdata_info(perfdata)),
 	                                 .ledger = ledger,
 	                                 .images = images,
 	                                 .observer = observer,
 	                                 .err = err,
 	                                 .border = UINT64_MAX};
+	if (run_watch_init(&replay->watch, kernel && kernel->text ? kernel->text->switch_ip : 0) < 0)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return 0;
 }
 
 void stream_replay_fini(struct stream_replay *replay)
 {
 	pt_blk_free_decoder(replay->decoder);
 	replay->decoder = NULL;
+	run_watch_fini(&replay->watch);
 }
 
 /* ---- Where the decoder is ---------------------------------------------------------------------- */
@@ -93,130 +100,65 @@ static struct sb_gap gap_here(const struct stream_replay *replay, enum sb_gap_re
 {
 	return (struct sb_gap){.reason = reason,
 	                       .cpu = replay->ledger->cpu,
-	                       .pid = replay->observer->pid,
-	                       .tid = replay->observer->tid,
+	                       .pid = replay->observer->track.pid,
+	                       .tid = replay->observer->track.tid,
 	                       .tsc_from = present_tsc(replay),
 	                       .offset = replay->segment->aux_offset + offset};
+}
+
+/* Everything up to @offset is decoded. */
+static int account_to(struct stream_replay *replay, uint64_t offset)
+{
+	const uint64_t end = clip(replay, offset), from = replay->accounted;
+
+	if (end <= from)
+		return 0;
+	replay->accounted = end;
+	return ledger_decoded(replay->ledger, end - from);
 }
 
 /* From @offset on, nothing is decoded. */
 static int open_gap(struct stream_replay *replay, const struct sb_gap *gap, uint64_t offset)
 {
-	int status;
-
-	if (offset < replay->accounted)
-		offset = replay->accounted;
-	offset = clip(replay, offset);
-	status = ledger_decoded(replay->ledger, offset - replay->accounted);
-	replay->accounted = offset;
+	const int status = account_to(replay, offset);
 	replay->gap = *gap;
-	replay->gap.offset = replay->segment->aux_offset + offset;
+	replay->gap.offset = replay->segment->aux_offset + replay->accounted;
+	replay->gap_end = replay->accounted;
 	replay->in_gap = 1;
 	return status;
 }
 
-/* From @offset on, decoding goes on. */
-static int close_gap(struct stream_replay *replay, uint64_t offset)
+/* From @offset on, decoding goes on - if that comes to something. */
+static void end_gap(struct stream_replay *replay, uint64_t offset)
 {
-	const uint64_t end =
-	        clip(replay, offset) > replay->accounted ? clip(replay, offset) : replay->accounted;
-	const uint64_t bytes = end - replay->accounted;
-
-	replay->accounted = end;
-	if (!replay->in_gap)
-		return ledger_decoded(replay->ledger, bytes);
-	replay->in_gap = 0;
-	replay->gap.bytes = bytes;
+	replay->gap_end = offset;
 	replay->gap.tsc_to = present_tsc(replay);
+}
+
+/* It did: what was found since is right. */
+static int settle_gap(struct stream_replay *replay)
+{
+	const uint64_t offset = clip(replay, replay->gap_end);
+	const uint64_t end = offset > replay->accounted ? offset : replay->accounted;
+
+	if (!replay->in_gap)
+		return 0;
+	replay->in_gap = 0;
+	replay->gap.bytes = end - replay->accounted;
+	replay->accounted = end;
 	/* Trace that begins with a PSB lacks nothing. */
-	if (!bytes && (replay->gap.reason == sb_gap_no_sync || replay->gap.reason == sb_gap_truncated))
+	if (!replay->gap.bytes &&
+	    (replay->gap.reason == sb_gap_no_sync || replay->gap.reason == sb_gap_truncated))
 		return 0;
 	return ledger_gap(replay->ledger, &replay->gap);
 }
 
-/* ---- Why there is no code ----------------------------------------------------------------------- */
-
-static void say(struct sb_gap *gap, enum sb_gap_reason reason, const char *text)
+/* What is held back is right, and so is the end of the gap before it. */
+static int confirm(struct stream_replay *replay)
 {
-	gap->reason = reason;
-	snprintf(gap->detail, sizeof(gap->detail), "%s", text);
-}
+	const int status = settle_gap(replay);
 
-static const char *why_unknown(const struct sideband_observer *observer)
-{
-	if (observer->pid == 0)
-		return "the idle task has no code in user space";
-	if (!observer->clock->time_mult)
-		return "the recording does not say how the times of trace and records relate";
-	return "no record says who ran";
-}
-
-/* What the model says about an address at which the image has nothing. */
-static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
-{
-	const struct sideband_observer *observer = replay->observer;
-	const struct sb_binary *binary;
-	const struct sb_map *map;
-
-	gap->ip = replay->images->has_missing_ip ? replay->images->missing_ip : replay->last_ip;
-	if (observer->pid <= 0) {
-		say(gap, sb_gap_unknown_process, why_unknown(observer));
-		return;
-	}
-	map = observer->epoch ? sb_epoch_map(observer->epoch, gap->ip) : NULL;
-	if (!map || map->begin > gap->ip) {
-		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
-		return;
-	}
-	if (sb_resolver_find(replay->images->resolver, map, &binary, NULL) < 0)
-		say(gap, sb_gap_no_binary, map->filename);
-	else if (binary->missing)
-		say(gap, binary->missing, binary->detail);
-	else if (gap->ip - map->begin >= binary->size)
-		say(gap, sb_gap_not_mapped, "behind the end of the code in the file");
-	else
-		say(gap, sb_gap_no_binary, binary->path);
-}
-
-static void explain(const struct stream_replay *replay, struct sb_gap *gap, int errcode)
-{
-	gap->ip = replay->last_ip;
-	switch (errcode) {
-	case -pte_nomap:
-		explain_missing_code(replay, gap);
-		return;
-	case -pte_bad_image:
-		say(gap, sb_gap_binary_mismatch, pt_errstr(pt_errcode(errcode)));
-		return;
-	case -pte_no_time:
-		say(gap, sb_gap_bad_trace, "time goes back");
-		return;
-	case -pte_bad_opc:
-	case -pte_bad_packet:
-	case -pte_bad_context:
-		say(gap, sb_gap_bad_trace, pt_errstr(pt_errcode(errcode)));
-		return;
-	default:
-		say(gap, sb_gap_decode_error, pt_errstr(pt_errcode(errcode)));
-		return;
-	}
-}
-
-/* Whether the flow up to an error of this kind is right: it ran into code that is known to be missing, or
- * the address comes straight from the trace. */
-static int leaves_flow_right(const struct stream_replay *replay, const struct sb_gap *gap)
-{
-	switch (gap->reason) {
-	case sb_gap_not_mapped:
-		return replay->just_enabled && gap->ip == replay->last_ip;
-	case sb_gap_no_binary:
-	case sb_gap_binary_mismatch:
-	case sb_gap_anonymous:
-	case sb_gap_unknown_process:
-		return 1;
-	default:
-		return 0;
-	}
+	return status < 0 ? status : ledger_confirm(replay->ledger);
 }
 
 /* The decoder failed. */
@@ -225,10 +167,12 @@ static int lose_way(struct stream_replay *replay, int errcode)
 	struct sb_gap gap = gap_here(replay, sb_gap_decode_error, 0);
 	int right, status;
 
-	explain(replay, &gap, errcode);
-	right = leaves_flow_right(replay, &gap);
-	status = right ? ledger_confirm(replay->ledger) : ledger_discard(replay->ledger);
-	if (status < 0)
+	gap_explain(&gap, replay, errcode);
+	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
+	replay->resume = gap_may_resume(errcode);
+	status = right ? confirm(replay) : ledger_discard(replay->ledger);
+	/* It did not get far enough since the gap before to make another one. */
+	if (status < 0 || replay->in_gap)
 		return status;
 	return open_gap(replay, &gap, right ? read_offset(replay) : replay->confirmed);
 }
@@ -248,24 +192,31 @@ static int fatal(const struct stream_replay *replay, int errcode)
 	                    replay->segment->aux_offset + replay->accounted, pt_errstr(pt_errcode(errcode)));
 }
 
+static void forget_missing_code(struct stream_replay *replay)
+{
+	replay->images->has_missing_ip = 0;
+	if (replay->observer->kernel)
+		replay->observer->kernel->has_missing_ip = 0;
+}
+
 /* What was found is right up to the PSB that the flow has come to. Positive: the next segment begins there.
  */
 static int reach_psb(struct stream_replay *replay)
 {
-	const uint64_t passed = psbs(replay).passed, psb = clip(replay, passed);
+	const uint64_t passed = psbs(replay).passed;
 	const int ended = passed >= replay->segment->stop;
 	int status;
 
 	if (passed <= replay->confirmed)
 		return ended;
 	replay->confirmed = passed;
+	replay->resumed = 0;
 	replay->last_ip = 0;
 	replay->just_enabled = 0;
-	replay->images->has_missing_ip = 0;
-	status = ledger_confirm(replay->ledger);
+	forget_missing_code(replay);
+	status = confirm(replay);
 	if (status == 0)
-		status = ledger_decoded(replay->ledger, psb - replay->accounted);
-	replay->accounted = psb;
+		status = account_to(replay, passed);
 	return status < 0 ? status : ended;
 }
 
@@ -320,50 +271,6 @@ static int take_events(struct stream_replay *replay, int *bits)
 	return 0;
 }
 
-static const struct pt_run_block *last_block(const struct pt_run *run)
-{
-	const struct pt_run_path *path = run->path[run->npaths - 1];
-
-	return &path->block[path->nblocks - 1];
-}
-
-/* Blocks behind the last packet may have run or not: they are left out. They are in the run's last path, of
- * which *rest becomes what is left. */
-static void split_unproven(struct pt_run *run, struct pt_run_path *rest)
-{
-	*rest = *run->path[--run->npaths];
-	run->nblocks -= rest->nblocks;
-	run->ninsn -= rest->ninsn;
-	while (rest->nblocks && (rest->block[rest->nblocks - 1].flags & ptrf_unproven))
-		rest->ninsn -= rest->block[--rest->nblocks].ninsn;
-}
-
-static int hold_run(struct stream_replay *replay, struct ledger_place place, struct pt_run *run)
-{
-	int status;
-
-	/* That paths become invalid concerns those of runs before, too. */
-	if (!run->npaths)
-		return ledger_hold(replay->ledger, place, run);
-	place.tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0;
-	replay->just_enabled = 0;
-	if (last_block(run)->flags & ptrf_unproven) {
-		struct pt_run_path rest;
-		const struct pt_run_path *const path = &rest;
-		struct pt_run last = *run;
-
-		split_unproven(run, &rest);
-		last.path = &path;
-		last.npaths = rest.nblocks != 0;
-		last.nblocks = rest.nblocks;
-		last.ninsn = rest.ninsn;
-		status = hold_run(replay, place, run);
-		return status < 0 ? status : hold_run(replay, place, &last);
-	}
-	replay->last_ip = last_block(run)->end_ip;
-	return ledger_hold(replay->ledger, place, run);
-}
-
 /* What was decoded is not looked at again. */
 static void release(struct stream_replay *replay, uint64_t offset)
 {
@@ -400,7 +307,6 @@ static int note_psb(struct stream_replay *replay)
 static int follow(struct stream_replay *replay, int bits)
 {
 	for (;;) {
-		struct ledger_place place;
 		struct pt_run run = {0};
 		int status = bits < 0 ? 0 : reach_psb(replay);
 
@@ -413,14 +319,12 @@ static int follow(struct stream_replay *replay, int bits)
 		if (status)
 			return status < 0 ? status : course_border;
 		if (bits >= 0 && !(bits & pts_eos)) {
-			/* A switch takes effect behind the run, never within. */
-			place = (struct ledger_place){.pid = replay->observer->pid,
-			                              .tid = replay->observer->tid};
+			sideband_observer_begin_run(replay->observer);
 			bits = pt_blk_run(replay->decoder, &run, sizeof(run));
 			if (time_goes_back(replay, run.has_tsc != 0, run.tsc))
 				bits = -pte_no_time;
 			else
-				status = hold_run(replay, place, &run);
+				status = run_hold(replay, &run);
 			if (status < 0)
 				return status;
 		}
@@ -433,6 +337,15 @@ static int follow(struct stream_replay *replay, int bits)
 			return status < 0 ? status : course_lost;
 		}
 	}
+}
+
+/* The flow is known again from @offset on. */
+static void begin_again(struct stream_replay *replay, uint64_t offset)
+{
+	replay->confirmed = offset;
+	replay->last_ip = 0;
+	replay->just_enabled = 0;
+	end_gap(replay, offset);
 }
 
 /* Goes to the next PSB. Positive: it belongs to the next segment, or there is none. */
@@ -453,19 +366,49 @@ static int synchronise(struct stream_replay *replay, int *bits)
 		if (!replay->in_gap || replay->gap.reason == sb_gap_no_sync) {
 			struct sb_gap gap = gap_here(replay, sb_gap_bad_trace, replay->accounted);
 
-			explain(replay, &gap, *bits);
+			gap_explain(&gap, replay, *bits);
 			replay->gap = gap;
 			replay->in_gap = 1;
 		}
 	}
 	if (psbs(replay).read >= replay->segment->stop)
 		return 1;
-	replay->confirmed = psbs(replay).read;
 	replay->noted = UINT64_MAX;
-	replay->last_ip = 0;
-	replay->just_enabled = 0;
 	replay->last_tsc = 0;
-	return close_gap(replay, replay->confirmed);
+	begin_again(replay, psbs(replay).read);
+	replay->resumed = 0;
+	return settle_gap(replay);
+}
+
+/* The first PSB at or behind @offset; UINT64_MAX: there is none. */
+static uint64_t next_psb(const struct stream_replay *replay, uint64_t offset)
+{
+	const uint8_t *found = segment_psb(replay->segment->begin + offset, replay->segment->end);
+
+	return found ? (uint64_t)(found - replay->segment->begin) : UINT64_MAX;
+}
+
+/* Goes on at the next address that the trace tells, or at the next PSB. As synchronise(). */
+static int resume(struct stream_replay *replay, int *bits)
+{
+	const uint64_t from = read_offset(replay);
+
+	*bits = pt_blk_resync(replay->decoder);
+	if (is_fatal(*bits))
+		return fatal(replay, *bits);
+	/* A PSB is as good a place as any, even where tracing is off. */
+	if (psbs(replay).read > from) {
+		replay->retry = next_psb(replay, from);
+		return synchronise(replay, bits);
+	}
+	if (*bits == -pte_eos)
+		return 1;
+	if (*bits < 0)
+		return synchronise(replay, bits);
+	begin_again(replay, read_offset(replay));
+	replay->noted = replay->confirmed;
+	replay->resumed = 1;
+	return 0;
 }
 
 /* Returns enum course or a negative code. */
@@ -474,8 +417,9 @@ static int decode(struct stream_replay *replay)
 	for (;;) {
 		int bits, status;
 
-		replay->images->has_missing_ip = 0;
-		status = synchronise(replay, &bits);
+		forget_missing_code(replay);
+		status = replay->resume ? resume(replay, &bits) : synchronise(replay, &bits);
+		replay->resume = 0;
 		if (status)
 			return status < 0 ? status : course_end;
 		status = follow(replay, bits);
@@ -487,9 +431,13 @@ static int decode(struct stream_replay *replay)
 /* The rest of the segment: the trace's end, or the PSB where the next segment begins. */
 static int finish(struct stream_replay *replay)
 {
-	int status = ledger_confirm(replay->ledger);
+	int status = 0;
 
-	return status < 0 ? status : close_gap(replay, replay->segment->stop);
+	/* What came behind the last gap is nothing. */
+	if (replay->in_gap && !ledger_holds(replay->ledger))
+		end_gap(replay, replay->segment->stop);
+	status = confirm(replay);
+	return status < 0 ? status : account_to(replay, replay->segment->stop);
 }
 
 /* Positive: what is left belongs to whoever began at the border. */
@@ -502,7 +450,7 @@ static int decode_and_finish(struct stream_replay *replay)
 	if (status == course_end)
 		return finish(replay);
 	if (status == course_border) {
-		const int confirmed = ledger_confirm(replay->ledger);
+		const int confirmed = confirm(replay);
 
 		return confirmed < 0 ? confirmed : 1;
 	}
@@ -515,7 +463,7 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 	replay->accounted = replay->confirmed = replay->released = offset;
 	replay->noted = UINT64_MAX;
 	replay->last_tsc = 0;
-	replay->in_gap = 0;
+	replay->in_gap = replay->resume = replay->resumed = 0;
 }
 
 static int open_decoder(struct stream_replay *replay)

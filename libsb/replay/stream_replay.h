@@ -6,6 +6,7 @@
 #include <sb/replay.h>
 
 #include "replay/ledger.h"
+#include "replay/run_watch.h"
 #include "replay/segment.h"
 #include "replay/sideband_observer.h"
 
@@ -18,6 +19,8 @@ struct stream_replay {
 	struct image_builder *images;
 	struct sideband_observer *observer;
 	struct sb_error *err;
+
+	struct run_watch watch; /* for the kernel switching */
 
 	/* Asked at the first PSB at or behind @border, bytes of the stream, before anything behind it is
 	 * decoded: positive ends the replay there. */
@@ -38,14 +41,22 @@ struct stream_replay {
 	uint64_t last_ip; /* of the last block, or where tracing was enabled since */
 	int just_enabled; /* no block since tracing was enabled at last_ip */
 
-	/* Where decoding failed, and why: a gap that ends where it goes on. */
+	int resume;  /* the trace is good behind the last error: it tells where to go on */
+	int resumed; /* that happened, since the last PSB */
+
+	/* Where decoding failed, and why: a gap that ends where it goes on, unless that fails, too. */
 	struct sb_gap gap;
+	uint64_t gap_end;
 	int in_gap;
 };
 
-void stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
-                        const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
-                        struct sideband_observer *observer, struct sb_error *err);
+/* By how many ticks of the TSC the trace's estimates of time may be ahead of the next TSC packet. */
+uint64_t stream_replay_slack(const struct sb_perfdata_info *info);
+
+/* Zero or -sbe_nomem. */
+int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
+                       const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
+                       struct sideband_observer *observer, struct sb_error *err);
 /* To another stream; the decoder comes along. Zero or a negative code. */
 int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds);
 void stream_replay_fini(struct stream_replay *replay);

@@ -8,6 +8,8 @@ int walker_init(struct walker *walker, const struct replay_world *world, struct 
                 struct sb_error *err)
 {
 	*walker = (struct walker){.world = world, .ledger = ledger, .err = err};
+	if (world->traces_kernel && kernel_image_init(&walker->kernel, world->kernel, world->sections) < 0)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	return image_builder_init(&walker->images, world->resolver, world->sections,
 	                          sb_system_nepochs(world->system), nparts, err);
 }
@@ -25,6 +27,7 @@ void walker_fini(struct walker *walker)
 	close_stream(walker);
 	stream_replay_fini(&walker->replay);
 	image_builder_fini(&walker->images);
+	kernel_image_fini(&walker->kernel);
 }
 
 /* A stream of a thread is that thread's; a stream of a CPU follows its schedule. */
@@ -43,18 +46,33 @@ static const struct sb_sched *schedule_of(struct walker *walker, const struct sb
 	return &walker->fixed;
 }
 
+static uint64_t slack_ns(const struct sb_perfdata_info *info)
+{
+	struct sb_clock length = info->clock;
+
+	length.time_zero = 0;
+	return sb_clock_tsc_to_ns(&length, stream_replay_slack(info));
+}
+
 /* The decoder keeps what it has learnt of the code, whose images are the same on all CPUs. */
 static int begin_stream(struct walker *walker, const struct sb_sched *sched, size_t nscheds)
 {
 	const struct replay_world *world = walker->world;
+	const struct sb_perfdata_info *info = sb_perfdata_info(world->perfdata);
+	const struct sideband_sources sources = {
+	        .system = world->system,
+	        .clock = &info->clock,
+	        .images = &walker->images,
+	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
+	        .slack = slack_ns(info),
+	};
 
 	if (walker->replay.decoder)
 		return stream_replay_move(&walker->replay, sched, nscheds);
-	sideband_observer_init(&walker->observer, world->system, &sb_perfdata_info(world->perfdata)->clock,
-	                       &walker->images, sched, nscheds);
-	stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger, &walker->images,
-	                   &walker->observer, walker->err);
-	return 0;
+	sideband_observer_init(&walker->observer, &sources, sched, nscheds);
+	stream_replay_fini(&walker->replay);
+	return stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger,
+	                          &walker->images, &walker->observer, walker->err);
 }
 
 int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
@@ -160,8 +178,8 @@ static int finish(struct walker *walker)
 
 void walker_settle(struct walker *walker)
 {
-	walker->ledger->account.nswitches += walker->observer.nswitches;
-	walker->observer.nswitches = 0;
+	walker->ledger->account.nswitches += walker->observer.track.nswitches;
+	walker->observer.track.nswitches = 0;
 }
 
 int walker_run(struct walker *walker)

@@ -16,6 +16,8 @@ struct replay_world {
 	struct sb_resolver *resolver;
 	struct pt_image_section_cache *sections;
 	struct pt_config config;
+	int traces_kernel;                /* the trace is not of user space alone */
+	const struct kernel_text *kernel; /* NULL: not known */
 };
 
 /* Where a stream may be joined: a PSB. */
@@ -28,8 +30,9 @@ struct stream_place {
 struct walker {
 	const struct replay_world *world; /* borrowed */
 	struct image_builder images;
-	struct ledger *ledger; /* borrowed */
-	struct sb_error *err;  /* borrowed */
+	struct kernel_image kernel; /* when the kernel is traced */
+	struct ledger *ledger;      /* borrowed */
+	struct sb_error *err;       /* borrowed */
 
 	/* Of the present stream. */
 	const struct sb_aux_stream *stream; /* NULL: none yet */

@@ -25,6 +25,27 @@ static inline struct cpu_schedule *get_cpu(struct schedule *schedule, uint32_t n
 	return number < schedule->ncpus ? &schedule->cpu[number] : make_cpu(schedule, number);
 }
 
+/* Whether both say the same: the two records of one switch, or that somebody still runs. */
+static int says_the_same(const struct sb_sched *last, const struct sb_sched *entry)
+{
+	if (last->pid != entry->pid || last->tid != entry->tid)
+		return 0;
+	if (entry->prev_tid < 0 || (entry->prev_pid == entry->pid && entry->prev_tid == entry->tid))
+		return 1;
+	return entry->records == sb_sched_in && !(last->records & sb_sched_in) &&
+	       (last->prev_tid < 0 ||
+	        (last->prev_pid == entry->prev_pid && last->prev_tid == entry->prev_tid));
+}
+
+static void merge(struct sb_sched *last, const struct sb_sched *entry)
+{
+	last->records |= entry->records;
+	if (last->prev_tid < 0 && entry->records == sb_sched_in) {
+		last->prev_pid = entry->prev_pid;
+		last->prev_tid = entry->prev_tid;
+	}
+}
+
 /* Leaves out entries from @first to @end that say nothing new. */
 static void drop_repeats(struct cpu_schedule *cpu, size_t first, size_t end)
 {
@@ -33,9 +54,10 @@ static void drop_repeats(struct cpu_schedule *cpu, size_t first, size_t end)
 	for (size_t i = first; i < end; ++i) {
 		const struct sb_sched *entry = &cpu->sched[i];
 
-		if (kept && cpu->sched[kept - 1].pid == entry->pid && cpu->sched[kept - 1].tid == entry->tid)
-			continue;
-		cpu->sched[kept++] = *entry;
+		if (kept && says_the_same(&cpu->sched[kept - 1], entry))
+			merge(&cpu->sched[kept - 1], entry);
+		else
+			cpu->sched[kept++] = *entry;
 	}
 	if (kept < end)
 		memmove(cpu->sched + kept, cpu->sched + end, (cpu->nscheds - end) * sizeof(*cpu->sched));
@@ -69,26 +91,39 @@ static int settle(struct cpu_schedule *cpu, uint64_t time)
 	return status;
 }
 
-static int append(struct cpu_schedule *cpu, uint64_t time, int32_t pid, int32_t tid)
+static int append(struct cpu_schedule *cpu, const struct sb_sched *entry)
 {
 	if (array_reserve(&cpu->sched, &cpu->sched_capacity, cpu->nscheds, sizeof(*cpu->sched)) < 0)
 		return -sbe_nomem;
-	if (cpu->nscheds && time < cpu->sched[cpu->nscheds - 1].time)
+	if (cpu->nscheds && entry->time < cpu->sched[cpu->nscheds - 1].time)
 		cpu->unsorted = 1;
-	cpu->last = (struct sb_sched){.time = time, .pid = pid, .tid = tid};
+	cpu->last = *entry;
 	cpu->sched[cpu->nscheds++] = cpu->last;
 	return 0;
 }
 
-/* From @time on @tid runs. Positive: the entry should have come earlier. */
-static int runs(const struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time, int32_t pid,
-                int32_t tid)
+/* Positive: the entry should have come earlier. */
+static int add(const struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_sched *entry)
 {
 	if (schedule->thrifty && cpu->nscheds > cpu->settle_at && settle(cpu, schedule->safe_time) < 0)
 		return -sbe_nomem;
-	if (time < cpu->settled_time)
+	if (entry->time < cpu->settled_time)
 		return 1;
-	return append(cpu, time, pid, tid);
+	return append(cpu, entry);
+}
+
+/* From @time on @tid runs; nobody says who before. */
+static int runs(const struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time, int32_t pid,
+                int32_t tid)
+{
+	const struct sb_sched entry = {.time = time,
+	                               .pid = pid,
+	                               .tid = tid,
+	                               .prev_pid = -1,
+	                               .prev_tid = -1,
+	                               .records = sb_sched_other};
+
+	return add(schedule, cpu, &entry);
 }
 
 /* The first switch also says who ran before it - unless records before it were lost. */
@@ -105,13 +140,22 @@ static int add_switch(const struct schedule *schedule, struct cpu_schedule *cpu,
 	const int32_t pid = known ? record->sample.pid : -1, tid = known ? record->sample.tid : -1;
 	const int32_t other_pid = wide ? record->u.context_switch.next_prev_pid : -1;
 	const int32_t other_tid = wide ? record->u.context_switch.next_prev_tid : -1;
-	const int out = record->u.context_switch.out;
-	int status;
+	const struct sb_sched out = {.time = time,
+	                             .pid = other_pid,
+	                             .tid = other_tid,
+	                             .prev_pid = pid,
+	                             .prev_tid = tid,
+	                             .records = sb_sched_out};
+	const struct sb_sched in = {.time = time,
+	                            .pid = pid,
+	                            .tid = tid,
+	                            .prev_pid = other_pid,
+	                            .prev_tid = other_tid,
+	                            .records = sb_sched_in};
+	const struct sb_sched *entry = record->u.context_switch.out ? &out : &in;
+	const int status = ran_before(schedule, cpu, entry->prev_pid, entry->prev_tid);
 
-	status = out ? ran_before(schedule, cpu, pid, tid) : ran_before(schedule, cpu, other_pid, other_tid);
-	if (status)
-		return status;
-	return out ? runs(schedule, cpu, time, other_pid, other_tid) : runs(schedule, cpu, time, pid, tid);
+	return status ? status : add(schedule, cpu, entry);
 }
 
 /* A thread that calls exec() goes on with the leader's number. */
@@ -250,7 +294,12 @@ static int forget_after(struct cpu_schedule *cpu, uint64_t time)
 {
 	while (cpu->nscheds && cpu->sched[cpu->nscheds - 1].time > time)
 		cpu->nscheds -= 1;
-	return append(cpu, time + 1, -1, -1);
+	return append(cpu, &(struct sb_sched){.time = time + 1,
+	                                      .pid = -1,
+	                                      .tid = -1,
+	                                      .prev_pid = -1,
+	                                      .prev_tid = -1,
+	                                      .records = sb_sched_other});
 }
 
 int schedule_seal(struct schedule *schedule, int damaged)

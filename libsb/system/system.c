@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "system/kernel_events.h"
 #include "system/process.h"
 #include "system/schedule.h"
 #include "system/string_table.h"
@@ -38,6 +39,7 @@ struct change {
 struct sb_system {
 	struct process_table processes;
 	struct schedule schedule;
+	struct kernel_events kernel;
 	struct string_table names;
 	int thrifty;
 	struct change *change; /* not told yet */
@@ -67,6 +69,7 @@ void sb_system_free(struct sb_system *system)
 		return;
 	process_table_free(&system->processes);
 	schedule_free(&system->schedule);
+	kernel_events_free(&system->kernel);
 	string_table_free(&system->names);
 	free(system->change);
 	free(system);
@@ -157,11 +160,12 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 /* The types that say something to the model, whoever listens: a bit per type. */
 static int is_used(uint32_t type)
 {
-	static const uint64_t kernels = 1ull << PERF_RECORD_MMAP | 1ull << PERF_RECORD_MMAP2 |
-	                                1ull << PERF_RECORD_COMM | 1ull << PERF_RECORD_FORK |
-	                                1ull << PERF_RECORD_EXIT | 1ull << PERF_RECORD_LOST |
-	                                1ull << PERF_RECORD_SWITCH | 1ull << PERF_RECORD_SWITCH_CPU_WIDE |
-	                                1ull << PERF_RECORD_AUX | 1ull << PERF_RECORD_ITRACE_START;
+	static const uint64_t kernels =
+	        1ull << PERF_RECORD_MMAP | 1ull << PERF_RECORD_MMAP2 | 1ull << PERF_RECORD_COMM |
+	        1ull << PERF_RECORD_FORK | 1ull << PERF_RECORD_EXIT | 1ull << PERF_RECORD_LOST |
+	        1ull << PERF_RECORD_SWITCH | 1ull << PERF_RECORD_SWITCH_CPU_WIDE | 1ull << PERF_RECORD_AUX |
+	        1ull << PERF_RECORD_ITRACE_START | 1ull << PERF_RECORD_TEXT_POKE |
+	        1ull << PERF_RECORD_KSYMBOL | 1ull << PERF_RECORD_BPF_EVENT;
 	static const uint64_t perfs = 1ull << (SB_RECORD_ID_INDEX - 64) |
 	                              1ull << (SB_RECORD_FINISHED_ROUND - 64) |
 	                              1ull << (SB_RECORD_AUXTRACE_INFO - 64) |
@@ -243,6 +247,8 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 	if (!is_used(record->type))
 		system->nskipped += 1;
 	status = schedule_record(&system->schedule, record, time);
+	if (status == 0)
+		status = kernel_events_record(&system->kernel, &system->names, record, time);
 	if (status)
 		return status;
 	switch (record->type) {
@@ -270,6 +276,8 @@ int system_seal(struct sb_system *system, int damaged)
 	system->nchanges = system->change_capacity = 0;
 	if (status == 0)
 		status = process_table_seal(&system->processes);
+	if (status == 0)
+		status = kernel_events_seal(&system->kernel);
 	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
 }
 
@@ -381,4 +389,28 @@ const struct sb_lost *sb_system_lost(const struct sb_system *system, size_t *cou
 {
 	*count = system->schedule.nlost;
 	return system->schedule.lost;
+}
+
+const struct sb_kernel_map *sb_system_kernel_maps(const struct sb_system *system, size_t *count)
+{
+	*count = system->kernel.nmaps;
+	return system->kernel.map;
+}
+
+const struct sb_text_poke *sb_system_text_pokes(const struct sb_system *system, size_t *count)
+{
+	*count = system->kernel.npokes;
+	return system->kernel.poke;
+}
+
+const struct sb_kernel_symbol *sb_system_kernel_symbols(const struct sb_system *system, size_t *count)
+{
+	*count = system->kernel.nsymbols;
+	return system->kernel.symbol;
+}
+
+const struct sb_bpf_program *sb_system_bpf_programs(const struct sb_system *system, size_t *count)
+{
+	*count = system->kernel.nprograms;
+	return system->kernel.program;
 }

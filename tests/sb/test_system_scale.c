@@ -87,6 +87,7 @@ static struct sb_record record_of(const struct event *event)
 		break;
 	case kind_switch:
 		record.type = PERF_RECORD_SWITCH_CPU_WIDE;
+		record.u.context_switch.next_prev_pid = record.u.context_switch.next_prev_tid = -1;
 		break;
 	default:
 		record.type = PERF_RECORD_COMM;

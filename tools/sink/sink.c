@@ -7,7 +7,7 @@
 
 #include "nearest.h"
 
-static const struct sink_type *const types[] = {&sink_insn, &sink_block, &sink_summary};
+static const struct sink_type *const types[] = {&sink_insn, &sink_block, &sink_gap, &sink_summary};
 
 const struct sink_type *sink_type_at(size_t index)
 {

@@ -27,7 +27,7 @@ struct sink_type {
 	int (*end)(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata);
 };
 
-extern const struct sink_type sink_insn, sink_block, sink_summary;
+extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary;
 
 /* The type at @index of all there are, NULL past the last. */
 const struct sink_type *sink_type_at(size_t index);

@@ -27,6 +27,7 @@ enum sb_gap_reason {
 	sb_gap_bad_trace,       /* bytes that are no packets */
 	sb_gap_no_sync,         /* bytes before the first PSB */
 	sb_gap_truncated, /* AUX data that the recording promises but does not hold, or flagged as cut */
+	sb_gap_no_kernel, /* the kernel's code is not known */
 	sb_gap_filtered,  /* left out because the caller asked for it (cpu, pid, time) */
 	sb_gap_reasons
 };
@@ -78,6 +79,10 @@ struct sb_replay_options {
 	/* How many threads decode; 0: one for each CPU that this process may run on. What the sink gets does
 	 * not depend on it. */
 	unsigned int jobs;
+	/* The kernel's code and symbols, each NULL when not named: then what perf record --kcore put beside
+	 * the recording is used. vmlinux, the kernel as it was built, is only nearly what ran, and used when
+	 * there is no kcore. */
+	const char *kcore, *vmlinux, *kallsyms;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */

@@ -59,11 +59,17 @@ struct sb_space {
 	size_t nepochs;
 };
 
-/* Who ran on a CPU from a moment on. pid 0 is idle, -1 unknown. */
+/* Who ran on a CPU from a moment on, and who had run before as that switch's records say. pid 0 is idle, -1
+ * unknown. */
 struct sb_sched {
 	uint64_t time;
 	int32_t pid, tid;
+	int32_t prev_pid, prev_tid; /* where that is not who the entry before says, records were lost */
+	uint32_t records;           /* enum sb_sched_record: what says so */
+	uint32_t reserved;
 };
+
+enum sb_sched_record { sb_sched_out = 1 << 0, sb_sched_in = 1 << 1, sb_sched_other = 1 << 2 };
 
 /* Reads all records of @perfdata, which must outlive the system. Damage ends the walk, not the
  * building: the system then knows what came before; see sb_system_damage(). */

@@ -1,0 +1,200 @@
+/* kernel_regions.c - see kernel_regions.h. */
+#include "binary/kernel_regions.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { SEGMENTS_MAX = 1 << 16 };
+
+static int compare_regions(const void *a, const void *b)
+{
+	const struct kernel_region *left = a, *right = b;
+
+	return left->begin < right->begin ? -1 : left->begin > right->begin;
+}
+
+/* Whether code may be there, and in the file. */
+static int is_code(const GElf_Ehdr *header, const GElf_Phdr *segment, uint64_t file_size)
+{
+	if (segment->p_type != PT_LOAD || !(segment->p_vaddr >> 63) || !segment->p_filesz)
+		return 0;
+	if (header->e_type != ET_CORE && !(segment->p_flags & PF_X))
+		return 0;
+	return segment->p_offset < file_size && segment->p_filesz <= UINT64_MAX - segment->p_vaddr;
+}
+
+/* Where two overlap, the first one counts. */
+static void cut_overlaps(struct kernel_regions *regions)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < regions->count; ++i) {
+		struct kernel_region region = regions->region[i];
+		const uint64_t end = kept ? regions->region[kept - 1].end : 0;
+
+		if (region.begin < end) {
+			if (region.end <= end)
+				continue;
+			region.offset += end - region.begin;
+			region.begin = end;
+		}
+		regions->region[kept++] = region;
+	}
+	regions->count = kept;
+}
+
+static int read_segments(struct kernel_regions *regions, Elf *elf, uint64_t file_size, uint64_t shift)
+{
+	GElf_Ehdr header;
+	size_t count;
+
+	if (!gelf_getehdr(elf, &header) || elf_getphdrnum(elf, &count) < 0 || count > SEGMENTS_MAX)
+		return -sbe_format;
+	regions->region = calloc(count ? count : 1, sizeof(*regions->region));
+	if (!regions->region)
+		return -sbe_nomem;
+	for (size_t i = 0; i < count; ++i) {
+		GElf_Phdr segment;
+		uint64_t size;
+
+		if (!gelf_getphdr(elf, (int)i, &segment) || !is_code(&header, &segment, file_size))
+			continue;
+		size = segment.p_filesz < file_size - segment.p_offset ? segment.p_filesz
+		                                                       : file_size - segment.p_offset;
+		regions->region[regions->count++] = (struct kernel_region){
+		        .begin = segment.p_vaddr + shift,
+		        .end = segment.p_vaddr + shift + size,
+		        .offset = segment.p_offset,
+		};
+	}
+	qsort(regions->region, regions->count, sizeof(*regions->region), compare_regions);
+	cut_overlaps(regions);
+	return 0;
+}
+
+/* The regular file as ELF, or NULL. */
+static Elf *open_elf(int fd, uint64_t *size)
+{
+	struct stat stat;
+	Elf *elf;
+
+	if (fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode) || elf_version(EV_CURRENT) == EV_NONE)
+		return NULL;
+	*size = (uint64_t)stat.st_size;
+	elf = elf_begin(fd, ELF_C_READ, NULL);
+	if (elf && elf_kind(elf) == ELF_K_ELF)
+		return elf;
+	elf_end(elf);
+	return NULL;
+}
+
+static int read_file(struct kernel_regions *regions, int fd, uint64_t shift)
+{
+	uint64_t size;
+	Elf *elf = open_elf(fd, &size);
+	const int status = elf ? read_segments(regions, elf, size, shift) : -sbe_format;
+
+	elf_end(elf);
+	return status;
+}
+
+int kernel_regions_read(struct kernel_regions *regions, const char *path, uint64_t shift,
+                        struct sb_error *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int status;
+
+	*regions = (struct kernel_regions){0};
+	if (fd < 0)
+		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %s", strerror(errno));
+	status = read_file(regions, fd, shift);
+	close(fd);
+	if (status == -sbe_nomem)
+		return sb_error_set(err, status, path, UINT64_MAX, "out of memory");
+	if (status < 0)
+		return sb_error_set(err, status, path, UINT64_MAX,
+		                    "is no ELF file with segments: expected kcore or vmlinux");
+	return 0;
+}
+
+void kernel_regions_free(struct kernel_regions *regions)
+{
+	free(regions->region);
+	*regions = (struct kernel_regions){0};
+}
+
+/* ---- Symbols ---------------------------------------------------------------------------------- */
+
+static uint64_t find_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header, const char *name)
+{
+	Elf_Data *data = elf_getdata(section, NULL);
+	GElf_Sym symbol;
+
+	for (int i = 0; data && gelf_getsym(data, i, &symbol); ++i) {
+		const char *string = elf_strptr(elf, header->sh_link, symbol.st_name);
+
+		if (string && strcmp(string, name) == 0)
+			return symbol.st_value;
+	}
+	return 0;
+}
+
+uint64_t elf_symbol_address(const char *path, const char *name)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	uint64_t size, address = 0;
+	Elf *elf = fd < 0 ? NULL : open_elf(fd, &size);
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+
+	while (elf && !address && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
+			address = find_symbol(elf, section, &header, name);
+	elf_end(elf);
+	if (fd >= 0)
+		close(fd);
+	return address;
+}
+
+/* ---- kallsyms --------------------------------------------------------------------------------- */
+
+/* Which of @names the line is about, if any; *address: where it is. */
+static int match_line(const char *line, const char *const *names, uint64_t *address)
+{
+	char name[128], type;
+
+	if (sscanf(line, "%" SCNx64 " %c %127s", address, &type, name) != 3)
+		return -1;
+	for (int i = 0; names[i]; ++i)
+		if (strcmp(name, names[i]) == 0)
+			return i;
+	return -1;
+}
+
+uint64_t kallsyms_find(const char *path, const char *const *names)
+{
+	FILE *file = fopen(path, "re");
+	uint64_t best_address = 0, address;
+	int best = -1;
+	char line[512];
+
+	if (!file)
+		return 0;
+	while (best != 0 && fgets(line, sizeof(line), file)) {
+		const int found = match_line(line, names, &address);
+
+		if (found < 0 || (best >= 0 && found > best))
+			continue;
+		best = found;
+		best_address = address;
+	}
+	fclose(file);
+	return best_address;
+}

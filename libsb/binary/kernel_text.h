@@ -1,0 +1,70 @@
+/* kernel_text.h - the kernel's code over time.
+ *
+ * The kernel's addresses are divided into pieces once and for all: stretches that are never patched while the
+ * recording runs, and between them the small areas that are (TEXT_POKE). A piece of the latter kind has
+ * several versions, each from some time on. So code at any time is found without going through the times
+ * before it, and what was not patched is the same at all times.
+ *
+ * The versions' bytes stand in a temporary file without a name. All is immutable: threads may share it.
+ */
+#ifndef SB_KERNEL_TEXT_H
+#define SB_KERNEL_TEXT_H
+
+#include <sb/binary.h>
+#include <sb/kernel.h>
+
+#include "binary/kernel_regions.h"
+
+struct kernel_version {
+	uint64_t from;           /* perf clock, ns */
+	struct sb_binary binary; /* size zero: nothing is there */
+};
+
+struct kernel_piece {
+	uint64_t begin, end;
+	uint32_t first, nversions; /* in kernel_text.version; the first one is from the beginning on */
+};
+
+/* A piece is patched. */
+struct kernel_change {
+	uint64_t time;
+	uint32_t piece;
+};
+
+struct kernel_text {
+	struct kernel_piece *piece; /* owned, like all arrays; sorted, without overlaps */
+	size_t npieces;
+	struct kernel_version *version;
+	size_t nversions;
+	struct kernel_change *change; /* sorted by time */
+	size_t nchanges;
+	char *path;  /* of the file that is not patched */
+	int patches; /* the file of the versions; -1: none */
+	char patches_path[32];
+	uint64_t switch_ip; /* where the kernel changes from one thread to another; 0: not known */
+};
+
+/* What it is made from. NULL: there is none. */
+struct kernel_sources {
+	const char *kcore;
+	const char *vmlinux;
+	uint64_t vmlinux_shift; /* from where it was linked to where it stood */
+	const char *kallsyms;
+};
+
+/* The kernel whose code was patched by @poke. Zero or a negative code. */
+int kernel_text_init(struct kernel_text *text, const struct kernel_sources *sources,
+                     const struct sb_text_poke *poke, size_t npokes, struct sb_error *err);
+void kernel_text_fini(struct kernel_text *text);
+
+/* The piece that holds @ip; NULL: none does. */
+const struct kernel_piece *kernel_text_find(const struct kernel_text *text, uint64_t ip);
+
+/* How many changes there were up to @time. */
+size_t kernel_text_changes(const struct kernel_text *text, uint64_t time);
+
+/* What stands in @piece after the first @nchanges changes. */
+const struct kernel_version *kernel_text_version(const struct kernel_text *text,
+                                                 const struct kernel_piece *piece, size_t nchanges);
+
+#endif

@@ -1,0 +1,118 @@
+/* gap_explain.c - see gap_explain.h. */
+#include "replay/gap_explain.h"
+
+#include <stdio.h>
+
+static void say(struct sb_gap *gap, enum sb_gap_reason reason, const char *text)
+{
+	gap->reason = reason;
+	snprintf(gap->detail, sizeof(gap->detail), "%s", text);
+}
+
+static const char *why_unknown(const struct sideband_observer *observer)
+{
+	if (observer->track.pid == 0)
+		return "the idle task has no code in user space";
+	if (!observer->clock->time_mult)
+		return "the recording does not say how the times of trace and records relate";
+	return "no record says who ran";
+}
+
+/* The same for the kernel's. */
+static void explain_missing_kernel(const struct stream_replay *replay, struct sb_gap *gap)
+{
+	const struct kernel_image *kernel = replay->observer->kernel;
+
+	gap->ip = kernel->has_missing_ip ? kernel->missing_ip : replay->last_ip;
+	if (!kernel->text || !kernel->text->path)
+		say(gap, sb_gap_no_kernel, "the kernel's code is not there: record with perf record --kcore");
+	else
+		say(gap, sb_gap_no_kernel, "neither kcore nor a TEXT_POKE record has code there");
+}
+
+/* What the model says about an address at which the image has nothing. */
+static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
+{
+	const struct sideband_observer *observer = replay->observer;
+	const struct sb_binary *binary;
+	const struct sb_map *map;
+
+	if (observer->in_kernel) {
+		explain_missing_kernel(replay, gap);
+		return;
+	}
+	gap->ip = replay->images->has_missing_ip ? replay->images->missing_ip : replay->last_ip;
+	if (observer->track.pid <= 0) {
+		say(gap, sb_gap_unknown_process, why_unknown(observer));
+		return;
+	}
+	map = observer->epoch ? sb_epoch_map(observer->epoch, gap->ip) : NULL;
+	if (!map || map->begin > gap->ip) {
+		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
+		return;
+	}
+	if (sb_resolver_find(replay->images->resolver, map, &binary, NULL) < 0)
+		say(gap, sb_gap_no_binary, map->filename);
+	else if (binary->missing)
+		say(gap, binary->missing, binary->detail);
+	else if (gap->ip - map->begin >= binary->size)
+		say(gap, sb_gap_not_mapped, "behind the end of the code in the file");
+	else
+		say(gap, sb_gap_no_binary, binary->path);
+}
+
+void gap_explain(struct sb_gap *gap, const struct stream_replay *replay, int errcode)
+{
+	gap->ip = replay->last_ip;
+	switch (errcode) {
+	case -pte_nomap:
+		explain_missing_code(replay, gap);
+		return;
+	case -pte_bad_image:
+		say(gap, sb_gap_binary_mismatch, pt_errstr(pt_errcode(errcode)));
+		return;
+	case -pte_no_time:
+		say(gap, sb_gap_bad_trace, "time goes back");
+		return;
+	case -pte_bad_opc:
+	case -pte_bad_packet:
+	case -pte_bad_context:
+		say(gap, sb_gap_bad_trace, pt_errstr(pt_errcode(errcode)));
+		return;
+	default:
+		say(gap, sb_gap_decode_error, pt_errstr(pt_errcode(errcode)));
+		return;
+	}
+}
+
+int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *replay, int errcode)
+{
+	/* What is not known of the calls before the place where it went on, is not wrong. */
+	if (errcode == -pte_retstack_empty)
+		return replay->resumed;
+	switch (gap->reason) {
+	case sb_gap_not_mapped:
+		return replay->just_enabled && gap->ip == replay->last_ip;
+	case sb_gap_no_binary:
+	case sb_gap_binary_mismatch:
+	case sb_gap_anonymous:
+	case sb_gap_unknown_process:
+	case sb_gap_no_kernel:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+int gap_may_resume(int errcode)
+{
+	switch (errcode) {
+	case -pte_bad_opc:
+	case -pte_bad_packet:
+	case -pte_bad_context:
+	case -pte_no_time:
+		return 0;
+	default:
+		return 1;
+	}
+}

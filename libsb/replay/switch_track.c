@@ -1,0 +1,114 @@
+/* switch_track.c - see switch_track.h. */
+#include "replay/switch_track.h"
+
+/* Between a switch's record and the switch itself: the rest of the scheduler. */
+enum { RECORD_TO_SWITCH = 100 * 1000 };
+
+void switch_track_init(struct switch_track *track, const struct sb_sched *sched, size_t nscheds)
+{
+	*track = (struct switch_track){.sched = sched, .nscheds = nscheds, .pid = -1, .tid = -1};
+}
+
+void switch_track_forget(struct switch_track *track, int jump)
+{
+	track->next = 0;
+	track->pid = track->tid = -1;
+	track->by_time = 0;
+	track->jump = jump;
+	track->nswitches = 0;
+}
+
+/* Where @now lies in the first @high entries of the schedule: the first one after it. */
+static size_t find_next(const struct switch_track *track, size_t high, uint64_t now)
+{
+	size_t low = 0;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (track->sched[middle].time <= now)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* To where @now lies in the first @high entries of the schedule. */
+static void seek(struct switch_track *track, size_t high, uint64_t now)
+{
+	track->next = find_next(track, high, now);
+	track->pid = track->next ? track->sched[track->next - 1].pid : -1;
+	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
+	track->by_time = track->next != 0;
+}
+
+static void run(struct switch_track *track, int32_t pid, int32_t tid)
+{
+	track->nswitches += pid != track->pid || tid != track->tid;
+	track->pid = pid;
+	track->tid = tid;
+}
+
+static void take_next(struct switch_track *track, int by_time)
+{
+	const struct sb_sched *entry = &track->sched[track->next++];
+
+	run(track, entry->pid, entry->tid);
+	track->by_time = by_time;
+}
+
+void switch_track_go_to(struct switch_track *track, uint64_t now)
+{
+	if (track->jump && now) {
+		seek(track, track->nscheds, now);
+		track->jump = 0;
+	}
+	/* Time went back. */
+	if (track->next && track->sched[track->next - 1].time > now)
+		seek(track, track->next, now);
+	while (switch_track_until(track) <= now)
+		take_next(track, 1);
+}
+
+int switch_track_expects(const struct switch_track *track, uint64_t now)
+{
+	return track->by_time && track->next &&
+	       now <= track->sched[track->next - 1].time + track->slack + RECORD_TO_SWITCH;
+}
+
+/* The next entry's records say that another thread than the present one ran before: its own switch has no
+ * record. */
+static int lacks_record(const struct switch_track *track)
+{
+	const struct sb_sched *entry = &track->sched[track->next];
+
+	return entry->prev_tid >= 0 && track->tid >= 0 &&
+	       (entry->prev_tid != track->tid || entry->prev_pid != track->pid);
+}
+
+void switch_track_pass(struct switch_track *track, uint64_t now)
+{
+	if (switch_track_expects(track, now)) {
+		track->by_time = 0;
+		return;
+	}
+	track->by_time = 0;
+	/* What is long overdue was not seen. */
+	while (track->next + 1 < track->nscheds &&
+	       track->sched[track->next + 1].time + track->slack + RECORD_TO_SWITCH < now)
+		take_next(track, 0);
+	if (switch_track_until(track) > now + track->slack)
+		run(track, -1, -1);
+	else if (lacks_record(track))
+		run(track, track->sched[track->next].prev_pid, track->sched[track->next].prev_tid);
+	else
+		take_next(track, 0);
+}
+
+void switch_track_leave_kernel(struct switch_track *track, uint64_t now)
+{
+	while (track->next < track->nscheds &&
+	       track->sched[track->next].time + track->slack + RECORD_TO_SWITCH < now)
+		take_next(track, 1);
+}

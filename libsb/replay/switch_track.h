@@ -1,0 +1,46 @@
+/* switch_track.h - who runs on a CPU, by the evidence of records and trace.
+ *
+ * Records say which thread ran after which, and about when. Where exactly in the trace, other things say:
+ * traces of user space show tracing being turned off while the kernel switches; traces of the kernel show the
+ * very function that switches being passed, once for each switch. So the passes and the records of a CPU are
+ * matched in order, and times only bound what may belong together.
+ */
+#ifndef SB_SWITCH_TRACK_H
+#define SB_SWITCH_TRACK_H
+
+#include <sb/system.h>
+
+struct switch_track {
+	const struct sb_sched *sched; /* of the CPU; borrowed */
+	size_t nscheds, next;         /* what is yet to come */
+	int32_t pid, tid;             /* who runs; -1: not known */
+	int by_time;    /* the last entry counts because of its time: the kernel may yet be seen switching */
+	int jump;       /* what came before the first moment was not walked along, nor is it counted */
+	uint64_t slack; /* ns: by how much the trace's estimates of time may be early, when they are known */
+	uint64_t nswitches;
+};
+
+void switch_track_init(struct switch_track *track, const struct sb_sched *sched, size_t nscheds);
+
+/* Nobody knows who runs; the first moment that comes may be anywhere. */
+void switch_track_forget(struct switch_track *track, int jump);
+
+/* All that is due at @now, ns, has taken effect. */
+void switch_track_go_to(struct switch_track *track, uint64_t now);
+
+/* The kernel is seen switching, about at @now. */
+void switch_track_pass(struct switch_track *track, uint64_t now);
+
+/* The kernel returns to user space, about at @now: what must have been switched before has been. */
+void switch_track_leave_kernel(struct switch_track *track, uint64_t now);
+
+/* Whether the last entry may yet be seen taking effect. */
+int switch_track_expects(const struct switch_track *track, uint64_t now);
+
+/* When something is due next; UINT64_MAX: not any more. */
+static inline uint64_t switch_track_until(const struct switch_track *track)
+{
+	return track->next < track->nscheds ? track->sched[track->next].time : UINT64_MAX;
+}
+
+#endif
