@@ -90,11 +90,31 @@ static int take_recording(void *target, const char *value, struct option_error *
 	return job_set_recording(target, value, error);
 }
 
+static int take_kcore(void *target, const char *value, struct option_error *error)
+{
+	return job_set_file(target, job_kcore, value, error);
+}
+
+static int take_vmlinux(void *target, const char *value, struct option_error *error)
+{
+	return job_set_file(target, job_vmlinux, value, error);
+}
+
+static int take_kallsyms(void *target, const char *value, struct option_error *error)
+{
+	return job_set_file(target, job_kallsyms, value, error);
+}
+
 static const struct option_row rows[] = {
-        {"sink", 0, "NAME[=FILE]", "what to write: insn, block or summary (the default); may be repeated",
-         take_sink},
+        {"sink", 0, "NAME[=FILE]",
+         "what to write: insn, block, gap or summary (the default); may be repeated", take_sink},
         {"root", 0, "DIR", "look up mapped files below DIR first; may be repeated", take_root},
         {"no-host-root", 0, NULL, "never take a file from outside of the roots", take_no_host_root},
+        {"kcore", 0, "FILE", "the traced kernel's code (default: what perf record --kcore put there)",
+         take_kcore},
+        {"vmlinux", 0, "FILE", "the kernel as it was built: nearly its code, if there is no kcore",
+         take_vmlinux},
+        {"kallsyms", 0, "FILE", "the traced kernel's symbols (default: beside its kcore)", take_kallsyms},
         {"cpu", 0, "LIST", "only these CPUs: 0,2-5", take_cpu},
         {"pid", 0, "LIST", "only these processes", take_pid},
         {"jobs", 'j', "N", "decode on N threads (default: one for each CPU)", take_jobs},
@@ -167,6 +187,9 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	        .pid = job->pid.value,
 	        .npids = job->pid.count,
 	        .jobs = job->jobs,
+	        .kcore = job->file[job_kcore],
+	        .vmlinux = job->file[job_vmlinux],
+	        .kallsyms = job->file[job_kallsyms],
 	};
 	int code = sb_perfdata_open(&replay->perfdata, job->recording, err);
 

@@ -10,6 +10,8 @@ static const uint64_t second = 1000000000;
 void job_free(struct job *job)
 {
 	free(job->recording);
+	for (int i = 0; i < job_files; i++)
+		free(job->file[i]);
 	for (size_t i = 0; i < job->nroots; i++)
 		free(job->root[i]);
 	free(job->root);
@@ -56,6 +58,20 @@ int job_set_recording(struct job *job, const char *path, struct option_error *er
 		return option_fail(error, "the recording's name is empty");
 	job->recording = copy(path, error);
 	return job->recording ? 0 : -1;
+}
+
+int job_set_file(struct job *job, enum job_file which, const char *path, struct option_error *error)
+{
+	char *owned;
+
+	if (!*path)
+		return option_fail(error, "the file's name is empty");
+	owned = copy(path, error);
+	if (!owned)
+		return -1;
+	free(job->file[which]);
+	job->file[which] = owned;
+	return 0;
 }
 
 int job_add_root(struct job *job, const char *path, struct option_error *error)
@@ -202,6 +218,13 @@ void job_override(struct job *job, struct job *over)
 		job->recording = over->recording;
 		over->recording = keep.recording;
 	}
+	for (int i = 0; i < job_files; i++)
+		if (over->file[i]) {
+			char *replaced = job->file[i];
+
+			job->file[i] = over->file[i];
+			over->file[i] = replaced;
+		}
 	if (over->nroots) {
 		job->root = over->root;
 		job->nroots = over->nroots;

@@ -33,8 +33,12 @@ struct job_sink {
 	char *file; /* NULL: standard output */
 };
 
+/* Files of the kernel that was traced. */
+enum job_file { job_kcore, job_vmlinux, job_kallsyms, job_files };
+
 struct job {
 	char *recording; /* NULL: not given */
+	char *file[job_files];
 	char **root;
 	size_t nroots;
 	bool no_host_root;
@@ -55,6 +59,7 @@ void job_free(struct job *job);
 
 /* All return zero, or -1 with the reason. Paths are taken as they are. */
 int job_set_recording(struct job *job, const char *path, struct option_error *error);
+int job_set_file(struct job *job, enum job_file which, const char *path, struct option_error *error);
 int job_add_root(struct job *job, const char *path, struct option_error *error);
 /* "3", "0-3", "0-3,8". */
 int job_list_add(struct job_list *list, const char *text, struct option_error *error);

@@ -225,6 +225,49 @@ static int set_recording(struct reader *reader, yaml_node_t *node, void *target)
 	return set_path(reader, node, "the name of a recording", job_set_recording);
 }
 
+static int set_kcore(struct job *job, const char *path, struct option_error *error)
+{
+	return job_set_file(job, job_kcore, path, error);
+}
+
+static int set_vmlinux(struct job *job, const char *path, struct option_error *error)
+{
+	return job_set_file(job, job_vmlinux, path, error);
+}
+
+static int set_kallsyms(struct job *job, const char *path, struct option_error *error)
+{
+	return job_set_file(job, job_kallsyms, path, error);
+}
+
+static int take_kcore(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return set_path(reader, node, "the name of a file", set_kcore);
+}
+
+static int take_vmlinux(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return set_path(reader, node, "the name of a file", set_vmlinux);
+}
+
+static int take_kallsyms(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return set_path(reader, node, "the name of a file", set_kallsyms);
+}
+
+static int set_kernel(struct reader *reader, yaml_node_t *node, void *target)
+{
+	static const struct key_row rows[] = {{"kcore", false, take_kcore},
+	                                      {"vmlinux", false, take_vmlinux},
+	                                      {"kallsyms", false, take_kallsyms}};
+	static const struct key_table table = {"files of a kernel", rows, sizeof(rows) / sizeof(rows[0])};
+
+	return read_mapping(reader, node, &table, target);
+}
+
 static int add_root(struct reader *reader, yaml_node_t *node, void *target)
 {
 	(void)target;
@@ -360,7 +403,7 @@ static int read_job(struct reader *reader)
 	        {"roots", false, set_roots},    {"host_root", false, set_host_root},
 	        {"cpu", false, set_cpu},        {"pid", false, set_pid},
 	        {"time", false, set_time},      {"jobs", false, set_jobs},
-	        {"sinks", false, set_sinks},
+	        {"kernel", false, set_kernel},  {"sinks", false, set_sinks},
 	};
 	static const struct key_table table = {"a job", rows, sizeof(rows) / sizeof(rows[0])};
 	yaml_node_t *root = yaml_document_get_root_node(&reader->document);
