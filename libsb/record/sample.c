@@ -137,24 +137,30 @@ static int take_branches(struct fields *fields, struct sb_record *record)
 	return sample->branches != NULL;
 }
 
-static int take_regs(struct fields *fields, uint64_t mask, uint64_t *abi, const uint8_t **regs)
+static int take_regs(struct fields *fields, uint64_t mask, uint64_t *abi, const uint8_t **regs,
+                     uint64_t *nregs)
 {
 	if (!take_u64(fields, abi))
 		return 0;
-	*regs = take(fields, *abi ? (uint64_t)__builtin_popcountll(mask) : 0, 8);
+	*nregs = *abi ? (uint64_t)__builtin_popcountll(mask) : 0;
+	*regs = take(fields, *nregs, 8);
 	return *regs != NULL;
 }
 
 static int take_user_regs(struct fields *fields, struct sb_record *record)
 {
-	return take_regs(fields, fields->format->sample_regs_user, &record->u.sample.user_abi,
-	                 &record->u.sample.user_regs);
+	struct sb_sample *sample = &record->u.sample;
+
+	return take_regs(fields, fields->format->sample_regs_user, &sample->user_abi, &sample->user_regs,
+	                 &sample->user_nregs);
 }
 
 static int take_intr_regs(struct fields *fields, struct sb_record *record)
 {
-	return take_regs(fields, fields->format->sample_regs_intr, &record->u.sample.intr_abi,
-	                 &record->u.sample.intr_regs);
+	struct sb_sample *sample = &record->u.sample;
+
+	return take_regs(fields, fields->format->sample_regs_intr, &sample->intr_abi, &sample->intr_regs,
+	                 &sample->intr_nregs);
 }
 
 static int take_stack(struct fields *fields, struct sb_record *record)

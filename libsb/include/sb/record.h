@@ -82,12 +82,30 @@ struct sb_sample {
 	const uint8_t *branches;              /* nbranches x { u64 from, to, flags } */
 	uint64_t user_abi, intr_abi;          /* PERF_SAMPLE_REGS_ABI_*; 0: no registers */
 	const uint8_t *user_regs, *intr_regs; /* one u64 for each bit of sample_regs_* */
+	uint64_t user_nregs, intr_nregs;
 	const uint8_t *stack;
 	uint64_t stack_size, stack_dyn_size; /* room, and bytes in use */
 	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
 	const uint8_t *aux;
 	uint64_t aux_size;
 };
+
+enum { SB_CPU_MAP_LIST, SB_CPU_MAP_MASK, SB_CPU_MAP_RANGE };
+
+/* A set of CPUs. */
+struct sb_cpu_map {
+	uint16_t kind;
+	uint16_t nr;          /* entries of a list or of a mask */
+	uint16_t entry_size;  /* bytes */
+	uint16_t first, last; /* of a range */
+	uint8_t any_cpu;      /* of a range: and what is bound to no CPU */
+	const uint8_t *entries;
+};
+
+/* The next CPU of the set, -1 for any: 1, or 0 at the end. *position is 0 at first. */
+sb_export int sb_cpu_map_next(const struct sb_cpu_map *map, uint32_t *position, int32_t *cpu);
+
+enum { SB_EVENT_UPDATE_UNIT, SB_EVENT_UPDATE_SCALE, SB_EVENT_UPDATE_NAME, SB_EVENT_UPDATE_CPUS };
 
 /* Strings point into the file's bytes and are NUL-terminated there. */
 struct sb_record {
@@ -187,9 +205,10 @@ struct sb_record {
 			uint32_t npriv; /* number of u64 */
 		} auxtrace_info;
 		struct {
-			uint32_t type, code, cpu;
+			uint32_t type, code, cpu, format;
 			int32_t pid, tid;
-			uint64_t ip;
+			uint64_t ip, time;         /* format 0 has no time */
+			int32_t machine_pid, vcpu; /* of a guest: format 2 */
 			const char *text;
 		} auxtrace_error;
 		struct {
@@ -199,7 +218,58 @@ struct sb_record {
 		struct {
 			uint64_t nr;
 			const uint8_t *entries; /* nr x { u64 id, idx, cpu, tid } */
+			const uint8_t *guests;  /* nr x { u64 machine_pid, vcpu }, or NULL */
 		} id_index;
+		struct {
+			const uint8_t *attr; /* a perf_event_attr, of any version */
+			uint32_t attr_size;
+			const uint8_t *ids; /* nids x u64 */
+			uint64_t nids;
+		} header_attr;
+		struct {
+			uint64_t id;
+			const char *name;
+		} event_type;
+		struct {
+			uint32_t size; /* of the payload behind the record, which is padded to 8 bytes */
+		} tracing_data;
+		struct {
+			int32_t pid;
+			uint8_t build_id_size;
+			uint8_t build_id[20];
+			const char *filename;
+		} build_id;
+		struct {
+			uint64_t nr;
+			const uint8_t *entries; /* nr x { u64 tid; char comm[16] } */
+		} thread_map;
+		struct sb_cpu_map cpu_map;
+		struct {
+			uint64_t nr;
+			const uint8_t *entries; /* nr x { u64 tag, value } */
+		} stat_config;
+		struct {
+			uint64_t id;
+			int32_t cpu, thread; /* thread: an index into THREAD_MAP */
+			uint64_t value, enabled, running;
+		} stat;
+		struct {
+			uint64_t type, time; /* type 1: the last round */
+		} stat_round;
+		struct {
+			uint64_t kind, id; /* SB_EVENT_UPDATE_*: which of those below is there */
+			const char *text;
+			double scale;
+			struct sb_cpu_map cpus;
+		} event_update;
+		struct {
+			uint64_t feature, size; /* perf's number of it */
+			const uint8_t *bytes;
+		} header_feature;
+		struct { /* COMPRESSED and COMPRESSED2: a piece of a zstd stream */
+			const uint8_t *bytes;
+			uint64_t size;
+		} compressed;
 	} u;
 };
 
@@ -224,7 +294,8 @@ sb_export struct sb_namespace sb_record_namespace(const struct sb_record *record
 sb_export const char *sb_record_name(uint32_t type);
 
 /* One line, without newline: offset, cpu, pid/tid, time (each "-" where there is none), name and
- * fields, separated by tabs up to the name. Bytes of strings that do not print become \xNN. */
+ * fields (<sb/record_fields.h>), separated by tabs up to the name. Bytes of strings that do not print
+ * become \xNN. */
 sb_export void sb_record_print(FILE *out, const struct sb_record *record);
 
 #endif
