@@ -1,4 +1,5 @@
-/* cmd_dump.c - `sbtrace dump`: from a trace to its packets, as columns or JSON lines.
+/* cmd_dump.c - `sbtrace dump`: from a trace to its packets, as columns or JSON lines. The records beside it
+ * (--sideband) are dump/sideband.c's.
  *
  * A raw file is one span of bytes; a recording gives its spans CPU after CPU, joined where the recorder
  * cut them. What a span holds, dump/walk.c finds out; how it is written, dump/form_*.c know. At the end,
@@ -15,6 +16,7 @@
 
 #include "dump/dump_options.h"
 #include "dump/form.h"
+#include "dump/sideband.h"
 #include "dump/trace_file.h"
 #include "progress.h"
 #include "tell.h"
@@ -302,6 +304,16 @@ static bool tell_account(const struct dump *dump)
 	return known == account->total && !account->damages && !account->missing && !dump->warned;
 }
 
+static int dump_records(struct dump *dump)
+{
+	const int status = sideband_dump(&dump->options, dump->err);
+
+	if (status < 0)
+		tell(command, "", dump->err);
+	dump_options_free(&dump->options);
+	return status ? exit_error : exit_fine;
+}
+
 int cmd_dump(int argc, char **argv)
 {
 	struct sb_error err = {0};
@@ -315,6 +327,8 @@ int cmd_dump(int argc, char **argv)
 	}
 	/* A reader who goes away is seen as EPIPE. */
 	signal(SIGPIPE, SIG_IGN);
+	if (dump.options.sideband)
+		return dump_records(&dump);
 	if (run(&dump) < 0) {
 		tell(command, "", &err);
 		status = exit_error;

@@ -317,6 +317,11 @@ int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record
 	return 1;
 }
 
+const char *sb_perfdata_cursor_file(const struct sb_perfdata_cursor *cursor)
+{
+	return cursor->perfdata->file[cursor->file].map.path;
+}
+
 void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes)
 {
 	const struct record_file *file = &cursor->perfdata->file[cursor->file];

@@ -4,6 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+#include <sb/record.h>
+
+#include "nearest.h"
 
 /* Numbers separated by @separator: from @least to @most of them, each up to its limit. Zero, or -1 with the
  * reason. */
@@ -34,6 +39,56 @@ static int take_json(void *target, const char *value, struct option_error *error
 	(void)value, (void)error;
 	((struct dump_options *)target)->json = true;
 	return 0;
+}
+
+static int take_sideband(void *target, const char *value, struct option_error *error)
+{
+	(void)value, (void)error;
+	((struct dump_options *)target)->sideband = true;
+	return 0;
+}
+
+uint32_t dump_type(uint32_t type)
+{
+	return type < dump_types && strcmp(sb_record_name(type), sb_record_name(0)) ? type : 0;
+}
+
+static int take_type_name(struct dump_options *options, const char *name, struct option_error *error)
+{
+	struct nearest nearest;
+	bool found = false;
+
+	nearest_begin(&nearest, name);
+	for (uint32_t type = 0; type < dump_types; type++) {
+		nearest_offer(&nearest, sb_record_name(type));
+		if (strcasecmp(name, sb_record_name(type)))
+			continue;
+		options->type[dump_type(type)] = true;
+		found = true;
+	}
+	options->has_types = true;
+	if (found)
+		return 0;
+	if (nearest.best)
+		return option_fail(error, "no records are called '%s'; did you mean '%s'?", name,
+		                   nearest.best);
+	return option_fail(error, "no records are called '%s'", name);
+}
+
+static int take_type(void *target, const char *value, struct option_error *error)
+{
+	int status = 0;
+
+	while (status == 0 && value) {
+		const char *end = strchr(value, ',');
+		char name[32];
+
+		snprintf(name, sizeof(name), "%.*s", (int)(end && end - value < 31 ? end - value : 31),
+		         value);
+		status = take_type_name(target, name, error);
+		value = end ? end + 1 : NULL;
+	}
+	return status;
 }
 
 static int take_raw(void *target, const char *value, struct option_error *error)
@@ -160,14 +215,17 @@ static int take_path(void *target, const char *value, struct option_error *error
 }
 
 static const struct option_row rows[] = {
+        {"sideband", 0, NULL, "of a recording, the sideband records instead of the packets", take_sideband},
+        {"type", 0, "NAME[,NAME]", "with --sideband, only records of these types: MMAP2,COMM", take_type},
         {"json", 0, NULL, "JSON lines instead of columns", take_json},
         {"output", 'o', "FILE", "write there instead of to standard output", take_output},
-        {"quiet", 'q', NULL, "only what is damaged or left out, no packets", take_quiet},
-        {"raw", 0, NULL, "with the bytes of each packet", take_raw},
+        {"quiet", 'q', NULL, "only what is damaged or left out, no packets; with --sideband, only counts",
+         take_quiet},
+        {"raw", 0, NULL, "with the bytes of each packet or record", take_raw},
         {"no-pad", 0, NULL, "without pad packets", take_no_pad},
         {"no-time", 0, NULL, "without the time", take_no_time},
-        {"from", 0, "OFFSET", "only packets from here on: 4096 or 0x1000", take_from},
-        {"to", 0, "OFFSET", "only packets that begin before this place", take_to},
+        {"from", 0, "OFFSET", "only packets or records from here on: 4096 or 0x1000", take_from},
+        {"to", 0, "OFFSET", "only packets or records that begin before this place", take_to},
         {"no-sync", 0, NULL, "begin at the first byte, or at --from, even if no PSB is there", take_no_sync},
         {"cpu", 0, "LIST", "of a recording, only these CPUs: 0,2-5", take_cpu},
         {"cpu-model", 0, "F/M[/S]", "family, model and stepping of the recorded CPU: whose errata apply",
@@ -182,25 +240,45 @@ static const struct option_table table = {
         .usage = "[OPTIONS] TRACE",
         .about =
                 "The packets of a trace, one by one: offset, name, payload, last IP, time. TRACE is a file of raw\n"
-                "Intel PT, or a recording (perf.data, or a directory of cpuN.pt and cpuN.pevent files).\n",
+                "Intel PT, or a recording (perf.data, or a directory of cpuN.pt and cpuN.pevent files).\n"
+                "With --sideband, the records of a recording: what the kernel and perf said meanwhile.\n",
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),
         .operand = take_path,
 };
 
+/* What does not fit together, or NULL. */
+static const char *find_fault(const struct dump_options *options)
+{
+	const bool about_packets = options->no_pad || options->no_time || options->no_sync ||
+	                           options->has_model || options->has_mtc_freq || options->has_nom_freq ||
+	                           options->has_cpuid;
+
+	if (!options->path)
+		return "which trace?";
+	if (options->from >= options->to)
+		return "--from is not before --to";
+	if (options->sideband && about_packets)
+		return "--sideband shows records, but an option is about packets";
+	if (!options->sideband && options->has_types)
+		return "--type is about records; add --sideband";
+	return NULL;
+}
+
 enum options_result dump_options_parse(struct dump_options *options, int argc, char **argv)
 {
 	enum options_result result;
+	const char *wrong;
 
 	memset(options, 0, sizeof(*options));
 	options->to = UINT64_MAX;
 	result = options_parse(&table, argc, argv, options, NULL);
 	if (result != options_done)
 		return result;
-	if (options->path && options->from < options->to)
+	wrong = find_fault(options);
+	if (!wrong)
 		return options_done;
-	fprintf(stderr, "%s: %s\nTry '%s --help'.\n", table.command,
-	        options->path ? "--from is not before --to" : "which trace?", table.command);
+	fprintf(stderr, "%s: %s\nTry '%s --help'.\n", table.command, wrong, table.command);
 	return options_wrong;
 }
 

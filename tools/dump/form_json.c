@@ -7,29 +7,16 @@
 
 #include <jansson.h>
 
+#include "dump/json_values.h"
 #include "dump/packet_fields.h"
 #include "sink/text.h"
 
 enum { json_line_most = 4096, json_bytes_most = 256 };
 
-static json_t *hex_string(uint64_t value)
+/* As many as a line has room for. */
+static json_t *first_bytes(const uint8_t *bytes, uint64_t size)
 {
-	char text[64] = "0x";
-
-	return json_stringn(text, (size_t)(text_hex(text + 2, value) - text));
-}
-
-static json_t *bytes_string(const uint8_t *bytes, uint64_t size)
-{
-	static const char digits[] = "0123456789abcdef";
-	char text[2 * json_bytes_most];
-	size_t n = 0;
-
-	for (uint64_t i = 0; i < size && i < json_bytes_most; i++) {
-		text[n++] = digits[bytes[i] >> 4];
-		text[n++] = digits[bytes[i] & 0xf];
-	}
-	return json_stringn(text, n);
+	return json_bytes(bytes, size < json_bytes_most ? size : json_bytes_most);
 }
 
 static json_t *field_value(const struct packet_field *field)
@@ -92,8 +79,8 @@ static int json_packet(void *context, const struct dump_packet *packet)
 		json_object_set_new(line, "header", json_true());
 	json_object_set_new(line, "fields", fields_object(&fields));
 	if (writer->raw)
-		json_object_set_new(line, "bytes", bytes_string(packet->bytes, packet->size));
-	json_object_set_new(line, "ip", packet->has_ip ? hex_string(packet->ip) : json_null());
+		json_object_set_new(line, "bytes", first_bytes(packet->bytes, packet->size));
+	json_object_set_new(line, "ip", packet->has_ip ? json_hex(packet->ip) : json_null());
 	if (!writer->no_time)
 		json_object_set_new(line, "tsc",
 		                    packet->has_tsc ? json_integer((json_int_t)packet->tsc) : json_null());
@@ -107,7 +94,7 @@ static int json_skip(void *context, const struct dump_skip *skip)
 
 	json_object_set_new(line, skip->damage ? "error" : "skipped", json_string(skip->reason));
 	if (writer->raw)
-		json_object_set_new(line, "bytes", bytes_string(skip->bytes, skip->size));
+		json_object_set_new(line, "bytes", first_bytes(skip->bytes, skip->size));
 	return line_write(writer, line);
 }
 

@@ -119,4 +119,7 @@ sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_p
 sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record,
                                struct sb_error *err);
 
+/* The file that the record came from which sb_perfdata_next() gave last: its offset counts there. */
+sb_export const char *sb_perfdata_cursor_file(const struct sb_perfdata_cursor *cursor);
+
 #endif
