@@ -58,6 +58,10 @@ expect 2 'which trace\?'
 expect 2 'one trace is enough' good bad
 expect 2 "unknown option '--jsno'; did you mean '--json'" --jsno good
 expect 2 '--from is not before --to' --from 5 --to 0x5 good
+expect 2 "no records are called 'comn'; did you mean 'COMM'" --sideband --type MMAP2,comn good
+expect 2 'add --sideband' --type MMAP2 good
+expect 2 'about packets' --sideband --no-pad good
+expect 1 'good: .*PERFILE2' --sideband good
 expect 2 "--cpu-model: expected 2 numbers with '/'" --cpu-model 6 good
 expect 2 "--cpu-model: expected a number" --cpu-model 6/x good
 expect 2 "--cpu-model: no processor" --cpu-model 6/1 good
