@@ -58,7 +58,7 @@ expect 2 'which trace\?'
 expect 2 'one trace is enough' good bad
 expect 2 "unknown option '--jsno'; did you mean '--json'" --jsno good
 expect 2 '--from is not before --to' --from 5 --to 0x5 good
-expect 2 "no records are called 'comn'; did you mean 'COMM'" --sideband --type MMAP2,comn good
+expect 2 "no records are called 'COMN'; did you mean 'COMM'" --sideband --type MMAP2,comn good
 expect 2 'add --sideband' --type MMAP2 good
 expect 2 'about packets' --sideband --no-pad good
 expect 1 'good: .*PERFILE2' --sideband good

@@ -1,6 +1,7 @@
 /* dump_options.c - see dump_options.h. */
 #include "dump/dump_options.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +62,7 @@ static int take_type_name(struct dump_options *options, const char *name, struct
 	nearest_begin(&nearest, name);
 	for (uint32_t type = 0; type < dump_types; type++) {
 		nearest_offer(&nearest, sb_record_name(type));
-		if (strcasecmp(name, sb_record_name(type)))
+		if (strcasecmp(name, sb_record_name(type)) != 0)
 			continue;
 		options->type[dump_type(type)] = true;
 		found = true;
