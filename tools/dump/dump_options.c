@@ -86,6 +86,8 @@ static int take_type(void *target, const char *value, struct option_error *error
 
 		snprintf(name, sizeof(name), "%.*s", (int)(end && end - value < 31 ? end - value : 31),
 		         value);
+		for (char *at = name; *at; at++)
+			*at = (char)toupper((unsigned char)*at);
 		status = take_type_name(target, name, error);
 		value = end ? end + 1 : NULL;
 	}
