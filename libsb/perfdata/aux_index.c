@@ -106,6 +106,25 @@ static void add_time_conv(struct sb_perfdata_info *info, const struct sb_record 
 		                                record->u.time_conv.time_zero};
 }
 
+/* In a pipe, it comes with the records. */
+static void add_tracing_data(struct sb_perfdata *perfdata, const struct record_file *file,
+                             const struct sb_record *record)
+{
+	const uint64_t at = (uint64_t)(record->bytes - file->map.bytes) + record->size;
+	const uint64_t size = record->u.tracing_data.size;
+	struct sb_error err;
+	const char *wrong;
+
+	/* The walk will see that it is cut. */
+	if (at > file->end || size > file->end - at)
+		return;
+	wrong = sb_perfdata_set_tracepoints(perfdata, file->map.bytes + at, size);
+	if (!wrong)
+		return;
+	sb_error_set(&err, -sbe_format, file->map.path, record->offset, "tracing data: %s", wrong);
+	sb_perfdata_note_damage(perfdata, &err);
+}
+
 static int index_record(struct sb_perfdata *perfdata, const struct record_file *file,
                         const struct sb_record *record, struct sb_error *err)
 {
@@ -117,6 +136,9 @@ static int index_record(struct sb_perfdata *perfdata, const struct record_file *
 		return 0;
 	case SB_RECORD_TIME_CONV:
 		add_time_conv(&perfdata->info, record);
+		return 0;
+	case SB_RECORD_TRACING_DATA:
+		add_tracing_data(perfdata, file, record);
 		return 0;
 	case SB_RECORD_COMPRESSED:
 	case SB_RECORD_COMPRESSED2:

@@ -111,7 +111,10 @@ static int read_feature(struct sb_perfdata *perfdata, unsigned int bit, uint64_t
 		                       "the file ends before it does");
 	if (bit == SB_FEATURE_DIR_FORMAT)
 		return check_directory(map, map->bytes + offset, size, err);
-	wrong = reader ? reader->read(&perfdata->info, map->bytes + offset, size) : NULL;
+	if (bit == SB_FEATURE_TRACING_DATA)
+		wrong = sb_perfdata_set_tracepoints(perfdata, map->bytes + offset, size);
+	else
+		wrong = reader ? reader->read(&perfdata->info, map->bytes + offset, size) : NULL;
 	return wrong ? features_damage(perfdata, -sbe_format, offset, bit, wrong) : 0;
 }
 

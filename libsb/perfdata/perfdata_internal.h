@@ -10,6 +10,7 @@
 #include <sb/perfdata.h>
 
 #include "record/record_parse.h"
+#include "record/tracing_data.h"
 
 struct mapped_file {
 	char *path;
@@ -52,6 +53,8 @@ struct sb_perfdata {
 	int one_sample_format;           /* the same for SAMPLEs */
 	int sample_id_at;                /* where a SAMPLE's body has its identifier; -1: not known */
 	struct record_trailer no_format; /* of SAMPLEs of which nobody knows whose they are */
+	struct tracing_data tracepoints;
+	const struct sb_tracepoint *sched_switch; /* of the tracepoints */
 	struct sb_aux_chunk *chunk;
 	size_t nchunks;
 	struct sb_aux_stream *stream;
@@ -61,6 +64,7 @@ struct sb_perfdata {
 
 /* A file's feature section, see features.c; perf's numbers. */
 enum sb_feature {
+	SB_FEATURE_TRACING_DATA = 1,
 	SB_FEATURE_HOSTNAME = 3,
 	SB_FEATURE_OSRELEASE = 4,
 	SB_FEATURE_VERSION = 5,
@@ -152,6 +156,13 @@ int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chun
 /* What config and AUXTRACE_INFO's masks say; @mask has sb_pt_privs elements. */
 void sb_perfdata_set_config(struct sb_perfdata_info *info, uint64_t config, const uint64_t *mask);
 void sb_perfdata_set_cpuid(struct sb_perfdata_info *info, const char *cpuid);
+/* Formats of tracepoints, from the feature or a pipe's record; those of before are replaced. What is wrong,
+ * or NULL. */
+const char *sb_perfdata_set_tracepoints(struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t size);
+/* Sets what a SAMPLE of sched:sched_switch says; leaves others alone. */
+void sb_perfdata_read_sched_switch(const struct sb_perfdata *perfdata, struct sb_record *record);
+/* The attribute that an event's id belongs to, or NULL. */
+const struct id_attr *sb_perfdata_find_id(const struct sb_perfdata *perfdata, uint64_t id);
 /* Keeps the first damage. */
 void sb_perfdata_note_damage(struct sb_perfdata *perfdata, const struct sb_error *err);
 

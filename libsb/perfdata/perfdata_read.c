@@ -106,6 +106,7 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 	free(perfdata->id);
 	free(perfdata->chunk);
 	free(perfdata->stream);
+	tracing_data_free(&perfdata->tracepoints);
 	free(perfdata->path);
 	free(perfdata);
 }
@@ -171,6 +172,12 @@ static int compare_id(const void *key, const void *element)
 	return id < entry->id ? -1 : id > entry->id;
 }
 
+const struct id_attr *sb_perfdata_find_id(const struct sb_perfdata *perfdata, uint64_t id)
+{
+	return perfdata->nids ? bsearch(&id, perfdata->id, perfdata->nids, sizeof(*perfdata->id), compare_id)
+	                      : NULL;
+}
+
 /* Where a record has its identifier, or 0: it has none, need not be asked for it, or is too short for one,
  * which is left for record_parse() to refuse. */
 static size_t id_position(const struct sb_perfdata *perfdata, uint32_t type, uint32_t size)
@@ -206,8 +213,7 @@ static int find_trailer(const struct sb_perfdata *perfdata, const uint8_t *bytes
 	id = at ? load_u64(bytes + at) : 0;
 	if (!id)
 		return 0;
-	entry = perfdata->nids ? bsearch(&id, perfdata->id, perfdata->nids, sizeof(*entry), compare_id)
-	                       : NULL;
+	entry = sb_perfdata_find_id(perfdata, id);
 	if (!entry)
 		return sb_error_set(err, -sbe_format, perfdata->file[0].map.path, offset,
 		                    "a record of type %" PRIu32 " (%s) has identifier %" PRIu64
@@ -313,6 +319,8 @@ int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record
 		record->sample.cpu = (uint32_t)file->cpu;
 		record->sample.has |= PERF_SAMPLE_CPU;
 	}
+	if (record->type == PERF_RECORD_SAMPLE && perfdata->sched_switch)
+		sb_perfdata_read_sched_switch(perfdata, record);
 	cursor->offset = add_saturating(cursor->offset + record->size, payload_size(record));
 	return 1;
 }

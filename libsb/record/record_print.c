@@ -157,16 +157,32 @@ static void print_sample(FILE *out, const struct sb_sample_id *sample)
 		fputs("\t-", out);
 }
 
+static struct sb_field_visitor visitor_of(struct printer *printer)
+{
+	return (struct sb_field_visitor){printer,     print_field,     print_list,
+	                                 print_group, print_group_end, print_list_end};
+}
+
 void sb_record_print(FILE *out, const struct sb_record *record)
 {
 	struct printer printer = {.out = out};
-	const struct sb_field_visitor visitor = {
-	        &printer, print_field, print_list, print_group, print_group_end, print_list_end,
-	};
+	const struct sb_field_visitor visitor = visitor_of(&printer);
 	const char *name = sb_record_name(record->type);
 
 	fprintf(out, "0x%" PRIx64, record->offset);
 	print_sample(out, &record->sample);
 	fprintf(out, "\t%s", name);
 	sb_record_visit(record, &visitor);
+}
+
+void sb_tracepoint_print(FILE *out, const struct sb_tracepoint *tracepoint, const struct sb_record *sample)
+{
+	struct printer printer = {.out = out};
+	const struct sb_field_visitor visitor = visitor_of(&printer);
+
+	fputs(" tracepoint ", out);
+	print_string(out, tracepoint->system);
+	fputc(':', out);
+	print_string(out, tracepoint->name);
+	sb_tracepoint_visit(tracepoint, sample, &visitor);
 }

@@ -232,6 +232,7 @@ const char *parse_sample(struct sb_record *record, const uint8_t *body, size_t s
 	const uint64_t type = fields.format->sample_type;
 
 	record->u.sample.has = 0;
+	record->u.sample.is_sched_switch = 0;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		const struct field *row = &rows[i];
 

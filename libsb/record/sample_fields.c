@@ -168,3 +168,32 @@ void sample_fields(const struct sb_field_visitor *visitor, const struct sb_recor
 			put_unsigned(visitor, rows[i].name, value);
 	}
 }
+
+static void put_tracepoint_field(const struct sb_field_visitor *visitor,
+                                 const struct sb_tracepoint_field *field, const struct sb_sample *sample)
+{
+	char text[256] = "";
+	uint64_t value;
+
+	if (sample->raw_size < field->size || field->offset > sample->raw_size - field->size)
+		return;
+	if (sb_tracepoint_value(field, sample->raw, sample->raw_size, &value)) {
+		if (field->is_signed)
+			put_signed(visitor, field->name, (int64_t)value);
+		else
+			put_unsigned(visitor, field->name, value);
+	} else if (field->kind == sb_tracepoint_text) {
+		memcpy(text, sample->raw + field->offset,
+		       field->size < sizeof(text) ? field->size : sizeof(text) - 1);
+		put_string(visitor, field->name, text);
+	} else {
+		put_bytes(visitor, field->name, sample->raw + field->offset, field->size);
+	}
+}
+
+void sb_tracepoint_visit(const struct sb_tracepoint *tracepoint, const struct sb_record *sample,
+                         const struct sb_field_visitor *visitor)
+{
+	for (size_t i = 0; i < tracepoint->nfields; i++)
+		put_tracepoint_field(visitor, &tracepoint->field[i], &sample->u.sample);
+}

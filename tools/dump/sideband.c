@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sb/perfdata.h>
-
 #include "tell.h"
 
 static const char command[] = "sbtrace dump";
@@ -132,6 +130,7 @@ int sideband_dump(const struct dump_options *options, struct sb_error *err)
 	if (status == 0)
 		status = output_open(&walk.writer.output, options->output, err);
 	if (status == 0) {
+		walk.writer.perfdata = perfdata;
 		status = dump_to(&walk, perfdata, err);
 		if (walk.form->close)
 			walk.form->close(&walk.writer);

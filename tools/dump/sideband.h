@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include <sb/error.h>
-#include <sb/record.h>
+#include <sb/perfdata.h>
 
 #include "dump/dump_options.h"
 #include "output.h"
@@ -22,6 +22,7 @@ struct sideband_counts {
  * memory is short. */
 struct sideband_writer {
 	struct output *output;
+	const struct sb_perfdata *perfdata;
 	bool raw;    /* with the bytes */
 	void *state; /* the form's own */
 };

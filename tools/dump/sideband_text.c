@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sb/record_fields.h>
+
 /* A stream whose bytes go to @cookie, an output. */
 static ssize_t write_through(void *cookie, const char *bytes, size_t size)
 {
@@ -44,9 +46,12 @@ static int text_file(struct sideband_writer *writer, const char *file)
 
 static int text_record(struct sideband_writer *writer, const struct sb_record *record)
 {
+	const struct sb_tracepoint *tracepoint = sb_perfdata_tracepoint(writer->perfdata, record);
 	FILE *out = writer->state;
 
 	sb_record_print(out, record);
+	if (tracepoint)
+		sb_tracepoint_print(out, tracepoint, record);
 	if (writer->raw) {
 		fputs(" bytes ", out);
 		for (uint32_t i = 0; i < record->size; i++)

@@ -13,6 +13,7 @@
 #include <sb/clock.h>
 #include <sb/error.h>
 #include <sb/record.h>
+#include <sb/tracepoint.h>
 
 struct sb_perfdata;
 
@@ -118,6 +119,11 @@ sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_p
  * name; sideband.pevent and synth.pevent come first, then the CPUs in order. */
 sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record,
                                struct sb_error *err);
+
+/* The tracepoint that a SAMPLE of this recording is of, or NULL: it is of another kind of event, or the recording
+ * has no format of it. */
+sb_export const struct sb_tracepoint *sb_perfdata_tracepoint(const struct sb_perfdata *perfdata,
+                                                             const struct sb_record *sample);
 
 /* The file that the record came from which sb_perfdata_next() gave last: its offset counts there. */
 sb_export const char *sb_perfdata_cursor_file(const struct sb_perfdata_cursor *cursor);

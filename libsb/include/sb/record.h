@@ -88,6 +88,9 @@ struct sb_sample {
 	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
 	const uint8_t *aux;
 	uint64_t aux_size;
+	/* Of sched:sched_switch, when a recording was asked that has its format; else is_sched_switch is 0. */
+	int is_sched_switch;
+	int32_t prev_tid, next_tid;
 };
 
 enum { SB_CPU_MAP_LIST, SB_CPU_MAP_MASK, SB_CPU_MAP_RANGE };

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include <sb/record.h>
+#include <sb/tracepoint.h>
 
 enum sb_field_kind {
 	sb_field_signed,
@@ -49,5 +50,14 @@ struct sb_field_visitor {
 
 /* Of a type that is not known, its number and the bytes behind the header. */
 sb_export void sb_record_visit(const struct sb_record *record, const struct sb_field_visitor *visitor);
+
+/* The fields that the raw bytes of a SAMPLE hold, of the tracepoint that it is of (sb_perfdata_tracepoint()).
+ */
+sb_export void sb_tracepoint_visit(const struct sb_tracepoint *tracepoint, const struct sb_record *sample,
+                                   const struct sb_field_visitor *visitor);
+
+/* ' tracepoint "SYSTEM":"NAME"' and those fields, as sb_record_print() writes fields. */
+sb_export void sb_tracepoint_print(FILE *out, const struct sb_tracepoint *tracepoint,
+                                   const struct sb_record *sample);
 
 #endif
