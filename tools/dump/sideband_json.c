@@ -90,14 +90,24 @@ static void on_list_end(void *context)
 	((struct nest *)context)->list = NULL;
 }
 
-static json_t *fields_object(const struct sb_record *record)
+/* Of the record; or, of a SAMPLE, those of its tracepoint. */
+static json_t *fields_object(const struct sb_record *record, const struct sb_tracepoint *tracepoint)
 {
 	struct nest nest = {.fields = json_object()};
 	const struct sb_field_visitor visitor = {&nest,    on_field,     on_list,
 	                                         on_group, on_group_end, on_list_end};
 
-	sb_record_visit(record, &visitor);
+	if (tracepoint)
+		sb_tracepoint_visit(tracepoint, record, &visitor);
+	else
+		sb_record_visit(record, &visitor);
 	return nest.fields;
+}
+
+static json_t *tracepoint_object(const struct sb_record *record, const struct sb_tracepoint *tracepoint)
+{
+	return json_pack("{so,so,so}", "system", json_text(tracepoint->system), "name",
+	                 json_text(tracepoint->name), "fields", fields_object(record, tracepoint));
 }
 
 static int write_piece(const char *bytes, size_t size, void *context)
@@ -149,6 +159,7 @@ static int json_file(struct sideband_writer *writer, const char *file)
 
 static int json_record(struct sideband_writer *writer, const struct sb_record *record)
 {
+	const struct sb_tracepoint *tracepoint = sb_perfdata_tracepoint(writer->perfdata, record);
 	json_t *line = json_object();
 
 	json_object_set_new(line, "offset", json_unsigned(record->offset));
@@ -156,7 +167,9 @@ static int json_record(struct sideband_writer *writer, const struct sb_record *r
 	json_object_set_new(line, "type", json_string(sb_record_name(record->type)));
 	json_object_set_new(line, "misc", json_hex(record->misc));
 	set_sample(line, &record->sample);
-	json_object_set_new(line, "fields", fields_object(record));
+	json_object_set_new(line, "fields", fields_object(record, NULL));
+	if (tracepoint)
+		json_object_set_new(line, "tracepoint", tracepoint_object(record, tracepoint));
 	if (writer->raw)
 		json_object_set_new(line, "bytes", json_bytes(record->bytes, record->size));
 	return write_line(writer, line);
