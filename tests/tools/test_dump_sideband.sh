@@ -1,0 +1,83 @@
+#!/bin/sh
+# Another reader of records on the same recording: what perf script -D prints of each record (place, size, type,
+# CPU, time, fields, bytes) is what sbtrace dump --sideband prints, and there are as many of each type. On
+# recordings that perf makes here, of this machine as it runs, and on those that are there.
+set -u
+command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
+perl -MJSON::PP -e 1 2>/dev/null || { echo "skipped: no perl here that reads JSON"; exit 77; }
+as_perf=$SOURCE_DIR/tests/tools/dump/records_as_perf.pl
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failures=0 compared=0
+
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+}
+
+# compare NAME FILE TYPE...: records of these types must be there.
+compare()
+{
+	name=$1 file=$2
+	shift 2
+	perf script -D -i "$file" 2>"$dir/err" </dev/null | perl "$as_perf" perf | sort -n >"$dir/perf"
+	"$SBTRACE" dump --sideband --json --raw "$file" >"$dir/json" 2>"$dir/account" || fail "$name: $(cat "$dir/account")"
+	perl "$as_perf" dump <"$dir/json" | sort -n >"$dir/ours"
+	if cmp -s "$dir/perf" "$dir/ours"; then
+		echo "$name: $(wc -l <"$dir/ours") records as perf script says"
+	else
+		fail "$name: perf script gives $(wc -l <"$dir/perf") records, dump $(wc -l <"$dir/ours")"
+		head -n 3 "$dir/err"
+		diff "$dir/perf" "$dir/ours" | cut -c 1-400 | head -n 6
+	fi
+	for type; do
+		cut -f 3 "$dir/ours" | grep -qx "$type" || fail "$name: no $type"
+	done
+	check_text
+	compared=$((compared + 1))
+	rm -f "$dir"/*
+}
+
+# The text has a line for each record, in the order of the file, and counts what perf counts.
+check_text()
+{
+	"$SBTRACE" dump --sideband "$file" 2>/dev/null >"$dir/text"
+	grep -v '^#' "$dir/text" | cut -d ' ' -f 1 | awk -F '\t' '{ print $5 }' >"$dir/names"
+	sed -n 's/^{"offset":.*"type":"\([A-Z0-9_]*\)","misc".*/\1/p' "$dir/json" | cmp -s - "$dir/names" ||
+		fail "$name: text and JSON differ"
+	cut -f 3 "$dir/perf" | sort | uniq -c | awk '{ print $1, $2 }' | sort >"$dir/counts.perf"
+	sed '1,/^# records by type/d; /^# .* total$/d; s/^# *//' "$dir/text" | sort >"$dir/counts"
+	cmp -s "$dir/counts.perf" "$dir/counts" || { fail "$name: counts"; diff "$dir/counts.perf" "$dir/counts"; }
+}
+
+# recorded NAME TYPES OPTIONS...: of the whole machine, while a few processes run. TYPES are words.
+recorded()
+{
+	name=$1 types=$2
+	shift 2
+	if ! perf record -o "$dir/$name.data" "$@" -- sh -c 'ls / | sort | wc -l' >"$dir/out" 2>&1; then
+		echo "left out: $name: perf record $*: $(grep -Evm 1 '^(Warning:)?$' "$dir/out")"
+		return
+	fi
+	# shellcheck disable=SC2086 # one word per type
+	compare "$name" "$dir/$name.data" $types
+}
+
+recorded switches 'COMM FORK MMAP2 SWITCH_CPU_WIDE ID_INDEX THREAD_MAP CPU_MAP' -a -e dummy:u --switch-events
+recorded containers 'NAMESPACES COMM' -a -e dummy:u --switch-events --namespaces --all-cgroups
+recorded one-process 'SWITCH COMM FORK EXIT MMAP2' -e dummy:u --switch-events
+recorded build-ids 'MMAP2' -e dummy:u --buildid-mmap
+recorded tracepoint SAMPLE -a -e sched:sched_switch
+recorded tracepoints SAMPLE -a -e sched:sched_switch -e sched:sched_wakeup -g
+recorded samples SAMPLE -e cpu-clock -F 5000 -d -W --phys-data --user-regs=ip,sp --intr-regs=ip --call-graph dwarf,256
+recorded groups SAMPLE -a -e '{sched:sched_switch,cpu-clock}:S'
+
+for file in "$CORPUS_DIR"/*/perf.data; do
+	[ -e "$file" ] || continue
+	name=${file%/perf.data}
+	compare "${name##*/}" "$file" COMM MMAP2 AUXTRACE_INFO AUXTRACE AUX ITRACE_START TIME_CONV SWITCH_CPU_WIDE
+done
+
+[ $failures -eq 0 ] || exit 1
+[ $compared -gt 0 ] || { echo "skipped: perf may not record here, and there are no recordings"; exit 77; }
