@@ -102,6 +102,93 @@ int sb_elf_build_id(const char *path, uint8_t id[20], struct sb_error *err)
 	return size;
 }
 
+/* ---- Debug files ------------------------------------------------------------------------------ */
+
+static int has_no_code(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	int without = 0;
+
+	while ((section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+
+		if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR))
+			continue;
+		if (header.sh_type != SHT_NOBITS)
+			return 0;
+		without = 1;
+	}
+	return without;
+}
+
+int elf_file_is_debug_only(int fd)
+{
+	Elf *elf = elf_of(fd);
+	int result;
+
+	if (!elf)
+		return 0;
+	result = has_no_code(elf);
+	elf_end(elf);
+	return result;
+}
+
+/* The section of that name, or NULL. */
+static Elf_Scn *section_of(Elf *elf, const char *name)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names) < 0)
+		return NULL;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *found;
+		GElf_Shdr header;
+
+		if (!gelf_getshdr(section, &header))
+			continue;
+		found = elf_strptr(elf, names, header.sh_name);
+		if (found && strcmp(found, name) == 0)
+			return section;
+	}
+	return NULL;
+}
+
+/* The name, zeros up to a multiple of four, the checksum. */
+static int read_debuglink(const Elf_Data *data, char *name, size_t name_size, uint32_t *crc)
+{
+	const char *bytes = data->d_buf;
+	const char *end = bytes ? memchr(bytes, 0, data->d_size) : NULL;
+	size_t length, place;
+
+	if (!end || end == bytes)
+		return 0;
+	length = (size_t)(end - bytes);
+	place = (length + 4) & ~(size_t)3;
+	if (length >= name_size || data->d_size < 4 || place > data->d_size - 4 || strchr(bytes, '/'))
+		return 0;
+	memcpy(name, bytes, length + 1);
+	memcpy(crc, bytes + place, 4);
+	return 1;
+}
+
+int elf_file_debuglink(int fd, char *name, size_t name_size, uint32_t *crc)
+{
+	Elf *elf = elf_of(fd);
+	Elf_Scn *section;
+	Elf_Data *data;
+	int found = 0;
+
+	if (!elf)
+		return 0;
+	section = section_of(elf, ".gnu_debuglink");
+	data = section ? elf_rawdata(section, NULL) : NULL;
+	if (data)
+		found = read_debuglink(data, name, name_size, crc);
+	elf_end(elf);
+	return found;
+}
+
 /* ---- Mappings --------------------------------------------------------------------------------- */
 
 /* What the loader makes of the segments; file offsets, in whole pages. */
@@ -201,18 +288,31 @@ static int mapping_fits(const struct layout *layout, uint64_t offset, uint64_t s
 	return offset != layout->code_begin || end == layout->code_end;
 }
 
-int elf_file_check_mapping(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, char *why,
-                           size_t why_size)
+static int is_whole_segment(const struct layout *layout, uint64_t offset, uint64_t size)
+{
+	const uint64_t end = sum(offset, page_up(size));
+
+	if (offset == layout->code_begin && end == layout->code_end)
+		return 1;
+	return offset == layout->first_begin && page_up(size) == layout->span;
+}
+
+static int check(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, int whole, char *why,
+                 size_t why_size)
 {
 	struct layout layout;
 	Elf *elf = elf_of(fd);
 
 	*code_size = size;
-	if (!elf)
-		return 0;
+	if (!elf) {
+		if (whole)
+			snprintf(why, why_size, "it is no ELF file");
+		return whole ? -sbe_mismatch : 0;
+	}
 	read_layout(elf, offset, &layout);
 	elf_end(elf);
-	if (mapping_fits(&layout, offset, size, code_size))
+	if (mapping_fits(&layout, offset, size, code_size) &&
+	    (!whole || is_whole_segment(&layout, offset, size)))
 		return 0;
 	if (layout.code_end > layout.code_begin)
 		snprintf(why, why_size, "its code segment is 0x%" PRIx64 "-0x%" PRIx64, layout.code_begin,
@@ -220,4 +320,16 @@ int elf_file_check_mapping(int fd, uint64_t offset, uint64_t size, uint64_t *cod
 	else
 		snprintf(why, why_size, "it has no code segment there");
 	return -sbe_mismatch;
+}
+
+int elf_file_check_mapping(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, char *why,
+                           size_t why_size)
+{
+	return check(fd, offset, size, code_size, 0, why, why_size);
+}
+
+int elf_file_check_whole_segment(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, char *why,
+                                 size_t why_size)
+{
+	return check(fd, offset, size, code_size, 1, why, why_size);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 /* A descriptor that only names the file, or -1. */
@@ -88,16 +89,30 @@ static int reopen(struct rooted_file *file, int named)
 	if (file->fd >= 0 && fstat(named, &before) == 0 && fstat(file->fd, &after) == 0 &&
 	    before.st_dev == after.st_dev && before.st_ino == after.st_ino) {
 		file->size = (uint64_t)after.st_size;
+		file->maj = major(after.st_dev);
+		file->min = minor(after.st_dev);
+		file->ino = after.st_ino;
 		return 0;
 	}
 	rooted_close(file);
 	return -1;
 }
 
+enum rooted_status rooted_open_named(struct rooted_file *file, int named)
+{
+	struct stat status;
+
+	*file = (struct rooted_file){.fd = -1};
+	if (fstat(named, &status) < 0)
+		return rooted_failed;
+	if (!S_ISREG(status.st_mode))
+		return rooted_not_regular;
+	return reopen(file, named) == 0 ? rooted_found : rooted_failed;
+}
+
 enum rooted_status rooted_open(struct rooted_file *file, const char *root, const char *name)
 {
-	enum rooted_status result = rooted_failed;
-	struct stat status;
+	enum rooted_status result;
 	int named;
 
 	*file = (struct rooted_file){.fd = -1};
@@ -106,12 +121,7 @@ enum rooted_status rooted_open(struct rooted_file *file, const char *root, const
 		named = open_checked(root, name);
 	if (named < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? rooted_missing : rooted_failed;
-	if (fstat(named, &status) == 0) {
-		if (!S_ISREG(status.st_mode))
-			result = rooted_not_regular;
-		else if (reopen(file, named) == 0)
-			result = rooted_found;
-	}
+	result = rooted_open_named(file, named);
 	close(named);
 	return result;
 }

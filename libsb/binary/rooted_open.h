@@ -12,6 +12,8 @@
 struct rooted_file {
 	int fd; /* for reading; the caller closes it */
 	uint64_t size;
+	uint32_t maj, min; /* of the device that it is on */
+	uint64_t ino;
 	char *path; /* its real path, owned by the caller */
 };
 
@@ -20,6 +22,9 @@ enum rooted_status { rooted_found, rooted_missing, rooted_not_regular, rooted_fa
 /* @root is a directory without trailing slash but for "/" itself, @name begins with '/'. On
  * rooted_failed, errno says why. */
 enum rooted_status rooted_open(struct rooted_file *file, const char *root, const char *name);
+
+/* The same for what descriptor @named, of O_PATH, names; it is the caller's. */
+enum rooted_status rooted_open_named(struct rooted_file *file, int named);
 
 void rooted_close(struct rooted_file *file);
 

@@ -1,0 +1,38 @@
+/* answer.h - what was found for a mapping's file and range: the same wherever it was mapped.
+ *
+ * Answers are kept by all that they depend on: what the record says, and whose root is asked. An answer that
+ * was given stays as it is.
+ */
+#ifndef SB_ANSWER_H
+#define SB_ANSWER_H
+
+#include <sb/binary.h>
+
+#include "binary/compressed_file.h"
+
+struct root;
+
+struct answer {
+	struct sb_binary binary; /* first: handed out */
+	struct answer *next;     /* of the same slot */
+	struct sb_map map;       /* what was asked for; from address 0 on; the name is owned */
+	uint32_t scope;
+	const struct root *root; /* in which it was found; NULL: elsewhere */
+	struct plain_file plain; /* of a file that is compressed */
+	int debug_known;         /* looked for */
+	char *debug;             /* path of the separate debug file; owned */
+	struct plain_file debug_plain;
+};
+
+struct answer_table {
+	struct answer **slot;
+	size_t nslots, count;
+};
+
+/* The answer for @map, or NULL when there is none yet. */
+struct answer *answer_find(const struct answer_table *table, uint32_t scope, const struct sb_map *map);
+/* A new, empty one; NULL: out of memory. */
+struct answer *answer_add(struct answer_table *table, uint32_t scope, const struct sb_map *map);
+void answer_table_fini(struct answer_table *table);
+
+#endif

@@ -1,0 +1,25 @@
+/* file_fit.h - is a file that was found the one that was recorded? */
+#ifndef SB_FILE_FIT_H
+#define SB_FILE_FIT_H
+
+#include "binary/answer.h"
+#include "binary/rooted_open.h"
+
+/* What has to be right besides a recorded build-id. */
+enum fit {
+	fit_mapping, /* the file could have been mapped like that */
+	fit_exactly, /* it is ELF, and a loader would have mapped it just so */
+	fit_vdso,    /* an image of memory */
+};
+
+/* Fills in @answer and takes the file's path when it fits; else says why not. Returns whether it fits. */
+int file_take(struct answer *answer, struct rooted_file *file, enum fit fit);
+
+/* Why there is no file. */
+void answer_say(struct answer *answer, enum sb_gap_reason missing, const char *format, ...)
+        __attribute__((format(printf, 3, 4)));
+
+/* "0123abcd..." or "none". */
+const char *build_id_text(const uint8_t *id, int size, char text[41]);
+
+#endif

@@ -1,0 +1,42 @@
+/* resolver.h - what a resolver is made of; see sb/binary.h for what it does. */
+#ifndef SB_RESOLVER_H
+#define SB_RESOLVER_H
+
+#include <pthread.h>
+#include <sb/binary.h>
+
+#include "binary/answer.h"
+#include "binary/build_id_dir.h"
+#include "binary/root.h"
+#include "binary/vdso.h"
+
+struct bundle_index;
+struct debuginfod;
+
+struct sb_resolver {
+	struct root *root; /* owned; the host comes last unless it is not allowed */
+	size_t nroots;
+	int host; /* the last root is the host */
+	struct build_id_dir *build_id_dir;
+	size_t nbuild_id_dirs;
+	struct bundle_index *bundle; /* NULL: none */
+
+	pthread_mutex_t lock; /* for what follows */
+	struct debuginfod *debuginfod;
+	struct vdso vdso;
+	struct answer_table answers;
+};
+
+/* Fills in an answer that says nothing yet. With the lock. */
+void resolve(struct sb_resolver *resolver, struct answer *answer);
+
+/* The separate debug file of what was found. With the lock. */
+void resolve_debug(struct sb_resolver *resolver, struct answer *answer);
+
+/* Whether the root is one of those that hold the scope's own files. */
+static inline int root_is_of(const struct sb_resolver *resolver, uint32_t scope, const struct root *root)
+{
+	return scope ? root == &resolver->root[scope - 1] : !root->container;
+}
+
+#endif
