@@ -15,8 +15,7 @@ function(tsan_library name directory)
     PRIVATE ${ZYDIS_INCLUDE_DIR})
   target_compile_options(tsan_${name} PUBLIC -fsanitize=thread PRIVATE -O1)
   target_link_options(tsan_${name} PUBLIC -fsanitize=thread)
-  target_link_libraries(tsan_${name} PUBLIC sbtrace_options PkgConfig::CMOCKA ${ZYDIS_LIBRARY} Threads::Threads
-    PkgConfig::ELF)
+  target_link_libraries(tsan_${name} PUBLIC sbtrace_options PkgConfig::CMOCKA ${ZYDIS_LIBRARY} sb_needs)
 endfunction()
 
 tsan_library(ipt ../libdecode)
