@@ -34,21 +34,6 @@ static int take_sink(void *target, const char *value, struct option_error *error
 	return result;
 }
 
-static int take_root(void *target, const char *value, struct option_error *error)
-{
-	return job_add_root(target, value, error);
-}
-
-static int take_no_host_root(void *target, const char *value, struct option_error *error)
-{
-	struct job *job = target;
-
-	(void)value;
-	(void)error;
-	job->no_host_root = true;
-	return 0;
-}
-
 static int take_cpu(void *target, const char *value, struct option_error *error)
 {
 	struct job *job = target;
@@ -108,8 +93,8 @@ static int take_kallsyms(void *target, const char *value, struct option_error *e
 static const struct option_row rows[] = {
         {"sink", 0, "NAME[=FILE]",
          "what to write: insn, block, gap or summary (the default); may be repeated", take_sink},
-        {"root", 0, "DIR", "look up mapped files below DIR first; may be repeated", take_root},
-        {"no-host-root", 0, NULL, "never take a file from outside of the roots", take_no_host_root},
+        FILE_OPTION_ROWS,
+        BUNDLE_OPTION_ROW,
         {"kcore", 0, "FILE", "the traced kernel's code (default: what perf record --kcore put there)",
          take_kcore},
         {"vmlinux", 0, "FILE", "the kernel as it was built: nearly its code, if there is no kcore",
@@ -135,6 +120,7 @@ static const struct option_table options = {
 struct replay {
 	struct job job;
 	struct sb_perfdata *perfdata;
+	struct sb_resolver *resolver;
 	struct sb_session *session;
 	struct sink_set *sinks;
 	struct progress progress;
@@ -146,6 +132,7 @@ static void replay_close(struct replay *replay)
 	progress_end(&replay->progress);
 	sink_set_free(replay->sinks);
 	sb_session_close(replay->session);
+	sb_resolver_free(replay->resolver);
 	sb_perfdata_close(replay->perfdata);
 	job_free(&replay->job);
 }
@@ -179,9 +166,6 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	const struct job *job = &replay->job;
 	struct sb_replay_options session = {
 	        .size = sizeof(session),
-	        .root = (const char *const *)job->root,
-	        .nroots = job->nroots,
-	        .no_host_root = job->no_host_root,
 	        .cpu = job->cpu.value,
 	        .ncpus = job->cpu.count,
 	        .pid = job->pid.value,
@@ -193,6 +177,9 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	};
 	int code = sb_perfdata_open(&replay->perfdata, job->recording, err);
 
+	if (!code)
+		code = job_open_resolver(&job->files, &replay->resolver, err);
+	session.resolver = replay->resolver;
 	if (!code)
 		code = job_span(job, &sb_perfdata_info(replay->perfdata)->clock, &session.tsc_from,
 		                &session.tsc_to, err);
@@ -307,6 +294,17 @@ static void tell_gaps(const struct replay *replay)
 	fprintf(stderr, "; --sink summary has the details\n");
 }
 
+static int tell_doubt(void *context, const char *text)
+{
+	(void)context;
+	fprintf(stderr, "sbtrace replay: note: ");
+	/* It has names of the recording in it. */
+	for (; *text; text++)
+		fputc(*text >= 0x20 && *text < 0x7f ? *text : '?', stderr);
+	fputc('\n', stderr);
+	return 0;
+}
+
 /* Returns whether all is accounted for. */
 static bool check_account(const struct sb_account *account)
 {
@@ -365,6 +363,7 @@ int cmd_replay(int argc, char **argv)
 		tell(options.command, "", &err);
 		status = exit_error;
 	} else if (!replay.stopped) {
+		sb_resolver_doubts(replay.resolver, tell_doubt, NULL);
 		tell_gaps(&replay);
 		if (!check_account(sb_session_account(replay.session)))
 			status = exit_error;

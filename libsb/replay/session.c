@@ -23,6 +23,7 @@ struct sb_session {
 	struct sb_replay_options options; /* its arrays are owned */
 	struct sb_system *system;
 	struct sb_resolver *resolver;
+	int owns_resolver;
 	struct pt_image_section_cache *sections;
 	struct kernel_text kernel; /* when the kernel is traced */
 	int traces_kernel;
@@ -74,6 +75,17 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 	return status;
 }
 
+static int open_resolver(struct sb_session *session, const struct sb_replay_options *options,
+                         struct sb_error *err)
+{
+	session->resolver = session->options.resolver;
+	if (session->resolver)
+		return 0;
+	session->owns_resolver = 1;
+	return sb_resolver_new(&session->resolver, options ? options->root : NULL,
+	                       options ? options->nroots : 0, session->options.no_host_root, err);
+}
+
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,
                       struct sb_error *err)
 {
@@ -88,8 +100,7 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given, err);
 	if (status < 0)
 		return status;
-	status = sb_resolver_new(&session->resolver, options ? options->root : NULL,
-	                         options ? options->nroots : 0, session->options.no_host_root, err);
+	status = open_resolver(session, options, err);
 	if (status < 0)
 		return status;
 	session->sections = pt_iscache_alloc("sbtrace");
@@ -130,7 +141,8 @@ void sb_session_close(struct sb_session *session)
 	ledger_fini(&session->ledger);
 	kernel_text_fini(&session->kernel);
 	pt_iscache_free(session->sections);
-	sb_resolver_free(session->resolver);
+	if (session->owns_resolver)
+		sb_resolver_free(session->resolver);
 	sb_system_free(session->system);
 	free((void *)(uintptr_t)session->options.pid);
 	free((void *)(uintptr_t)session->options.cpu);

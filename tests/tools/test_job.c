@@ -63,8 +63,12 @@ static void every_key_is_taken(void **state)
 	(void)state;
 	read_good("version: 1\n"
 	          "recording: /r/perf.data\n"
-	          "roots: [/a, \"/b c\"]\n"
+	          "roots: [/a, \"/b c\", [/upper, /lower]]\n"
 	          "host_root: false\n"
+	          "container_roots: {web: /c, 0123456789ab: [/u, /l]}\n"
+	          "build_id_dirs: [/ids]\n"
+	          "debuginfod: true\n"
+	          "bundle: /bundle\n"
 	          "cpu: [0, 2-4]\n"
 	          "pid: [1234]\n"
 	          "time: {from: 483.295535467, to: 99}\n"
@@ -74,10 +78,23 @@ static void every_key_is_taken(void **state)
 	          "  - {name: insn, file: /out.tsv}\n",
 	          &job);
 	assert_string_equal(job.recording, "/r/perf.data");
-	assert_int_equal(job.nroots, 2);
-	assert_string_equal(job.root[0], "/a");
-	assert_string_equal(job.root[1], "/b c");
-	assert_true(job.no_host_root);
+	assert_int_equal(job.files.roots.count, 3);
+	assert_string_equal(job.files.roots.root[0].layer[0], "/a");
+	assert_string_equal(job.files.roots.root[1].layer[0], "/b c");
+	assert_int_equal(job.files.roots.root[1].nlayers, 1);
+	assert_int_equal(job.files.roots.root[2].nlayers, 2);
+	assert_string_equal(job.files.roots.root[2].layer[0], "/upper");
+	assert_string_equal(job.files.roots.root[2].layer[1], "/lower");
+	assert_null(job.files.roots.root[2].container);
+	assert_true(job.files.no_host_root);
+	assert_int_equal(job.files.container_roots.count, 2);
+	assert_string_equal(job.files.container_roots.root[0].container, "web");
+	assert_string_equal(job.files.container_roots.root[0].layer[0], "/c");
+	assert_int_equal(job.files.container_roots.root[1].nlayers, 2);
+	assert_int_equal(job.files.nbuild_id_dirs, 1);
+	assert_string_equal(job.files.build_id_dir[0], "/ids");
+	assert_true(job.files.debuginfod);
+	assert_string_equal(job.files.bundle, "/bundle");
 	assert_int_equal(job.cpu.count, 4);
 	assert_int_equal(job.cpu.value[0], 0);
 	assert_int_equal(job.cpu.value[1], 2);
@@ -103,8 +120,8 @@ static void what_is_left_out_is_the_default(void **state)
 
 	(void)state;
 	read_good("version: 1\nrecording: /r\n", &job);
-	assert_int_equal(job.nroots + job.cpu.count + job.pid.count + job.nsinks + job.jobs, 0);
-	assert_false(job.no_host_root);
+	assert_int_equal(job.files.roots.count + job.cpu.count + job.pid.count + job.nsinks + job.jobs, 0);
+	assert_false(job.files.no_host_root);
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.unit, job_time_open);
 	job_free(&job);
@@ -127,7 +144,7 @@ static void paths_are_relative_to_the_job(void **state)
 	assert_string_equal(job.recording, expected);
 	free(expected);
 	expected = temp_dir_path(&dir, "root");
-	assert_string_equal(job.root[0], expected);
+	assert_string_equal(job.files.roots.root[0].layer[0], expected);
 	free(expected);
 	expected = temp_dir_path(&dir, "out");
 	assert_string_equal(job.sink[0].file, expected);
@@ -159,7 +176,18 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	assert_wrong("version: 1\nrecording:\n",
 	             "j.yaml:2:11: expected the name of a recording, found nothing");
 	assert_wrong(HEAD "roots: /\n", "j.yaml:3:8: expected a list of directories, found text");
-	assert_wrong(HEAD "roots: [[/]]\n", "j.yaml:3:9: expected the name of a directory, found a list");
+	assert_wrong(HEAD "roots: [{a: b}]\n",
+	             "j.yaml:3:9: expected the name of a directory, found a mapping");
+	assert_wrong(HEAD "roots: [[/a, [/b]]]\n",
+	             "j.yaml:3:14: expected the name of a directory, found a list");
+	assert_wrong(HEAD "container_roots: [/a]\n",
+	             "j.yaml:3:18: expected a mapping of containers to directories, found a list");
+	assert_wrong(
+	        HEAD "container_roots: {web: []}\n",
+	        "j.yaml:3:24: expected a list of layers, found an empty list; to have the default, leave "
+	        "the key out");
+	assert_wrong(HEAD "debuginfod: 1\n", "j.yaml:3:13: expected true or false, found '1'");
+	assert_wrong(HEAD "bundle: [b]\n", "j.yaml:3:9: expected the name of a directory, found a list");
 	assert_wrong(HEAD "roots: []\n", "j.yaml:3:8: expected a list of directories, found an empty list; "
 	                                 "to have the default, leave the key out");
 	assert_wrong(HEAD "host_root: yes\n", "j.yaml:3:12: expected true or false, found 'yes'");
@@ -215,7 +243,7 @@ static void aliases_do_not_recurse(void **state)
 	assert_wrong("&j\nversion: 1\nrecording: x\ntime: *j\n",
 	             "j.yaml:2:1: a span of time has no key 'version'");
 	read_good("version: 1\nrecording: &p /x\nroots: [*p, *p]\n", &job);
-	assert_string_equal(job.root[1], "/x");
+	assert_string_equal(job.files.roots.root[1].layer[0], "/x");
 	job_free(&job);
 }
 
@@ -252,16 +280,27 @@ static void the_command_line_wins(void **state)
 	struct option_error error;
 
 	(void)state;
-	read_good(HEAD "roots: [/a]\ncpu: [1]\npid: [7]\ntime: {from: 5}\njobs: 9\nsinks: [{name: insn}]\n",
+	read_good(HEAD "roots: [/a]\ncontainer_roots: {a: /x, b: /y}\nbuild_id_dirs: [/j]\nbundle: /b\n"
+	               "cpu: [1]\npid: [7]\ntime: {from: 5}\njobs: 9\nsinks: [{name: insn}]\n",
 	          &job);
-	assert_int_equal(job_add_root(&line, "/b", &error), 0);
+	assert_int_equal(file_option_root(&line, "/b", &error), 0);
+	assert_int_equal(file_option_container_root(&line, "web=/u:/l\\:1", &error), 0);
+	assert_int_equal(file_option_overlay(&line, "/u:/l", &error), 0);
+	assert_int_equal(file_option_build_id_dir(&line, "/i", &error), 0);
+	assert_int_equal(file_option_bundle(&line, "/over", &error), 0);
 	assert_int_equal(job_list_add(&line.pid, "8,9", &error), 0);
 	assert_int_equal(job_time_set(&line.to, "6", &error), 0);
 	assert_int_equal(job_set_jobs(&line, "8", &error), 0);
 	assert_int_equal(job_add_sink(&line, "block", "f", &error), 0);
 	job_override(&job, &line);
-	assert_int_equal(job.nroots, 1);
-	assert_string_equal(job.root[0], "/b");
+	assert_int_equal(job.files.roots.count, 2);
+	assert_string_equal(job.files.roots.root[0].layer[0], "/b");
+	assert_string_equal(job.files.roots.root[1].layer[1], "/l");
+	assert_int_equal(job.files.container_roots.count, 1);
+	assert_string_equal(job.files.container_roots.root[0].container, "web");
+	assert_string_equal(job.files.container_roots.root[0].layer[1], "/l:1");
+	assert_string_equal(job.files.build_id_dir[0], "/i");
+	assert_string_equal(job.files.bundle, "/over");
 	assert_int_equal(job.cpu.value[0], 1);
 	assert_int_equal(job.pid.count, 2);
 	assert_int_equal(job.from.unit, job_time_open);

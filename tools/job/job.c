@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job/job_list.h"
+
 static const uint64_t second = 1000000000;
 
 void job_free(struct job *job)
@@ -12,9 +14,7 @@ void job_free(struct job *job)
 	free(job->recording);
 	for (int i = 0; i < job_files; i++)
 		free(job->file[i]);
-	for (size_t i = 0; i < job->nroots; i++)
-		free(job->root[i]);
-	free(job->root);
+	job_files_free(&job->files);
 	free(job->cpu.value);
 	free(job->pid.value);
 	for (size_t i = 0; i < job->nsinks; i++)
@@ -23,40 +23,13 @@ void job_free(struct job *job)
 	memset(job, 0, sizeof(*job));
 }
 
-/* Room for one more item: @count of @most are used in @array. */
-static void *grow(void *array, size_t count, size_t most, size_t item_size, struct option_error *error)
-{
-	void *bigger;
-
-	if (count >= most) {
-		option_fail(error, "more than %zu are too many", most);
-		return NULL;
-	}
-	/* At powers of two; between them there is room. */
-	if (count & (count - 1))
-		return array;
-	bigger = realloc(array, (count ? 2 * count : 1) * item_size);
-	if (!bigger)
-		option_fail(error, "out of memory");
-	return bigger;
-}
-
-static char *copy(const char *text, struct option_error *error)
-{
-	char *result = strdup(text);
-
-	if (!result)
-		option_fail(error, "out of memory");
-	return result;
-}
-
 int job_set_recording(struct job *job, const char *path, struct option_error *error)
 {
 	if (job->recording)
 		return option_fail(error, "one recording is enough: '%s' or '%s'?", job->recording, path);
 	if (!*path)
 		return option_fail(error, "the recording's name is empty");
-	job->recording = copy(path, error);
+	job->recording = job_copy(path, error);
 	return job->recording ? 0 : -1;
 }
 
@@ -66,7 +39,7 @@ int job_set_file(struct job *job, enum job_file which, const char *path, struct 
 
 	if (!*path)
 		return option_fail(error, "the file's name is empty");
-	owned = copy(path, error);
+	owned = job_copy(path, error);
 	if (!owned)
 		return -1;
 	free(job->file[which]);
@@ -74,27 +47,10 @@ int job_set_file(struct job *job, enum job_file which, const char *path, struct 
 	return 0;
 }
 
-int job_add_root(struct job *job, const char *path, struct option_error *error)
-{
-	char **root;
-
-	if (!*path)
-		return option_fail(error, "a directory's name is empty");
-	root = grow(job->root, job->nroots, job_items_most, sizeof(*root), error);
-	if (!root)
-		return -1;
-	job->root = root;
-	root[job->nroots] = copy(path, error);
-	if (!root[job->nroots])
-		return -1;
-	job->nroots++;
-	return 0;
-}
-
 static int list_add_range(struct job_list *list, uint64_t first, uint64_t last, struct option_error *error)
 {
 	for (uint64_t n = first; n <= last; n++) {
-		int32_t *value = grow(list->value, list->count, job_list_most, sizeof(*value), error);
+		int32_t *value = job_grow(list->value, list->count, job_list_most, sizeof(*value), error);
 
 		if (!value)
 			return -1;
@@ -124,7 +80,7 @@ static int list_add_item(struct job_list *list, char *text, struct option_error 
 
 int job_list_add(struct job_list *list, const char *text, struct option_error *error)
 {
-	char *items = copy(text, error), *rest = items;
+	char *items = job_copy(text, error), *rest = items;
 	int result = items ? 0 : -1;
 
 	while (!result && rest)
@@ -189,12 +145,12 @@ int job_add_sink(struct job *job, const char *name, const char *file, struct opt
 		return option_fail(error, "unknown sink '%s'", name);
 	if (file && !*file)
 		return option_fail(error, "the file's name is empty");
-	sink = grow(job->sink, job->nsinks, job_items_most, sizeof(*sink), error);
+	sink = job_grow(job->sink, job->nsinks, job_items_most, sizeof(*sink), error);
 	if (!sink)
 		return -1;
 	job->sink = sink;
 	sink[job->nsinks].type = type;
-	sink[job->nsinks].file = file ? copy(file, error) : NULL;
+	sink[job->nsinks].file = file ? job_copy(file, error) : NULL;
 	if (file && !sink[job->nsinks].file)
 		return -1;
 	job->nsinks++;
@@ -225,12 +181,7 @@ void job_override(struct job *job, struct job *over)
 			job->file[i] = over->file[i];
 			over->file[i] = replaced;
 		}
-	if (over->nroots) {
-		job->root = over->root;
-		job->nroots = over->nroots;
-		over->root = keep.root;
-		over->nroots = keep.nroots;
-	}
+	job_files_override(&job->files, &over->files);
 	if (over->nsinks) {
 		job->sink = over->sink;
 		job->nsinks = over->nsinks;
@@ -247,7 +198,6 @@ void job_override(struct job *job, struct job *over)
 	}
 	if (over->jobs)
 		job->jobs = over->jobs;
-	job->no_host_root |= over->no_host_root;
 	job_free(over);
 }
 

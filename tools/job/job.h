@@ -13,6 +13,7 @@
 #include <sb/clock.h>
 #include <sb/error.h>
 
+#include "job/job_files.h"
 #include "options.h"
 #include "sink/sink.h"
 
@@ -39,9 +40,7 @@ enum job_file { job_kcore, job_vmlinux, job_kallsyms, job_files };
 struct job {
 	char *recording; /* NULL: not given */
 	char *file[job_files];
-	char **root;
-	size_t nroots;
-	bool no_host_root;
+	struct job_files files;
 	struct job_list cpu, pid;
 	struct job_time from, to;
 	struct job_sink *sink;
@@ -51,7 +50,6 @@ struct job {
 
 enum {
 	job_list_most = 65536, /* numbers in a list */
-	job_items_most = 256,  /* roots, sinks */
 	job_jobs_most = 1024,
 };
 
@@ -60,7 +58,6 @@ void job_free(struct job *job);
 /* All return zero, or -1 with the reason. Paths are taken as they are. */
 int job_set_recording(struct job *job, const char *path, struct option_error *error);
 int job_set_file(struct job *job, enum job_file which, const char *path, struct option_error *error);
-int job_add_root(struct job *job, const char *path, struct option_error *error);
 /* "3", "0-3", "0-3,8". */
 int job_list_add(struct job_list *list, const char *text, struct option_error *error);
 /* "12345" is a time stamp count, "483.295535467" is seconds of perf's clock, "" is no limit. */

@@ -200,20 +200,30 @@ static int set_version(struct reader *reader, yaml_node_t *node, void *target)
 	return 0;
 }
 
+/* A path that is relative to the job; to be freed. NULL: told. */
+static char *path_at(struct reader *reader, yaml_node_t *node, const char *expected)
+{
+	const char *text = scalar(reader, node, expected);
+	char *path;
+
+	if (!text)
+		return NULL;
+	path = job_path(reader, text);
+	if (!path)
+		fail_at(reader, &node->start_mark, "out of memory");
+	return path;
+}
+
 /* A path goes to one of job.c's setters. */
 static int set_path(struct reader *reader, yaml_node_t *node, const char *expected,
                     int (*set)(struct job *, const char *, struct option_error *))
 {
-	const char *text = scalar(reader, node, expected);
+	char *path = path_at(reader, node, expected);
 	struct option_error error;
-	char *path;
 	int result;
 
-	if (!text)
-		return -sbe_format;
-	path = job_path(reader, text);
 	if (!path)
-		return fail_at(reader, &node->start_mark, "out of memory");
+		return -sbe_format;
 	result = set(reader->job, path, &error);
 	free(path);
 	return result ? wrong_value(reader, node, &error) : 0;
@@ -223,6 +233,32 @@ static int set_recording(struct reader *reader, yaml_node_t *node, void *target)
 {
 	(void)target;
 	return set_path(reader, node, "the name of a recording", job_set_recording);
+}
+
+static int add_layer(struct reader *reader, yaml_node_t *node, void *target)
+{
+	char *path = path_at(reader, node, "the name of a directory");
+	struct option_error error;
+	int result;
+
+	if (!path)
+		return -sbe_format;
+	result = job_add_layer(target, path, &error);
+	free(path);
+	return result ? wrong_value(reader, node, &error) : 0;
+}
+
+/* A directory, or a list of layers. */
+static int read_root(struct reader *reader, yaml_node_t *node, const char *container)
+{
+	struct option_error error;
+	struct job_root *root = job_add_root(&reader->job->files, container, &error);
+
+	if (!root)
+		return wrong_value(reader, node, &error);
+	if (node->type == YAML_SEQUENCE_NODE)
+		return read_list(reader, node, "a list of layers", add_layer, root);
+	return add_layer(reader, node, root);
 }
 
 static int set_kcore(struct job *job, const char *path, struct option_error *error)
@@ -271,7 +307,7 @@ static int set_kernel(struct reader *reader, yaml_node_t *node, void *target)
 static int add_root(struct reader *reader, yaml_node_t *node, void *target)
 {
 	(void)target;
-	return set_path(reader, node, "the name of a directory", job_add_root);
+	return read_root(reader, node, NULL);
 }
 
 static int set_roots(struct reader *reader, yaml_node_t *node, void *target)
@@ -279,19 +315,84 @@ static int set_roots(struct reader *reader, yaml_node_t *node, void *target)
 	return read_list(reader, node, "a list of directories", add_root, target);
 }
 
-static int set_host_root(struct reader *reader, yaml_node_t *node, void *target)
+/* A mapping whose keys are the containers' names. */
+static int set_container_roots(struct reader *reader, yaml_node_t *node, void *target)
 {
-	const char *text = scalar(reader, node, "true or false");
-	bool yes;
+	int code = 0;
 
 	(void)target;
+	if (node->type != YAML_MAPPING_NODE)
+		return fail_at(reader, &node->start_mark,
+		               "expected a mapping of containers to directories, found %s", kind_of(node));
+	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+	     pair < node->data.mapping.pairs.top && !code; pair++) {
+		const char *name = scalar(reader, yaml_document_get_node(&reader->document, pair->key),
+		                          "the name of a container");
+
+		code = name ? read_root(reader, yaml_document_get_node(&reader->document, pair->value), name)
+		            : -sbe_format;
+	}
+	return code;
+}
+
+/* For setters of job_files.c that take a path. */
+static int set_files_path(struct reader *reader, yaml_node_t *node,
+                          int (*set)(struct job_files *, const char *, struct option_error *))
+{
+	char *path = path_at(reader, node, "the name of a directory");
+	struct option_error error;
+	int result;
+
+	if (!path)
+		return -sbe_format;
+	result = set(&reader->job->files, path, &error);
+	free(path);
+	return result ? wrong_value(reader, node, &error) : 0;
+}
+
+static int add_build_id_dir(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return set_files_path(reader, node, job_add_build_id_dir);
+}
+
+static int set_build_id_dirs(struct reader *reader, yaml_node_t *node, void *target)
+{
+	return read_list(reader, node, "a list of directories", add_build_id_dir, target);
+}
+
+static int set_bundle(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return set_files_path(reader, node, job_set_bundle);
+}
+
+static int read_bool(struct reader *reader, yaml_node_t *node, bool *value)
+{
+	const char *text = scalar(reader, node, "true or false");
+
 	if (!text)
 		return -sbe_format;
-	yes = !strcmp(text, "true");
-	if (!is_plain(node) || (!yes && strcmp(text, "false")))
+	*value = !strcmp(text, "true");
+	if (!is_plain(node) || (!*value && strcmp(text, "false")))
 		return fail_at(reader, &node->start_mark, "expected true or false, found '%s'", text);
-	reader->job->no_host_root = !yes;
 	return 0;
+}
+
+static int set_host_root(struct reader *reader, yaml_node_t *node, void *target)
+{
+	bool host = true;
+	const int code = read_bool(reader, node, &host);
+
+	(void)target;
+	reader->job->files.no_host_root = !host;
+	return code;
+}
+
+static int set_debuginfod(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return read_bool(reader, node, &reader->job->files.debuginfod);
 }
 
 static int add_number(struct reader *reader, yaml_node_t *node, void *target)
@@ -399,11 +500,20 @@ static int set_sinks(struct reader *reader, yaml_node_t *node, void *target)
 static int read_job(struct reader *reader)
 {
 	static const struct key_row rows[] = {
-	        {"version", true, set_version}, {"recording", true, set_recording},
-	        {"roots", false, set_roots},    {"host_root", false, set_host_root},
-	        {"cpu", false, set_cpu},        {"pid", false, set_pid},
-	        {"time", false, set_time},      {"jobs", false, set_jobs},
-	        {"kernel", false, set_kernel},  {"sinks", false, set_sinks},
+	        {"version", true, set_version},
+	        {"recording", true, set_recording},
+	        {"roots", false, set_roots},
+	        {"host_root", false, set_host_root},
+	        {"container_roots", false, set_container_roots},
+	        {"build_id_dirs", false, set_build_id_dirs},
+	        {"debuginfod", false, set_debuginfod},
+	        {"bundle", false, set_bundle},
+	        {"cpu", false, set_cpu},
+	        {"pid", false, set_pid},
+	        {"time", false, set_time},
+	        {"jobs", false, set_jobs},
+	        {"kernel", false, set_kernel},
+	        {"sinks", false, set_sinks},
 	};
 	static const struct key_table table = {"a job", rows, sizeof(rows) / sizeof(rows[0])};
 	yaml_node_t *root = yaml_document_get_root_node(&reader->document);

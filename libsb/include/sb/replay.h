@@ -66,6 +66,8 @@ struct sb_sink {
 	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
 };
 
+struct sb_resolver; /* <sb/binary.h> */
+
 struct sb_replay_options {
 	size_t size;             /* sizeof(struct sb_replay_options) */
 	const char *const *root; /* where mapped files are looked up, in order; when none has it, "/" */
@@ -83,6 +85,8 @@ struct sb_replay_options {
 	 * the recording is used. vmlinux, the kernel as it was built, is only nearly what ran, and used when
 	 * there is no kcore. */
 	const char *kcore, *vmlinux, *kallsyms;
+	/* Finds mapped files; borrowed. NULL: made from root and no_host_root above, which count only then. */
+	struct sb_resolver *resolver;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
