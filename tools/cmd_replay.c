@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sb/bundle.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
 
@@ -297,11 +298,7 @@ static void tell_gaps(const struct replay *replay)
 static int tell_doubt(void *context, const char *text)
 {
 	(void)context;
-	fprintf(stderr, "sbtrace replay: note: ");
-	/* It has names of the recording in it. */
-	for (; *text; text++)
-		fputc(*text >= 0x20 && *text < 0x7f ? *text : '?', stderr);
-	fputc('\n', stderr);
+	tell_note(options.command, text);
 	return 0;
 }
 
@@ -326,7 +323,9 @@ static int replay_all(struct replay *replay, struct sb_error *err)
 	const struct sb_error *damage;
 	int code = 0;
 
-	if (is_job_file(replay->job.recording))
+	if (!replay->job.recording)
+		code = sb_bundle_recording(replay->job.files.bundle, NULL, &replay->job.recording, err);
+	else if (is_job_file(replay->job.recording))
 		code = read_job_file(&replay->job, err);
 	if (!code)
 		code = open_session(replay, err);
@@ -347,7 +346,7 @@ int cmd_replay(int argc, char **argv)
 	enum options_result result = options_parse(&options, argc, argv, &replay.job, NULL);
 	int status = exit_fine;
 
-	if (result == options_done && !replay.job.recording) {
+	if (result == options_done && !replay.job.recording && !replay.job.files.bundle) {
 		fprintf(stderr, "sbtrace replay: which recording?\nTry 'sbtrace replay --help'.\n");
 		result = options_wrong;
 	}

@@ -15,5 +15,6 @@ enum {
 int cmd_replay(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
+int cmd_bundle(int argc, char **argv);
 
 #endif

@@ -15,6 +15,7 @@ static const struct command_row commands[] = {
         {"record", "run a command and record what it executes", cmd_record},
         {"dump", "the packets of a trace, one by one", cmd_dump},
         {"replay", "what every process of a recording executed", cmd_replay},
+        {"bundle", "the files that a replay elsewhere needs, in one directory", cmd_bundle},
 };
 
 enum { ncommands = sizeof(commands) / sizeof(commands[0]) };

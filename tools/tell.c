@@ -3,14 +3,24 @@
 
 #include <stdio.h>
 
+/* Names in it come from recordings: a terminal must not obey them. */
+static void put_safely(const char *text)
+{
+	for (; *text; text++)
+		fputc((unsigned char)*text < 0x20 || *text == 0x7f ? '?' : *text, stderr);
+	fputc('\n', stderr);
+}
+
 void tell(const char *command, const char *severity, const struct sb_error *err)
 {
 	char text[sizeof(err->file) + sizeof(err->text) + 64];
 
-	sb_error_string(err, text, sizeof(text));
-	/* Names in it come from recordings: a terminal must not obey them. */
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < 0x20 || *at == 0x7f)
-			*at = '?';
-	fprintf(stderr, "%s: %s%s\n", command, severity, text);
+	fprintf(stderr, "%s: %s", command, severity);
+	put_safely(sb_error_string(err, text, sizeof(text)));
+}
+
+void tell_note(const char *command, const char *text)
+{
+	fprintf(stderr, "%s: note: ", command);
+	put_safely(text);
 }

@@ -8,4 +8,7 @@
 /* @command: "sbtrace replay"; @severity: "" or "warning: ". */
 void tell(const char *command, const char *severity, const struct sb_error *err);
 
+/* What is no error, but should be known. */
+void tell_note(const char *command, const char *text);
+
 #endif

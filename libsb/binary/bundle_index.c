@@ -132,6 +132,29 @@ static char *escaped(const char *path)
 	return text;
 }
 
+static int hex_digit(char c)
+{
+	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* What escaped() made it from, as far as there is room. */
+static void unescape(const char *text, char *to, size_t size)
+{
+	char *const end = to + size - 1;
+
+	for (; *text && to < end; text++) {
+		if (text[0] != '\\') {
+			*to++ = *text;
+		} else if (text[1] == 'x' && hex_digit(text[2]) >= 0 && hex_digit(text[3]) >= 0) {
+			*to++ = (char)(hex_digit(text[2]) << 4 | hex_digit(text[3]));
+			text += 3;
+		} else if (text[1]) {
+			*to++ = *++text;
+		}
+	}
+	*to = '\0';
+}
+
 static json_t *escaped_string(const char *path)
 {
 	char *text = escaped(path);
@@ -139,6 +162,11 @@ static json_t *escaped_string(const char *path)
 
 	free(text);
 	return string;
+}
+
+int bundle_set_escaped(json_t *row, const char *member, const char *text)
+{
+	return text[0] ? json_object_set_new(row, member, escaped_string(text)) : 0;
 }
 
 json_t *bundle_row(const char *container, const struct sb_map *map, int with_range)
@@ -439,7 +467,7 @@ static void take_story(struct answer *answer, const json_t *row)
 
 	answer->binary.how = sb_how_bundle;
 	if (doubt)
-		snprintf(answer->binary.detail, sizeof(answer->binary.detail), "%s", doubt);
+		unescape(doubt, answer->binary.detail, sizeof(answer->binary.detail));
 }
 
 static int take_row(const struct bundle_index *index, const json_t *row, struct answer *answer)
@@ -484,8 +512,12 @@ void bundle_explain(const struct bundle_index *index, const char *container, str
 	const struct bundle_row *row =
 	        row_of(list, first_row(list, answer->map.filename), container, &answer->map);
 	const char *reason = row ? text_of(row->json, "reason") : NULL;
+	char detail[sizeof(answer->binary.detail)];
 
-	for (enum sb_gap_reason i = sb_gap_no_binary; reason && i <= sb_gap_binary_mismatch; i++)
+	if (!reason)
+		return;
+	unescape(text_of(row->json, "detail"), detail, sizeof(detail));
+	for (enum sb_gap_reason i = sb_gap_no_binary; i <= sb_gap_binary_mismatch; i++)
 		if (strcmp(reason, sb_gap_reason_name(i)) == 0)
-			answer_say(answer, i, "%s", text_of(row->json, "detail"));
+			answer_say(answer, i, "%s", detail);
 }

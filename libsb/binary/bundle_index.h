@@ -6,7 +6,8 @@
  *   {"version": 1,
  *    "files": [{"path": "/usr/bin/ls", "file": ".build-id/xx/yyyy/elf", "size": 151344, "sha256": "...",
  *               "build_id": "...", ...}, ...],
- *    "missing": [{"path": "/usr/bin/old", "reason": "no-binary", "detail": "...", "pgoff": 4096, ...}, ...]}
+ *    "missing": [{"path": "/usr/bin/old", "reason": "no-binary", "detail": "...", "pgoff": 4096, ...}, ...],
+ *    "recordings": {"perf.data": {}}}
  *
  * Both kinds of rows name what was recorded: path, and where there are such, container, recorded_build_id,
  * maj, min and ino. Rows of missing files name the range that was asked for, as what is wrong can depend on
@@ -44,6 +45,9 @@ int bundle_manifest_read(json_t **manifest, const char *directory, struct sb_err
 
 /* What was recorded, as members of a row; NULL: out of memory. With the range for a missing file. */
 json_t *bundle_row(const char *container, const struct sb_map *map, int with_range);
+
+/* Text that may be any bytes, as a member; nothing for "". Zero or -1. */
+int bundle_set_escaped(json_t *row, const char *member, const char *text);
 
 /* Whether @row is about the same file, and the same range if it has one. */
 int bundle_row_is_of(const json_t *row, const char *container, const struct sb_map *map);

@@ -3,12 +3,17 @@
 
 #include <errno.h>
 #include <nettle/sha2.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 enum { PIECE = 256 << 10 };
+
+void sha256_text(const uint8_t *digest, char text[65])
+{
+	for (size_t i = 0; i < SHA256_DIGEST_SIZE; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
 
 int sha256_of_file(int fd, char text[65])
 {
@@ -30,7 +35,6 @@ int sha256_of_file(int fd, char text[65])
 	if (n < 0)
 		return -1;
 	sha256_digest(&context, sizeof(digest), digest);
-	for (size_t i = 0; i < sizeof(digest); i++)
-		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	sha256_text(digest, text);
 	return 0;
 }

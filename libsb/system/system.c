@@ -16,6 +16,7 @@
 #include <sys/mman.h>
 
 #include "system/kernel_events.h"
+#include "system/map_walk.h"
 #include "system/process.h"
 #include "system/schedule.h"
 #include "system/string_table.h"
@@ -413,4 +414,20 @@ const struct sb_bpf_program *sb_system_bpf_programs(const struct sb_system *syst
 {
 	*count = system->kernel.nprograms;
 	return system->kernel.program;
+}
+
+int map_walk(const struct sb_system *system, int (*callback)(void *context, const struct sb_map *map),
+             void *context)
+{
+	const struct space_pool *pool = &system->processes.pool;
+	int status = 0;
+
+	for (size_t i = 0; i < pool->nepochs && status == 0; ++i) {
+		const struct sb_epoch epoch = {.id = (uint32_t)i, .root = pool->epoch_root[i]};
+		const struct sb_map *map = sb_epoch_map(&epoch, 0);
+
+		for (; map && status == 0; map = sb_epoch_map(&epoch, map->end))
+			status = callback(context, map);
+	}
+	return status;
 }

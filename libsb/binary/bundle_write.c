@@ -1,0 +1,401 @@
+/* bundle_write.c - collecting a bundle; see sb/bundle.h.
+ *
+ * Every mapping of the recording is asked for just as a replay would ask, and the answer is written down,
+ * also when there is none: so a replay from the bundle gets the same answers, and says the same where code is
+ * missing.
+ */
+#include <sb/bundle.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "binary/bundle_index.h"
+#include "binary/bundle_rows.h"
+#include "binary/bundle_store.h"
+#include "binary/resolver.h"
+#include "system/map_walk.h"
+
+/* Answers are told apart by their addresses; open addressing, at most half full. */
+struct answer_set {
+	const struct sb_binary **slot;
+	size_t nslots, count;
+};
+
+struct bundling {
+	const struct sb_perfdata *perfdata;
+	const struct sb_system *system;
+	struct sb_resolver *resolver;
+	struct sb_bundle_options options;
+	struct sb_bundle_result result;
+	struct bundle_store store;
+	struct bundle_rows rows;
+	struct answer_set seen;
+	struct sb_error *err;
+};
+
+static int no_memory(struct bundling *bundling)
+{
+	return sb_error_set(bundling->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
+static int check_stop(struct bundling *bundling)
+{
+	if (bundling->options.stop && bundling->options.stop(bundling->options.context))
+		return sb_error_set(bundling->err, -sbe_stop, bundling->options.directory, UINT64_MAX,
+		                    "given up: nothing was written");
+	return 0;
+}
+
+/* ---- What was seen ----------------------------------------------------------------------------- */
+
+static const struct sb_binary **find_slot(const struct answer_set *set, const struct sb_binary *binary)
+{
+	const uint64_t hash = (uintptr_t)binary * 0x9e3779b97f4a7c15ull;
+	size_t i = (hash ^ hash >> 32) & (set->nslots - 1);
+
+	while (set->slot[i] && set->slot[i] != binary)
+		i = (i + 1) & (set->nslots - 1);
+	return &set->slot[i];
+}
+
+static int grow_set(struct answer_set *set)
+{
+	struct answer_set bigger = {.nslots = set->nslots ? 2 * set->nslots : 256, .count = set->count};
+
+	bigger.slot = calloc(bigger.nslots, sizeof(*bigger.slot));
+	if (!bigger.slot)
+		return -sbe_nomem;
+	for (size_t i = 0; i < set->nslots; i++)
+		if (set->slot[i])
+			*find_slot(&bigger, set->slot[i]) = set->slot[i];
+	free(set->slot);
+	*set = bigger;
+	return 0;
+}
+
+/* Positive: it is new. */
+static int see(struct answer_set *set, const struct sb_binary *binary)
+{
+	const struct sb_binary **slot;
+
+	if (2 * (set->count + 1) > set->nslots && grow_set(set) < 0)
+		return -sbe_nomem;
+	slot = find_slot(set, binary);
+	if (*slot)
+		return 0;
+	*slot = binary;
+	set->count++;
+	return 1;
+}
+
+/* ---- Files of mappings ------------------------------------------------------------------------- */
+
+static void count_copy(struct bundling *bundling, const struct stored_file *stored)
+{
+	bundling->result.ncopied += (uint64_t)stored->copied;
+	bundling->result.ncopied_bytes += stored->copied ? stored->size : 0;
+}
+
+static int add_found(struct bundling *bundling, const char *container, const struct sb_map *map,
+                     const struct sb_binary *binary)
+{
+	struct stored_file stored;
+	int status = check_stop(bundling);
+
+	if (status == 0)
+		status = bundle_store_add(&bundling->store, binary->path, bundle_rows_known, &bundling->rows,
+		                          &stored, bundling->err);
+	if (status < 0)
+		return status;
+	count_copy(bundling, &stored);
+	return bundle_rows_add_file(&bundling->rows, container, map, binary, &stored) < 0
+	               ? no_memory(bundling)
+	               : 0;
+}
+
+static int add_map(struct bundling *bundling, uint32_t scope, const struct sb_map *map)
+{
+	const char *container = scope ? bundling->resolver->root[scope - 1].container : NULL;
+	const struct sb_binary *binary;
+	int status = sb_resolver_find_in(bundling->resolver, scope, map, &binary, bundling->err);
+
+	if (status < 0)
+		return status;
+	status = see(&bundling->seen, binary);
+	if (status < 0)
+		return no_memory(bundling);
+	if (status == 0 || binary->missing == sb_gap_anonymous)
+		return 0;
+	if (!binary->missing)
+		return add_found(bundling, container, map, binary);
+	return bundle_rows_add_missing(&bundling->rows, container, map, binary) < 0 ? no_memory(bundling) : 0;
+}
+
+static int add_user_map(void *context, const struct sb_map *map)
+{
+	return add_map(context, 0, map);
+}
+
+/* Modules and the like: a record of the kernel's code names a whole file, or something like
+ * "[kernel.kallsyms]". */
+static int add_kernel_map(struct bundling *bundling, const struct sb_record *record)
+{
+	struct sb_map map = {.end = UINT64_MAX,
+	                     .filename = record->u.mmap.filename,
+	                     .maj = record->u.mmap.maj,
+	                     .min = record->u.mmap.min,
+	                     .ino = record->u.mmap.ino,
+	                     .build_id_size = record->u.mmap.build_id_size};
+
+	if (map.filename[0] != '/')
+		return 0;
+	memcpy(map.build_id, record->u.mmap.build_id, sizeof(map.build_id));
+	return add_map(bundling, 0, &map);
+}
+
+static int add_kernel_maps(struct bundling *bundling)
+{
+	struct sb_perfdata_cursor cursor;
+	struct sb_record record;
+	int status = 0;
+
+	sb_perfdata_begin(bundling->perfdata, &cursor);
+	/* Damage ends the recording, not the bundle. */
+	while (status == 0 && sb_perfdata_next(&cursor, &record, NULL) > 0) {
+		if ((record.type == PERF_RECORD_MMAP || record.type == PERF_RECORD_MMAP2) &&
+		    record.u.mmap.is_kernel && !record.u.mmap.is_guest)
+			status = add_kernel_map(bundling, &record);
+	}
+	return status;
+}
+
+/* ---- The recording ----------------------------------------------------------------------------- */
+
+static char *base_name(const char *path)
+{
+	char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL, *name = NULL;
+
+	if (slash && slash[1])
+		name = strdup(slash + 1);
+	free(real);
+	return name;
+}
+
+static int copy_file(struct bundling *bundling, const char *from, const char *to)
+{
+	struct stored_file stored;
+	int status = check_stop(bundling);
+
+	if (status == 0)
+		status = bundle_store_copy(&bundling->store, from, to, &stored, bundling->err);
+	if (status == 0)
+		count_copy(bundling, &stored);
+	return status;
+}
+
+static int is_kcore_dir(const char *name)
+{
+	return strncmp(name, "kcore_dir", strlen("kcore_dir")) == 0;
+}
+
+/* What perf keeps of its directory: files, and below them the kernel's code. */
+enum wanted { wanted_all, wanted_kcore, wanted_files };
+
+static int copy_directory(struct bundling *bundling, const char *from, const char *to, enum wanted wanted);
+
+static int copy_entry(struct bundling *bundling, const char *from, const char *to, const char *name,
+                      enum wanted wanted)
+{
+	char *source = NULL, *target = NULL;
+	struct stat status;
+	int result = 0;
+
+	if (asprintf(&source, "%s/%s", from, name) < 0)
+		source = NULL;
+	if (asprintf(&target, "%s/%s", to, name) < 0)
+		target = NULL;
+	if (!source || !target)
+		result = no_memory(bundling);
+	else if (stat(source, &status) < 0)
+		result = 0; /* gone, or a dangling link */
+	else if (S_ISREG(status.st_mode) && wanted != wanted_kcore)
+		result = copy_file(bundling, source, target);
+	else if (S_ISDIR(status.st_mode) && wanted != wanted_files && is_kcore_dir(name))
+		result = copy_directory(bundling, source, target, wanted_files);
+	free(source);
+	free(target);
+	return result;
+}
+
+static int copy_directory(struct bundling *bundling, const char *from, const char *to, enum wanted wanted)
+{
+	struct dirent **entry;
+	const int count = scandir(from, &entry, NULL, alphasort);
+	int status = 0;
+
+	if (count < 0)
+		return sb_error_set(bundling->err, -sbe_io, from, UINT64_MAX, "cannot be read: %m");
+	for (int i = 0; i < count; i++) {
+		if (status == 0 && entry[i]->d_name[0] != '.')
+			status = copy_entry(bundling, from, to, entry[i]->d_name, wanted);
+		free(entry[i]);
+	}
+	free(entry);
+	return status;
+}
+
+static int copy_to(struct bundling *bundling, const char *path, const char *to, int whole)
+{
+	struct stat status;
+
+	if (stat(path, &status) < 0)
+		return sb_error_set(bundling->err, -sbe_io, path, UINT64_MAX, "cannot be read: %m");
+	if (S_ISDIR(status.st_mode))
+		return copy_directory(bundling, path, to, whole ? wanted_all : wanted_kcore);
+	return whole ? copy_file(bundling, path, to) : 0;
+}
+
+static int add_recording(struct bundling *bundling)
+{
+	const char *path = sb_perfdata_path(bundling->perfdata);
+	const int whole = bundling->options.with_recording;
+	char *name = base_name(path), *to = NULL;
+	int status;
+
+	if (!name || asprintf(&to, "recordings/%s", name) < 0) {
+		free(name);
+		return no_memory(bundling);
+	}
+	status = copy_to(bundling, path, to, whole);
+	if (status == 0 && whole && bundle_rows_add_recording(&bundling->rows, name) < 0)
+		status = no_memory(bundling);
+	free(name);
+	free(to);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
+static int collect(struct bundling *bundling)
+{
+	int status = map_walk(bundling->system, add_user_map, bundling);
+
+	if (status == 0)
+		status = add_kernel_maps(bundling);
+	return status ? status : add_recording(bundling);
+}
+
+/* A file is missing once, however many ranges of it were mapped. */
+static int count_rows(struct bundling *bundling)
+{
+	const struct sb_bundle_options *options = &bundling->options;
+	json_t *list = bundle_rows_sorted(bundling->rows.missing), *row;
+	const char *last = "";
+	size_t i;
+
+	if (!list)
+		return no_memory(bundling);
+	bundling->result.nfiles = json_object_size(bundling->rows.files);
+	json_array_foreach(list, i, row)
+	{
+		const char *path = json_string_value(json_object_get(row, "path"));
+
+		if (strcmp(path, last) == 0)
+			continue;
+		bundling->result.nmissing++;
+		if (options->missing)
+			options->missing(options->context, path,
+			                 json_string_value(json_object_get(row, "detail")));
+		last = path;
+	}
+	json_decref(list);
+	return 0;
+}
+
+static int write_bundle(struct bundling *bundling)
+{
+	json_t *manifest;
+	int status = collect(bundling);
+
+	if (status == 0)
+		status = count_rows(bundling);
+	if (status < 0)
+		return status;
+	manifest = bundle_rows_manifest(&bundling->rows);
+	if (!manifest)
+		return no_memory(bundling);
+	status = bundle_store_commit(&bundling->store, manifest, bundling->err);
+	json_decref(manifest);
+	return status;
+}
+
+static int open_and_write(struct bundling *bundling)
+{
+	int status = bundle_store_open(&bundling->store, bundling->options.directory, bundling->err);
+
+	if (status < 0)
+		return status;
+	status = bundle_rows_init(&bundling->rows, bundling->store.work, bundling->err);
+	if (status == 0)
+		status = write_bundle(bundling);
+	bundle_rows_fini(&bundling->rows);
+	bundle_store_close(&bundling->store);
+	free(bundling->seen.slot);
+	return status;
+}
+
+int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *resolver,
+                    const struct sb_bundle_options *options, struct sb_bundle_result *result,
+                    struct sb_error *err)
+{
+	struct bundling bundling = {.perfdata = perfdata, .resolver = resolver, .err = err};
+	struct sb_system *system;
+	int status;
+
+	if (!perfdata || !resolver || !options || options->size < sizeof(options->size))
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_bundle_write: no options");
+	memcpy(&bundling.options, options,
+	       options->size < sizeof(bundling.options) ? options->size : sizeof(bundling.options));
+	if (!bundling.options.directory || !bundling.options.directory[0])
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_bundle_write: no directory");
+	status = sb_system_build(&system, perfdata, err);
+	if (status < 0)
+		return status;
+	bundling.system = system;
+	status = open_and_write(&bundling);
+	sb_system_free(system);
+	if (result)
+		*result = bundling.result;
+	return status;
+}
+
+/* ---- The recording of a bundle ------------------------------------------------------------------ */
+
+int sb_bundle_recording(const char *directory, const char *name, char **path, struct sb_error *err)
+{
+	json_t *manifest, *recordings;
+	int status = bundle_manifest_read(&manifest, directory, err);
+
+	*path = NULL;
+	if (status < 0)
+		return status;
+	recordings = json_object_get(manifest, "recordings");
+	if (!name && json_object_size(recordings) > 1)
+		status = sb_error_set(err, -sbe_invalid, directory, UINT64_MAX,
+		                      "there is more than one recording in this bundle: which one?");
+	else if (!name)
+		name = json_object_iter_key(json_object_iter(recordings));
+	if (status == 0 && (!name || strchr(name, '/') || !json_object_get(recordings, name)))
+		status = sb_error_set(err, -sbe_not_found, directory, UINT64_MAX,
+		                      "there is no such recording in this bundle");
+	if (status == 0 && asprintf(path, "%s/recordings/%s", directory, name) < 0)
+		status = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	json_decref(manifest);
+	return status;
+}
