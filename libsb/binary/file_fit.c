@@ -123,7 +123,7 @@ static int plain_file_take(struct answer *answer, struct rooted_file *file, enum
 	return 1;
 }
 
-/* What was mapped may have been compressed itself. Only a build-id says that it was what is in it. */
+/* Compressed bytes are no code; what is in them is, when its build-id is right. */
 static int compressed_file_take(struct answer *answer, const struct rooted_file *file, enum fit fit)
 {
 	struct rooted_file inside = *file;
@@ -148,7 +148,13 @@ static int compressed_file_take(struct answer *answer, const struct rooted_file 
 
 int file_take(struct answer *answer, struct rooted_file *file, enum fit fit)
 {
-	if (answer->map.build_id_size && compressed_file_is(file->fd))
+	const int whole = answer->map.end == UINT64_MAX;
+
+	if (!compressed_file_is(file->fd) || (whole && !answer->map.build_id_size))
+		return plain_file_take(answer, file, fit);
+	if (answer->map.build_id_size)
 		return compressed_file_take(answer, file, fit);
-	return plain_file_take(answer, file, fit);
+	answer_say(answer, sb_gap_binary_mismatch,
+	           "%.90s is compressed, and no build-id says that this is what is in it", file->path);
+	return 0;
 }

@@ -457,8 +457,11 @@ static void the_kernel_agrees(void **state)
 		child = fork();
 		/* What fails in the child ends as this test does, and prints why; its status then is no zero.
 		 */
-		if (!child)
-			exit(compare_with_kernel(fixture, seed));
+		if (!child) {
+			status = compare_with_kernel(fixture, seed);
+			fflush(NULL);
+			_exit(status);
+		}
 		assert_int_equal(waitpid(child, &status, 0), child);
 		teardown(&fixture);
 		assert_true(WIFEXITED(status));
