@@ -132,7 +132,8 @@ static struct space *get_space(struct process_table *table, struct process *proc
 	return process->latest ? process->latest : new_space(table, process, 0);
 }
 
-static uint64_t comm_key(int32_t pid, int32_t tid)
+/* Of what is kept per thread. */
+static uint64_t thread_key(int32_t pid, int32_t tid)
 {
 	return (uint64_t)(uint32_t)pid << 32 | (uint32_t)tid;
 }
@@ -146,7 +147,7 @@ static int add_comm(struct process_table *table, uint64_t time, int32_t pid, str
 		return 0;
 	if (array_reserve(&table->comm, &table->comm_capacity, table->ncomms, sizeof(*table->comm)) < 0)
 		return -sbe_nomem;
-	table->comm[table->ncomms++] = (struct comm){comm_key(pid, thread->tid), time, name};
+	table->comm[table->ncomms++] = (struct comm){thread_key(pid, thread->tid), time, name};
 	thread->noted = name;
 	thread->noted_pid = pid;
 	return 0;
@@ -190,12 +191,22 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	return parent && parent->latest ? space_inherit(&table->pool, space, parent->latest) : 0;
 }
 
+/* What perf says at the start of processes and their parents is old: who may be elsewhere by now. */
+static int inherit_membership(struct process_table *table, uint64_t time, int is_process,
+                              struct thread *thread, struct thread *creator)
+{
+	if (!time && is_process)
+		creator = NULL;
+	return membership_forked(&table->members, time, thread_key(thread->pid, thread->tid), &thread->member,
+	                         creator ? thread_key(creator->pid, creator->tid) : 0,
+	                         creator ? &creator->member : NULL);
+}
+
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
                  int32_t ptid)
 {
-	const struct thread *creator;
 	struct process *process;
-	struct thread *thread;
+	struct thread *thread, *creator;
 	int status;
 
 	if (pid != ppid) {
@@ -208,6 +219,9 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
 	if (!thread)
 		return -sbe_nomem;
 	creator = find_thread(table, ptid);
+	status = inherit_membership(table, time, pid != ppid, thread, creator);
+	if (status < 0)
+		return status;
 	return add_comm(table, time, pid, thread, creator ? creator->name : no_name);
 }
 
@@ -231,6 +245,36 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	struct space *space = process ? get_space(table, process) : NULL;
 
 	return space ? space_map(&table->pool, space, node) : -sbe_nomem;
+}
+
+/* The thread that a record is about which says nothing of its life; NULL: out of memory. */
+static struct thread *mentioned_thread(struct process_table *table, int32_t pid, int32_t tid)
+{
+	struct thread *thread = get_thread(table, tid);
+
+	if (thread && thread->pid != pid) {
+		thread->pid = pid;
+		thread->alive = 0;
+		thread->member = (struct member){0};
+	}
+	return thread;
+}
+
+int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup)
+{
+	struct thread *thread = mentioned_thread(table, pid, tid);
+
+	return thread ? membership_sampled(&table->members, time, thread_key(pid, tid), &thread->member,
+	                                   cgroup)
+	              : -sbe_nomem;
+}
+
+int process_namespaces(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t set)
+{
+	struct thread *thread = mentioned_thread(table, pid, tid);
+
+	return thread ? membership_entered(&table->members, time, thread_key(pid, tid), &thread->member, set)
+	              : -sbe_nomem;
 }
 
 void process_map_soon(const struct process_table *table, const struct process_soon *soon, size_t count)
@@ -314,6 +358,8 @@ int process_table_seal(struct process_table *table)
 		space_seal(&table->pool, table->space[i].space);
 	for (size_t i = 0; i < table->nspaces; ++i)
 		space_publish(&table->pool, table->space[i].space);
+	if (membership_seal(&table->members) < 0)
+		return -sbe_nomem;
 	/* Each thread's names stay in the order of their times: of those given at one time, the last one
 	 * counts. */
 	return array_sort(table->comm, table->ncomms, sizeof(*table->comm));
@@ -338,7 +384,7 @@ const struct sb_space *process_space(const struct process_table *table, int32_t 
 
 const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time)
 {
-	const uint64_t key = comm_key(pid, tid);
+	const uint64_t key = thread_key(pid, tid);
 	size_t low = 0, high = table->ncomms;
 
 	while (low < high) {
@@ -353,15 +399,25 @@ const char *process_name(const struct process_table *table, int32_t pid, int32_t
 	return low && table->comm[low - 1].key == key ? table->comm[low - 1].name : no_name;
 }
 
+/* What nobody has told of a thread is as with its leader. */
+const struct sb_membership *process_membership(const struct process_table *table, int32_t pid, int32_t tid,
+                                               uint64_t time)
+{
+	const struct sb_membership *found = membership_find(&table->members, thread_key(pid, tid), time);
+
+	return found || pid == tid ? found : membership_find(&table->members, thread_key(pid, pid), time);
+}
+
 const struct thread *process_thread(const struct process_table *table, int32_t tid)
 {
 	return find_thread(table, tid);
 }
 
-void process_table_init(struct process_table *table)
+void process_table_init(struct process_table *table, struct string_table *names)
 {
 	memset(table, 0, sizeof(*table));
 	space_pool_init(&table->pool);
+	membership_init(&table->members, names, table->pool.seed);
 }
 
 void process_table_free(struct process_table *table)
@@ -379,5 +435,6 @@ void process_table_free(struct process_table *table)
 	free(table->comm);
 	free(table->by_pid.slot);
 	free(table->by_tid.slot);
+	membership_free(&table->members);
 	space_pool_free(&table->pool);
 }

@@ -6,6 +6,7 @@
 #define SB_PROCESS_H
 
 #include "system/address_space.h"
+#include "system/membership.h"
 
 struct process {
 	int32_t pid;
@@ -32,6 +33,7 @@ struct thread {
 	/* The name that was noted last, and for which pid; NULL: none. */
 	const char *noted;
 	int32_t noted_pid;
+	struct member member; /* as which it is known now */
 };
 
 struct comm {
@@ -62,9 +64,11 @@ struct process_table {
 	size_t nthreads, thread_capacity;
 	struct comm *comm; /* in the order of times; when sealed, of pid, tid, time */
 	size_t ncomms, comm_capacity;
+	struct membership_table members;
 };
 
-void process_table_init(struct process_table *table);
+/* @names: of the system, for names that are concluded. */
+void process_table_init(struct process_table *table, struct string_table *names);
 void process_table_free(struct process_table *table);
 
 /* What records say, in the order of their times; equal names are one pointer. Zero or a negative code. */
@@ -74,6 +78,9 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
                  int32_t ptid);
 void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node);
+/* A sample in a cgroup, and namespaces; their numbers are those of table->members. */
+int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup);
+int process_namespaces(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t set);
 
 /* Who will map something soon, and where. Changes nothing: what will be looked at then comes into the
  * processor's caches, for all of them at once. At most PROCESS_SOON_MAX. */
@@ -90,6 +97,8 @@ int process_table_seal(struct process_table *table);
 /* After sealing. */
 const struct sb_space *process_space(const struct process_table *table, int32_t pid, uint64_t time);
 const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time);
+const struct sb_membership *process_membership(const struct process_table *table, int32_t pid, int32_t tid,
+                                               uint64_t time);
 const struct thread *process_thread(const struct process_table *table, int32_t tid);
 
 #endif

@@ -21,7 +21,15 @@
 #include "system/schedule.h"
 #include "system/string_table.h"
 
-enum change_kind { change_comm, change_exec, change_fork, change_exit, change_map };
+enum change_kind {
+	change_comm,
+	change_exec,
+	change_fork,
+	change_exit,
+	change_map,
+	change_cgroup,
+	change_namespaces
+};
 
 /* A record that changes a process. */
 struct change {
@@ -31,7 +39,8 @@ struct change {
 		struct sb_map_node *node; /* map */
 		struct {
 			int32_t ppid, ptid;
-		} parent; /* fork */
+		} parent;        /* fork */
+		uint32_t number; /* cgroup, namespaces */
 	} u;
 	int32_t pid, tid;
 	uint32_t kind;
@@ -59,7 +68,7 @@ struct sb_system *system_new(int thrifty)
 	if (!system)
 		return NULL;
 	system->thrifty = system->schedule.thrifty = thrifty;
-	process_table_init(&system->processes);
+	process_table_init(&system->processes, &system->names);
 	string_table_init(&system->names, system->processes.pool.seed);
 	return system;
 }
@@ -158,6 +167,42 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	return gather(system, &change);
 }
 
+/* A sample tells the cgroup of whoever was interrupted. The idle task is nobody. */
+static int gather_sample(struct sb_system *system, const struct sb_record *record, uint64_t time)
+{
+	struct change change = {
+	        .time = time, .kind = change_cgroup, .pid = record->sample.pid, .tid = record->sample.tid};
+
+	if (!(record->u.sample.has & PERF_SAMPLE_CGROUP) || !(record->sample.has & PERF_SAMPLE_TID) ||
+	    !record->u.sample.cgroup || !change.tid)
+		return 0;
+	if (membership_cgroup(&system->processes.members, record->u.sample.cgroup, &change.u.number) < 0)
+		return -sbe_nomem;
+	return gather(system, &change);
+}
+
+static int gather_namespaces(struct sb_system *system, const struct sb_record *record, uint64_t time)
+{
+	struct change change = {.time = time,
+	                        .kind = change_namespaces,
+	                        .pid = record->u.namespaces.pid,
+	                        .tid = record->u.namespaces.tid};
+	struct sb_namespaces set = {0};
+
+	for (uint64_t i = 0; i < SB_NAMESPACES; ++i) {
+		const struct sb_namespace of = sb_record_namespace(record, i);
+
+		set.of[i].dev = of.dev;
+		set.of[i].ino = of.ino;
+	}
+	/* Of a process that ended while perf looked at it. */
+	if (!set.of[PID_NS_INDEX].ino || !set.of[MNT_NS_INDEX].ino)
+		return 0;
+	if (membership_set(&system->processes.members, &set, &change.u.number) < 0)
+		return -sbe_nomem;
+	return gather(system, &change);
+}
+
 /* The types that say something to the model, whoever listens: a bit per type. */
 static int is_used(uint32_t type)
 {
@@ -166,13 +211,21 @@ static int is_used(uint32_t type)
 	        1ull << PERF_RECORD_FORK | 1ull << PERF_RECORD_EXIT | 1ull << PERF_RECORD_LOST |
 	        1ull << PERF_RECORD_SWITCH | 1ull << PERF_RECORD_SWITCH_CPU_WIDE | 1ull << PERF_RECORD_AUX |
 	        1ull << PERF_RECORD_ITRACE_START | 1ull << PERF_RECORD_TEXT_POKE |
-	        1ull << PERF_RECORD_KSYMBOL | 1ull << PERF_RECORD_BPF_EVENT;
+	        1ull << PERF_RECORD_KSYMBOL | 1ull << PERF_RECORD_BPF_EVENT | 1ull << PERF_RECORD_NAMESPACES |
+	        1ull << PERF_RECORD_CGROUP;
 	static const uint64_t perfs = 1ull << (SB_RECORD_ID_INDEX - 64) |
 	                              1ull << (SB_RECORD_FINISHED_ROUND - 64) |
 	                              1ull << (SB_RECORD_AUXTRACE_INFO - 64) |
 	                              1ull << (SB_RECORD_AUXTRACE - 64) | 1ull << (SB_RECORD_TIME_CONV - 64);
 
 	return type < 64 ? kernels >> type & 1 : type < 128 ? perfs >> (type - 64) & 1 : 0;
+}
+
+/* Samples are of use when they say something of cgroups. */
+static int says_something(const struct sb_record *record)
+{
+	return record->type == PERF_RECORD_SAMPLE ? (record->u.sample.has & PERF_SAMPLE_CGROUP) != 0
+	                                          : is_used(record->type);
 }
 
 static uint64_t time_of(const struct sb_record *record)
@@ -197,6 +250,11 @@ static int tell(struct process_table *processes, const struct change *change)
 	case change_exit:
 		process_exit(processes, change->time, change->pid, change->tid);
 		return 0;
+	case change_cgroup:
+		return process_cgroup(processes, change->time, change->pid, change->tid, change->u.number);
+	case change_namespaces:
+		return process_namespaces(processes, change->time, change->pid, change->tid,
+		                          change->u.number);
 	default:
 		return process_map(processes, change->pid, change->u.node);
 	}
@@ -245,7 +303,7 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 	int status;
 
 	system->nrecords += 1;
-	if (!is_used(record->type))
+	if (!says_something(record))
 		system->nskipped += 1;
 	status = schedule_record(&system->schedule, record, time);
 	if (status == 0)
@@ -261,6 +319,13 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 	case PERF_RECORD_MMAP:
 	case PERF_RECORD_MMAP2:
 		return gather_map(system, record, time);
+	case PERF_RECORD_NAMESPACES:
+		return gather_namespaces(system, record, time);
+	case PERF_RECORD_CGROUP:
+		return membership_cgroup_path(&system->processes.members, record->u.cgroup.id,
+		                              record->u.cgroup.path);
+	case PERF_RECORD_SAMPLE:
+		return gather_sample(system, record, time);
 	case SB_RECORD_FINISHED_ROUND:
 		return system->thrifty ? tell_until(system, system->schedule.safe_time) : 0;
 	default:
@@ -357,6 +422,18 @@ const struct sb_space *sb_system_space(const struct sb_system *system, int32_t p
 const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time)
 {
 	return process_name(&system->processes, pid, tid, time);
+}
+
+const struct sb_membership *sb_system_membership(const struct sb_system *system, int32_t pid, int32_t tid,
+                                                 uint64_t time)
+{
+	return process_membership(&system->processes, pid, tid, time);
+}
+
+const struct sb_container *const *sb_system_containers(const struct sb_system *system, size_t *count)
+{
+	*count = system->processes.members.ncontainers;
+	return system->processes.members.container;
 }
 
 int32_t sb_system_thread_pid(const struct sb_system *system, int32_t tid)

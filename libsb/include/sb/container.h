@@ -58,4 +58,19 @@ struct sb_container_path {
  * Parts of a runtime that run outside of the containers (conmon, lxc.monitor, ...) are in none. */
 sb_export int sb_container_path(const char *path, size_t from, struct sb_container_path *found);
 
+/* A container that a recording tells of. Owned by its system; strings, too. */
+struct sb_container {
+	uint32_t index; /* dense from 0, see sb_system_containers() */
+	enum sb_container_kind kind;
+	const char *id; /* of a namespace: the inode of the PID namespace */
+	const char *pod;
+	enum sb_pod_class pod_class;
+	const char *cgroup;               /* its own; "" for a namespace */
+	const struct sb_container *outer; /* that it runs in, or NULL */
+};
+
+/* Whether @pattern means @container or one around it: its id or name, the first digits of an id (as docker
+ * and podman take them), its pod, or, with one of *?[ in it, a glob(7) pattern for one of these. */
+sb_export int sb_container_matches(const struct sb_container *container, const char *pattern);
+
 #endif

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sb/container.h>
 #include <sb/error.h>
 #include <sb/perfdata.h>
 
@@ -96,6 +97,38 @@ sb_export const char *sb_system_comm(const struct sb_system *system, int32_t pid
 
 /* The process that thread @tid belonged to last, or -1. */
 sb_export int32_t sb_system_thread_pid(const struct sb_system *system, int32_t tid);
+
+/* Namespaces, in the order of a NAMESPACES record: NET_NS_INDEX, ... of <linux/perf_event.h>. Zeroes where
+ * the record has none. */
+enum { SB_NAMESPACES = 8 };
+struct sb_namespaces {
+	struct {
+		uint64_t dev, ino;
+	} of[SB_NAMESPACES];
+};
+
+/* Where a thread belongs in [from, to). What records do not tell is NULL. */
+struct sb_membership {
+	uint64_t from, to;
+	const char *cgroup; /* its path, of the hierarchy that perf goes by */
+	const struct sb_namespaces *namespaces;
+	const struct sb_container *container; /* the innermost; NULL: none, or not known */
+};
+
+/* The membership of thread @tid of @pid at @time; NULL when no record tells anything about it.
+ *
+ * Namespaces are known from the moment on at which they are entered (NAMESPACES records). Which cgroup a
+ * thread is in is known only when it is sampled (PERF_SAMPLE_CGROUP) and from its parent when it is forked;
+ * it counts from there to the next sample that says something else, and, for who ran before, back to the
+ * beginning. As each container has a mount namespace of its own, a thread that has entered it is in the
+ * container at once, sampled or not. In none of these cgroups, a thread whose PID and mount namespaces both
+ * are not those of process 1 is in a container that is known by the former. */
+sb_export const struct sb_membership *sb_system_membership(const struct sb_system *system, int32_t pid,
+                                                           int32_t tid, uint64_t time);
+
+/* All containers that somebody was in. */
+sb_export const struct sb_container *const *sb_system_containers(const struct sb_system *system,
+                                                                 size_t *count);
 
 sb_export size_t sb_system_nepochs(const struct sb_system *system);
 sb_export uint64_t sb_system_nrecords(const struct sb_system *system, uint64_t *skipped);
