@@ -191,6 +191,19 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	return parent && parent->latest ? space_inherit(&table->pool, space, parent->latest) : 0;
 }
 
+/* The thread that a record is about which says nothing of its life; NULL: out of memory. */
+static struct thread *mentioned_thread(struct process_table *table, int32_t pid, int32_t tid)
+{
+	struct thread *thread = get_thread(table, tid);
+
+	if (thread && thread->pid != pid) {
+		thread->pid = pid;
+		thread->alive = 0;
+		thread->member = (struct member){0};
+	}
+	return thread;
+}
+
 /* What perf says at the start of processes and their parents is old: who may be elsewhere by now. */
 static int inherit_membership(struct process_table *table, uint64_t time, int is_process,
                               struct thread *thread, struct thread *creator)
@@ -209,6 +222,9 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
 	struct thread *thread, *creator;
 	int status;
 
+	/* The parent may be mentioned here for the first time. */
+	if (ppid >= 0 && ptid >= 0 && !mentioned_thread(table, ppid, ptid))
+		return -sbe_nomem;
 	if (pid != ppid) {
 		status = fork_space(table, time, pid, ppid);
 		if (status < 0)
@@ -245,19 +261,6 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	struct space *space = process ? get_space(table, process) : NULL;
 
 	return space ? space_map(&table->pool, space, node) : -sbe_nomem;
-}
-
-/* The thread that a record is about which says nothing of its life; NULL: out of memory. */
-static struct thread *mentioned_thread(struct process_table *table, int32_t pid, int32_t tid)
-{
-	struct thread *thread = get_thread(table, tid);
-
-	if (thread && thread->pid != pid) {
-		thread->pid = pid;
-		thread->alive = 0;
-		thread->member = (struct member){0};
-	}
-	return thread;
 }
 
 int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup)
