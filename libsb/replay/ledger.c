@@ -51,7 +51,8 @@ void ledger_fini(struct ledger *ledger)
 	free_gaps(ledger);
 	path_store_fini(&ledger->memory);
 	free(ledger->slot);
-	free(ledger->sorted);
+	free(ledger->threads);
+	free(ledger->containers);
 	free(ledger->path);
 	free(ledger->item);
 	memset(ledger, 0, sizeof(*ledger));
@@ -106,12 +107,16 @@ int ledger_gap(struct ledger *ledger, const struct sb_gap *gap)
 
 /* ---- Threads ---------------------------------------------------------------------------------- */
 
-static size_t slot_of(const struct ledger *ledger, int32_t pid, int32_t tid)
+static size_t slot_of(const struct ledger *ledger, int32_t pid, int32_t tid,
+                      const struct sb_container *container)
 {
-	size_t slot = ((uint32_t)tid * 0x9e3779b1u ^ (uint32_t)pid * 0x85ebca6bu) & (ledger->nslots - 1);
+	const uint32_t inside = container ? (container->index + 1) * 0xc2b2ae35u : 0;
+	size_t slot =
+	        ((uint32_t)tid * 0x9e3779b1u ^ (uint32_t)pid * 0x85ebca6bu ^ inside) & (ledger->nslots - 1);
 
 	while (ledger->slot[slot].used &&
-	       (ledger->slot[slot].thread.pid != pid || ledger->slot[slot].thread.tid != tid))
+	       (ledger->slot[slot].thread.pid != pid || ledger->slot[slot].thread.tid != tid ||
+	        ledger->slot[slot].container != container))
 		slot = (slot + 1) & (ledger->nslots - 1);
 	return slot;
 }
@@ -130,48 +135,47 @@ static int grow_slots(struct ledger *ledger)
 	}
 	for (size_t i = 0; i < nold; ++i)
 		if (old[i].used)
-			ledger->slot[slot_of(ledger, old[i].thread.pid, old[i].thread.tid)] = old[i];
+			ledger->slot[slot_of(ledger, old[i].thread.pid, old[i].thread.tid,
+			                     old[i].container)] = old[i];
 	free(old);
 	return 0;
 }
 
-static struct sb_account_thread *get_thread(struct ledger *ledger, int32_t pid, int32_t tid)
+static struct sb_account_thread *get_thread(struct ledger *ledger, int32_t pid, int32_t tid,
+                                            const struct sb_container *container)
 {
 	struct account_slot *slot;
 
-	if (2 * ledger->nthreads >= ledger->nslots && grow_slots(ledger) < 0)
+	if (2 * ledger->nused >= ledger->nslots && grow_slots(ledger) < 0)
 		return NULL;
-	slot = &ledger->slot[slot_of(ledger, pid, tid)];
+	slot = &ledger->slot[slot_of(ledger, pid, tid, container)];
 	if (!slot->used) {
 		slot->used = 1;
 		slot->thread.pid = pid;
 		slot->thread.tid = tid;
-		ledger->nthreads += 1;
+		slot->container = container;
+		ledger->nused += 1;
 	}
 	return &slot->thread;
 }
 
 /* ---- Flow ------------------------------------------------------------------------------------- */
 
-static int is_wanted(const struct sb_replay_options *options, const struct ledger_place *place)
+/* Whose it is was looked at before; the time is known only now. */
+static int is_wanted(const struct sb_replay_options *options, uint64_t tsc)
 {
-	if ((options->tsc_from || options->tsc_to) &&
-	    (place->tsc < options->tsc_from || place->tsc > options->tsc_to))
-		return 0;
-	for (size_t i = 0; i < options->npids; ++i)
-		if (options->pid[i] == place->pid)
-			return 1;
-	return !options->npids;
+	return !(options->tsc_from || options->tsc_to) ||
+	       (tsc >= options->tsc_from && tsc <= options->tsc_to);
 }
 
 int ledger_flow(struct ledger *ledger, const struct sb_flow *flow)
 {
-	const struct ledger_place place = {.pid = flow->pid, .tid = flow->tid, .tsc = flow->tsc};
+	const struct sb_membership *membership = flow->membership;
 	struct sb_account_thread *thread;
 
-	if (!is_wanted(ledger->options, &place))
+	if (!is_wanted(ledger->options, flow->tsc))
 		return 0;
-	thread = get_thread(ledger, flow->pid, flow->tid);
+	thread = get_thread(ledger, flow->pid, flow->tid, membership ? membership->container : NULL);
 	if (!thread)
 		return -sbe_nomem;
 	thread->ninsn += flow->ninsn;
@@ -187,6 +191,7 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .pid = item->place.pid,
 	                             .tid = item->place.tid,
 	                             .tsc = item->place.tsc,
+	                             .membership = item->place.membership,
 	                             .path = ledger->path ? ledger->path + item->first : NULL,
 	                             .npaths = item->npaths,
 	                             .nblocks = item->nblocks,
@@ -307,7 +312,7 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 		ledger->last_tsc = place.tsc;
 		if (ledger->nblocks >= HELD_BLOCKS_MAX)
 			status = ledger_confirm(ledger);
-		if (status == 0)
+		if (status == 0 && !place.unwanted)
 			status = hold_run(ledger, place, run);
 		if (status < 0)
 			return status;
@@ -348,10 +353,10 @@ void ledger_take_part(struct ledger *ledger, struct ledger_part *part)
 	*part = (struct ledger_part){.account = ledger->account,
 	                             .slot = ledger->slot,
 	                             .nslots = ledger->nslots,
-	                             .nthreads = ledger->nthreads};
+	                             .nused = ledger->nused};
 	ledger->account = (struct sb_account){0};
 	ledger->slot = NULL;
-	ledger->nslots = ledger->nthreads = 0;
+	ledger->nslots = ledger->nused = 0;
 }
 
 static int add_threads(struct ledger *ledger, const struct ledger_part *part)
@@ -362,7 +367,7 @@ static int add_threads(struct ledger *ledger, const struct ledger_part *part)
 
 		if (!part->slot[i].used)
 			continue;
-		thread = get_thread(ledger, from->pid, from->tid);
+		thread = get_thread(ledger, from->pid, from->tid, part->slot[i].container);
 		if (!thread)
 			return -sbe_nomem;
 		thread->ninsn += from->ninsn;
@@ -395,33 +400,119 @@ void ledger_part_fini(struct ledger_part *part)
 
 /* ---- The account ------------------------------------------------------------------------------ */
 
-static int compare_threads(const void *a, const void *b)
+static int compare_slots(const void *a, const void *b)
 {
-	const struct sb_account_thread *left = a, *right = b;
+	const struct sb_account_thread *left = &((const struct account_slot *)a)->thread,
+	                               *right = &((const struct account_slot *)b)->thread;
 
 	if (left->pid != right->pid)
 		return left->pid < right->pid ? -1 : 1;
 	return left->tid < right->tid ? -1 : left->tid > right->tid;
 }
 
-int ledger_finish(struct ledger *ledger, const struct sb_system *system)
+/* The used slots come first, sorted by pid and tid. */
+static void sort_slots(struct ledger *ledger)
 {
 	size_t count = 0;
 
-	ledger->sorted = calloc(ledger->nthreads ? ledger->nthreads : 1, sizeof(*ledger->sorted));
-	if (!ledger->sorted)
-		return -sbe_nomem;
 	for (size_t i = 0; i < ledger->nslots; ++i)
 		if (ledger->slot[i].used)
-			ledger->sorted[count++] = ledger->slot[i].thread;
-	qsort(ledger->sorted, count, sizeof(*ledger->sorted), compare_threads);
-	for (size_t i = 0; i < count; ++i) {
-		struct sb_account_thread *thread = &ledger->sorted[i];
-		const char *name = sb_system_comm(system, thread->pid, thread->tid, UINT64_MAX);
+			ledger->slot[count++] = ledger->slot[i];
+	if (count)
+		qsort(ledger->slot, count, sizeof(*ledger->slot), compare_slots);
+}
 
-		strncpy(thread->comm, name, sizeof(thread->comm) - 1);
+static void add_sums(struct sb_account_thread *thread, const struct sb_account_thread *more)
+{
+	thread->ninsn += more->ninsn;
+	thread->nblocks += more->nblocks;
+}
+
+/* A thread that was in several containers is one thread. */
+static int list_threads(struct ledger *ledger, const struct sb_system *system)
+{
+	struct sb_account_thread *end;
+
+	ledger->threads = calloc(ledger->nused ? ledger->nused : 1, sizeof(*ledger->threads));
+	if (!ledger->threads)
+		return -sbe_nomem;
+	end = ledger->threads;
+	for (size_t i = 0; i < ledger->nused; ++i) {
+		const struct sb_account_thread *slot = &ledger->slot[i].thread;
+		const char *name;
+
+		if (end > ledger->threads && end[-1].pid == slot->pid && end[-1].tid == slot->tid) {
+			add_sums(&end[-1], slot);
+			continue;
+		}
+		*end = *slot;
+		name = sb_system_comm(system, slot->pid, slot->tid, UINT64_MAX);
+		strncpy(end->comm, name, sizeof(end->comm) - 1);
+		end += 1;
 	}
-	ledger->account.thread = ledger->sorted;
-	ledger->account.nthreads = count;
+	ledger->account.thread = ledger->threads;
+	ledger->account.nthreads = (size_t)(end - ledger->threads);
 	return 0;
+}
+
+/* By kind, pod and id; what was outside of all comes last. */
+static int compare_containers(const void *a, const void *b)
+{
+	const struct sb_container *left = ((const struct sb_account_container *)a)->container;
+	const struct sb_container *right = ((const struct sb_account_container *)b)->container;
+	int order;
+
+	if (!left || !right)
+		return !left - !right;
+	if (left->kind != right->kind)
+		return left->kind < right->kind ? -1 : 1;
+	order = strcmp(left->pod, right->pod);
+	if (!order)
+		order = strcmp(left->id, right->id);
+	return order ? order : left->index < right->index ? -1 : left->index > right->index;
+}
+
+/* Sums by container. The slots are sorted by process; whoever was in several counts in each. */
+static int list_containers(struct ledger *ledger, const struct sb_system *system)
+{
+	struct sb_account_container *sum, *end;
+	int32_t *last_pid;
+	size_t count;
+
+	sb_system_containers(system, &count);
+	if (!count)
+		return 0;
+	sum = ledger->containers = calloc(count + 1, sizeof(*sum));
+	last_pid = calloc(count + 1, sizeof(*last_pid));
+	for (size_t i = 0; sum && last_pid && i < ledger->nused; ++i) {
+		const struct account_slot *slot = &ledger->slot[i];
+		const size_t at = slot->container ? slot->container->index : count;
+
+		sum[at].container = slot->container;
+		sum[at].nprocesses += !sum[at].nblocks || last_pid[at] != slot->thread.pid;
+		sum[at].ninsn += slot->thread.ninsn;
+		sum[at].nblocks += slot->thread.nblocks;
+		last_pid[at] = slot->thread.pid;
+	}
+	free(last_pid);
+	if (!sum || !last_pid)
+		return -sbe_nomem;
+	end = sum;
+	for (size_t i = 0; i <= count; ++i)
+		if (sum[i].nblocks)
+			*end++ = sum[i];
+	qsort(sum, (size_t)(end - sum), sizeof(*sum), compare_containers);
+	/* Nobody in any: then there is nothing to tell apart. */
+	ledger->account.container = sum;
+	ledger->account.ncontainers = end > sum && sum[0].container ? (size_t)(end - sum) : 0;
+	return 0;
+}
+
+int ledger_finish(struct ledger *ledger, const struct sb_system *system)
+{
+	int status;
+
+	sort_slots(ledger);
+	status = list_threads(ledger, system);
+	return status < 0 ? status : list_containers(ledger, system);
 }

@@ -16,6 +16,8 @@
 struct ledger_place {
 	int32_t pid, tid;
 	uint64_t tsc;
+	const struct sb_membership *membership; /* NULL: not known */
+	int unwanted;                           /* left out */
 };
 
 /* Flow or a gap, in order; flow: [first, first + npaths) of the held paths. */
@@ -27,8 +29,10 @@ struct held_item {
 	const struct sb_gap *gap; /* owned; NULL: flow */
 };
 
+/* What a thread executed in a container, or outside of all: NULL. */
 struct account_slot {
 	struct sb_account_thread thread;
+	const struct sb_container *container;
 	int used;
 };
 
@@ -36,9 +40,10 @@ struct ledger {
 	const struct sb_sink *sink;
 	const struct sb_replay_options *options;
 	struct sb_account account; /* threads are filled in at the end */
-	struct account_slot *slot; /* owned; open addressing by pid and tid */
-	size_t nslots, nthreads;
-	struct sb_account_thread *sorted; /* owned */
+	struct account_slot *slot; /* owned; open addressing by pid, tid and container */
+	size_t nslots, nused;
+	struct sb_account_thread *threads;       /* owned; of the account */
+	struct sb_account_container *containers; /* owned; likewise */
 
 	/* Of the present stream. */
 	int32_t cpu;
@@ -93,7 +98,7 @@ int ledger_flow(struct ledger *ledger, const struct sb_flow *flow);
 struct ledger_part {
 	struct sb_account account;
 	struct account_slot *slot; /* owned */
-	size_t nslots, nthreads;
+	size_t nslots, nused;
 };
 
 /* Forgets what is held back, and all sums. */
@@ -112,7 +117,7 @@ int ledger_progress(struct ledger *ledger, uint64_t bytes);
 /* All streams are done: the last call of the sink's progress. */
 int ledger_complete(struct ledger *ledger);
 
-/* Completes the account: the threads, with their names. */
+/* Completes the account: the threads, with their names, and the containers. */
 int ledger_finish(struct ledger *ledger, const struct sb_system *system);
 
 #endif

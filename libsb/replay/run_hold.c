@@ -21,8 +21,12 @@ static struct pt_run_path without_unproven(const struct pt_run_path *last)
 
 static struct ledger_place place_of(const struct stream_replay *replay, const struct pt_run *run)
 {
-	return (struct ledger_place){.pid = replay->observer->run_pid,
-	                             .tid = replay->observer->run_tid,
+	const struct flow_owner *owner = &replay->observer->run;
+
+	return (struct ledger_place){.pid = owner->pid,
+	                             .tid = owner->tid,
+	                             .membership = owner->membership,
+	                             .unwanted = owner->unwanted,
 	                             .tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0};
 }
 

@@ -22,6 +22,7 @@ struct sb_session {
 	const struct sb_perfdata *perfdata;
 	struct sb_replay_options options; /* its arrays are owned */
 	struct sb_system *system;
+	struct replay_filter filter;
 	struct sb_resolver *resolver;
 	int owns_resolver;
 	struct pt_image_section_cache *sections;
@@ -49,6 +50,28 @@ static int copy_numbers(const int32_t **copy, const int32_t *numbers, size_t cou
 	return 0;
 }
 
+static void free_strings(const char *const *strings, size_t count)
+{
+	for (size_t i = 0; strings && i < count; ++i)
+		free((void *)(uintptr_t)strings[i]);
+	free((void *)(uintptr_t)strings);
+}
+
+static int copy_strings(const char *const **copy, const char *const *strings, size_t count)
+{
+	char **owned = calloc(count ? count : 1, sizeof(*owned));
+
+	*copy = (const char *const *)owned;
+	if (!owned)
+		return -sbe_nomem;
+	for (size_t i = 0; i < count; ++i) {
+		owned[i] = strdup(strings[i]);
+		if (!owned[i])
+			return -sbe_nomem;
+	}
+	return 0;
+}
+
 /* What the caller's version of the options has. */
 static struct sb_replay_options given_options(const struct sb_replay_options *options)
 {
@@ -69,9 +92,17 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 	session->options.root = NULL;
 	session->options.nroots = 0;
 	session->options.kcore = session->options.vmlinux = session->options.kallsyms = NULL;
+	session->options.container = session->options.cgroup = session->options.comm = NULL;
+	session->options.cpu = NULL;
 	status = copy_numbers(&session->options.pid, given.pid, given.npids);
 	if (status == 0)
 		status = copy_numbers(&session->options.cpu, given.cpu, given.ncpus);
+	if (status == 0)
+		status = copy_strings(&session->options.container, given.container, given.ncontainers);
+	if (status == 0)
+		status = copy_strings(&session->options.cgroup, given.cgroup, given.ncgroups);
+	if (status == 0)
+		status = copy_strings(&session->options.comm, given.comm, given.ncomms);
 	return status;
 }
 
@@ -100,6 +131,8 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given, err);
 	if (status < 0)
 		return status;
+	if (filter_init(&session->filter, &session->options, session->system) < 0)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	status = open_resolver(session, options, err);
 	if (status < 0)
 		return status;
@@ -146,6 +179,10 @@ void sb_session_close(struct sb_session *session)
 	sb_system_free(session->system);
 	free((void *)(uintptr_t)session->options.pid);
 	free((void *)(uintptr_t)session->options.cpu);
+	free_strings(session->options.container, session->options.ncontainers);
+	free_strings(session->options.cgroup, session->options.ncgroups);
+	free_strings(session->options.comm, session->options.ncomms);
+	filter_fini(&session->filter);
 	free(session);
 }
 
@@ -192,6 +229,7 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	struct replay_world world = {.perfdata = session->perfdata,
 	                             .options = &session->options,
 	                             .system = session->system,
+	                             .filter = &session->filter,
 	                             .resolver = session->resolver,
 	                             .sections = session->sections,
 	                             .traces_kernel = session->traces_kernel,

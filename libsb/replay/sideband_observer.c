@@ -54,6 +54,32 @@ static void find_space(struct sideband_observer *observer, uint64_t now)
 	observer->space = pid < 0 ? NULL : sb_system_space(observer->system, pid, now);
 }
 
+/* What the filter says of whoever runs, and where they belong. */
+static void find_out(struct sideband_observer *observer, uint64_t now)
+{
+	const struct switch_track *track = &observer->track;
+	struct flow_owner *who = &observer->who;
+	struct filter_subject subject = {.pid = track->pid, .tid = track->tid};
+
+	if (now >= observer->who_from && now < observer->who_to && who->pid == track->pid &&
+	    who->tid == track->tid)
+		return;
+	subject.membership = sb_system_membership(observer->system, track->pid, track->tid, now);
+	observer->who_from = subject.membership ? subject.membership->from : 0;
+	observer->who_to = subject.membership ? subject.membership->to : UINT64_MAX;
+	if (observer->filter->by_name) {
+		uint64_t until;
+
+		subject.comm = sb_system_comm_until(observer->system, track->pid, track->tid, now, &until);
+		observer->who_from = now;
+		earlier(&observer->who_to, until);
+	}
+	*who = (struct flow_owner){.pid = track->pid,
+	                           .tid = track->tid,
+	                           .membership = subject.membership,
+	                           .unwanted = !filter_wants(observer->filter, observer->memory, &subject)};
+}
+
 static int use_image(struct sideband_observer *observer)
 {
 	struct pt_image *image = observer->in_kernel ? observer->kernel->image
@@ -75,6 +101,7 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 	if (boundary) {
 		switch_track_go_to(&observer->track, now);
 		find_space(observer, now);
+		find_out(observer, now);
 	}
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, now) : NULL;
 	if (observer->kernel)
@@ -96,6 +123,7 @@ static int on_crossing(void *context, uint64_t ip)
 	if (left) {
 		switch_track_leave_kernel(&observer->track, now);
 		find_space(observer, now);
+		find_out(observer, now);
 	}
 	/* Blocks come behind this. */
 	sideband_observer_begin_run(observer);
@@ -104,13 +132,15 @@ static int on_crossing(void *context, uint64_t ip)
 
 void sideband_observer_begin_run(struct sideband_observer *observer)
 {
-	observer->run_pid = observer->track.pid;
-	observer->run_tid = observer->track.tid;
+	observer->run = observer->who;
 }
 
 void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
 {
-	switch_track_pass(&observer->track, tsc ? to_ns(observer, tsc) : 0);
+	const uint64_t now = tsc ? to_ns(observer, tsc) : 0;
+
+	switch_track_pass(&observer->track, now);
+	find_out(observer, now);
 	sideband_observer_begin_run(observer);
 }
 
@@ -149,10 +179,13 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	*observer = (struct sideband_observer){.system = sources->system,
 	                                       .clock = sources->clock,
 	                                       .images = sources->images,
+	                                       .filter = sources->filter,
+	                                       .memory = sources->memory,
 	                                       .kernel = sources->kernel,
 	                                       .tsc_base = upper_bits(sources->clock, sched, nscheds)};
 	switch_track_init(&observer->track, sched, nscheds);
 	observer->track.slack = sources->slack;
+	find_out(observer, 0);
 }
 
 int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_decoder *decoder)
@@ -177,6 +210,8 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->base.tick.limit = 0;
 	switch_track_forget(&observer->track, jump);
 	observer->in_kernel = 0;
+	observer->who_from = observer->who_to = 0;
+	find_out(observer, 0);
 	observer->space = NULL;
 	observer->epoch = NULL;
 	return use_image(observer);
@@ -202,8 +237,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	return (struct sideband_state){.state = observer->state,
 	                               .expects_switch =
 	                                       switch_track_expects(track, sideband_observer_now(observer)),
-	                               .pid = track->pid,
-	                               .tid = track->tid,
+	                               .who = observer->who,
 	                               .space = observer->space,
 	                               .epoch = observer->epoch,
 	                               .next = track->next,
@@ -212,7 +246,8 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 
 int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
 {
-	return a->state == b->state && a->expects_switch == b->expects_switch && a->pid == b->pid &&
-	       a->tid == b->tid && a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
-	       a->limit == b->limit;
+	return a->state == b->state && a->expects_switch == b->expects_switch && a->who.pid == b->who.pid &&
+	       a->who.tid == b->who.tid && a->who.membership == b->who.membership &&
+	       a->who.unwanted == b->who.unwanted && a->space == b->space && a->epoch == b->epoch &&
+	       a->next == b->next && a->limit == b->limit;
 }

@@ -14,15 +14,25 @@
 #include <sb/clock.h>
 #include <sb/system.h>
 
+#include "replay/filter.h"
 #include "replay/image_build.h"
 #include "replay/kernel_image.h"
 #include "replay/switch_track.h"
+
+/* Whose blocks are. */
+struct flow_owner {
+	int32_t pid, tid;
+	const struct sb_membership *membership; /* NULL: not known */
+	int unwanted;                           /* the filter leaves them out */
+};
 
 struct sideband_observer {
 	struct pt_observer base;
 	const struct sb_system *system;
 	const struct sb_clock *clock;
 	struct image_builder *images;
+	const struct replay_filter *filter;
+	struct filter_memory *memory;     /* of the filter */
 	struct pt_block_decoder *decoder; /* attached to */
 
 	struct kernel_image *kernel; /* borrowed; NULL: the kernel is not traced */
@@ -30,8 +40,10 @@ struct sideband_observer {
 	uint64_t tsc_base;           /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
-	int in_kernel;                /* the flow is */
-	int32_t run_pid, run_tid;     /* whose the blocks of the decoder's present run are */
+	int in_kernel;         /* the flow is */
+	struct flow_owner who; /* who runs, and what counts for them in [who_from, who_to) */
+	uint64_t who_from, who_to;
+	struct flow_owner run;        /* whose the blocks of the decoder's present run are */
 	const struct sb_space *space; /* of whoever runs, or NULL */
 	const struct sb_epoch *epoch; /* in force, or NULL */
 	struct pt_image *image;       /* in use */
@@ -42,6 +54,8 @@ struct sideband_sources {
 	const struct sb_system *system;
 	const struct sb_clock *clock;
 	struct image_builder *images;
+	const struct replay_filter *filter;
+	struct filter_memory *memory;
 	struct kernel_image *kernel; /* NULL: the kernel is not traced */
 	uint64_t slack;              /* ns, see struct switch_track */
 };
@@ -72,7 +86,7 @@ void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc);
 struct sideband_state {
 	enum pt_decode_state state;
 	int expects_switch;
-	int32_t pid, tid;
+	struct flow_owner who;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;
 	size_t next;

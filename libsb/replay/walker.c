@@ -8,6 +8,7 @@ int walker_init(struct walker *walker, const struct replay_world *world, struct 
                 struct sb_error *err)
 {
 	*walker = (struct walker){.world = world, .ledger = ledger, .err = err};
+	filter_memory_init(&walker->memory);
 	if (world->traces_kernel && kernel_image_init(&walker->kernel, world->kernel, world->sections) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	return image_builder_init(&walker->images, world->resolver, world->sections,
@@ -28,6 +29,7 @@ void walker_fini(struct walker *walker)
 	stream_replay_fini(&walker->replay);
 	image_builder_fini(&walker->images);
 	kernel_image_fini(&walker->kernel);
+	filter_memory_fini(&walker->memory);
 }
 
 /* A stream of a thread is that thread's; a stream of a CPU follows its schedule. */
@@ -63,6 +65,8 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 	        .system = world->system,
 	        .clock = &info->clock,
 	        .images = &walker->images,
+	        .filter = world->filter,
+	        .memory = &walker->memory,
 	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
 	        .slack = slack_ns(info),
 	};

@@ -13,6 +13,7 @@ struct replay_world {
 	const struct sb_perfdata *perfdata;
 	const struct sb_replay_options *options;
 	const struct sb_system *system;
+	const struct replay_filter *filter;
 	struct sb_resolver *resolver;
 	struct pt_image_section_cache *sections;
 	struct pt_config config;
@@ -40,6 +41,7 @@ struct walker {
 	size_t nflags;
 	struct sb_sched fixed;
 	struct segment_cutter cutter;
+	struct filter_memory memory;
 	struct sideband_observer observer;
 	struct stream_replay replay;
 	int finishing; /* what comes now is about the stream as a whole, and has no time */

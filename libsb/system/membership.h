@@ -60,6 +60,7 @@ struct membership_table {
 
 	/* When sealed. */
 	struct sb_membership *membership;
+	size_t nmemberships;
 	struct key_table keys;
 	struct members_of *of; /* by number of the key */
 	size_t of_capacity;

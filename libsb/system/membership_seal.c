@@ -295,11 +295,10 @@ static void extend_back(struct member_change *change, size_t count)
 }
 
 /* The memberships of one thread, out of its changes. There is room for as many. */
-static int list_members(struct finder *finder, struct member_change *change, size_t count,
-                        size_t *nmemberships)
+static int list_members(struct finder *finder, struct member_change *change, size_t count)
 {
 	struct membership_table *table = finder->table;
-	struct sb_membership *first = table->membership + *nmemberships, *end = first;
+	struct sb_membership *first = table->membership + table->nmemberships, *end = first;
 	uint32_t number;
 
 	if (key_table_keep(&table->keys, &change->key, &number) < 0 ||
@@ -321,20 +320,19 @@ static int list_members(struct finder *finder, struct member_change *change, siz
 			end[-1].to = next.from;
 		*end++ = next;
 	}
-	table->of[number] = (struct members_of){(uint32_t)*nmemberships, (uint32_t)(end - first)};
-	*nmemberships += (size_t)(end - first);
+	table->of[number] = (struct members_of){(uint32_t)table->nmemberships, (uint32_t)(end - first)};
+	table->nmemberships += (size_t)(end - first);
 	return 0;
 }
 
 static int list_all(struct finder *finder)
 {
 	struct membership_table *table = finder->table;
-	size_t nmemberships = 0;
 
 	for (size_t i = 0, end; i < table->nchanges; i = end) {
 		for (end = i + 1; end < table->nchanges && table->change[end].key == table->change[i].key;)
 			end += 1;
-		if (list_members(finder, table->change + i, end - i, &nmemberships) < 0)
+		if (list_members(finder, table->change + i, end - i) < 0)
 			return -sbe_nomem;
 	}
 	return 0;

@@ -385,7 +385,8 @@ const struct sb_space *process_space(const struct process_table *table, int32_t 
 	return low ? &space[low - 1].space->public : NULL;
 }
 
-const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time)
+const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time,
+                         uint64_t *until)
 {
 	const uint64_t key = thread_key(pid, tid);
 	size_t low = 0, high = table->ncomms;
@@ -399,6 +400,9 @@ const char *process_name(const struct process_table *table, int32_t pid, int32_t
 		else
 			high = middle;
 	}
+	if (until)
+		*until = low < table->ncomms && table->comm[low].key == key ? table->comm[low].time
+		                                                            : UINT64_MAX;
 	return low && table->comm[low - 1].key == key ? table->comm[low - 1].name : no_name;
 }
 

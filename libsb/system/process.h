@@ -96,7 +96,9 @@ int process_table_seal(struct process_table *table);
 
 /* After sealing. */
 const struct sb_space *process_space(const struct process_table *table, int32_t pid, uint64_t time);
-const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time);
+/* *until (may be NULL): when it gets another one. */
+const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time,
+                         uint64_t *until);
 const struct sb_membership *process_membership(const struct process_table *table, int32_t pid, int32_t tid,
                                                uint64_t time);
 const struct thread *process_thread(const struct process_table *table, int32_t tid);

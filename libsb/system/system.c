@@ -421,13 +421,25 @@ const struct sb_space *sb_system_space(const struct sb_system *system, int32_t p
 
 const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time)
 {
-	return process_name(&system->processes, pid, tid, time);
+	return sb_system_comm_until(system, pid, tid, time, NULL);
+}
+
+const char *sb_system_comm_until(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time,
+                                 uint64_t *until)
+{
+	return process_name(&system->processes, pid, tid, time, until);
 }
 
 const struct sb_membership *sb_system_membership(const struct sb_system *system, int32_t pid, int32_t tid,
                                                  uint64_t time)
 {
 	return process_membership(&system->processes, pid, tid, time);
+}
+
+const struct sb_membership *sb_system_memberships(const struct sb_system *system, size_t *count)
+{
+	*count = system->processes.members.nmemberships;
+	return system->processes.members.membership;
 }
 
 const struct sb_container *const *sb_system_containers(const struct sb_system *system, size_t *count)

@@ -13,6 +13,7 @@
 #include <intel-pt-run.h>
 #include <sb/error.h>
 #include <sb/perfdata.h>
+#include <sb/system.h>
 
 /* Why a stretch of trace gave no instructions. */
 enum sb_gap_reason {
@@ -53,6 +54,9 @@ struct sb_flow {
 	uint32_t npaths;
 	uint32_t nblocks; /* the sum over all paths */
 	uint64_t ninsn;   /* the same */
+	/* The thread's cgroup, namespaces and container, when it last came to user space; NULL: not known.
+	 * The session's. */
+	const struct sb_membership *membership;
 };
 
 /* Callbacks return zero, or a negative code that ends the replay and is handed through. They are called by
@@ -87,12 +91,28 @@ struct sb_replay_options {
 	const char *kcore, *vmlinux, *kallsyms;
 	/* Finds mapped files; borrowed. NULL: made from root and no_host_root above, which count only then. */
 	struct sb_resolver *resolver;
+	/* Only threads in these containers (sb_container_matches()), in cgroups that match these glob(7)
+	 * patterns (whole paths; a * matches slashes, too), or with names that match: each when there are
+	 * any. Whoever moves, or gets another name, is judged anew when it next comes to user space. */
+	const char *const *container;
+	size_t ncontainers;
+	const char *const *cgroup;
+	size_t ncgroups;
+	const char *const *comm;
+	size_t ncomms;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
 struct sb_account_thread {
 	int32_t pid, tid;
 	char comm[16];
+	uint64_t ninsn, nblocks;
+};
+
+/* What was executed in a container itself, not in those that are in it; NULL: outside of all. */
+struct sb_account_container {
+	const struct sb_container *container; /* the session's */
+	size_t nprocesses;
 	uint64_t ninsn, nblocks;
 };
 
@@ -107,6 +127,9 @@ struct sb_account {
 	uint64_t nrecords, nrecords_skipped; /* sideband: walked; of a type that is not used */
 	const struct sb_account_thread *thread;
 	size_t nthreads;
+	/* Of kinds, pods and ids in order, what was outside of all last; none when nobody was in any. */
+	const struct sb_account_container *container;
+	size_t ncontainers;
 };
 
 struct sb_session;

@@ -95,6 +95,10 @@ sb_export const struct sb_epoch *sb_space_epoch(const struct sb_space *space, ui
 /* The command name of @tid (of @pid) at @time; "" when not known. Lives as long as the system. */
 sb_export const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time);
 
+/* The same; *until becomes the time of the thread's next name, UINT64_MAX when there is none. */
+sb_export const char *sb_system_comm_until(const struct sb_system *system, int32_t pid, int32_t tid,
+                                           uint64_t time, uint64_t *until);
+
 /* The process that thread @tid belonged to last, or -1. */
 sb_export int32_t sb_system_thread_pid(const struct sb_system *system, int32_t tid);
 
@@ -125,6 +129,9 @@ struct sb_membership {
  * are not those of process 1 is in a container that is known by the former. */
 sb_export const struct sb_membership *sb_system_membership(const struct sb_system *system, int32_t pid,
                                                            int32_t tid, uint64_t time);
+
+/* All memberships of all threads; those of one thread are neighbours, by time. */
+sb_export const struct sb_membership *sb_system_memberships(const struct sb_system *system, size_t *count);
 
 /* All containers that somebody was in. */
 sb_export const struct sb_container *const *sb_system_containers(const struct sb_system *system,
