@@ -49,6 +49,27 @@ static int take_pid(void *target, const char *value, struct option_error *error)
 	return job_list_add(&job->pid, value, error);
 }
 
+static int take_container(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	return job_add_text(&job->container, value, error);
+}
+
+static int take_cgroup(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	return job_add_text(&job->cgroup, value, error);
+}
+
+static int take_comm(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	return job_add_text(&job->comm, value, error);
+}
+
 static int take_time(void *target, const char *value, struct option_error *error)
 {
 	struct job *job = target;
@@ -103,6 +124,11 @@ static const struct option_row rows[] = {
         {"kallsyms", 0, "FILE", "the traced kernel's symbols (default: beside its kcore)", take_kallsyms},
         {"cpu", 0, "LIST", "only these CPUs: 0,2-5", take_cpu},
         {"pid", 0, "LIST", "only these processes", take_pid},
+        {"container", 0, "NAME",
+         "only this container: name, id or its beginning, pod, or a pattern; may be repeated",
+         take_container},
+        {"cgroup", 0, "GLOB", "only cgroups whose path matches; may be repeated", take_cgroup},
+        {"comm", 0, "GLOB", "only threads whose name matches; may be repeated", take_comm},
         {"jobs", 'j', "N", "decode on N threads (default: one for each CPU)", take_jobs},
         {"time", 0, "FROM,TO", "only this span, in time stamp counts or (483.295535467) seconds", take_time},
 };
@@ -175,6 +201,12 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	        .kcore = job->file[job_kcore],
 	        .vmlinux = job->file[job_vmlinux],
 	        .kallsyms = job->file[job_kallsyms],
+	        .container = (const char *const *)job->container.value,
+	        .ncontainers = job->container.count,
+	        .cgroup = (const char *const *)job->cgroup.value,
+	        .ncgroups = job->cgroup.count,
+	        .comm = (const char *const *)job->comm.value,
+	        .ncomms = job->comm.count,
 	};
 	int code = sb_perfdata_open(&replay->perfdata, job->recording, err);
 
@@ -187,6 +219,29 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	if (!code)
 		code = sb_session_open(&replay->session, replay->perfdata, &session, err);
 	return code;
+}
+
+static bool is_there(const struct sb_container *const *container, size_t count, const char *pattern)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sb_container_matches(container[i], pattern))
+			return true;
+	return false;
+}
+
+/* A wrong name gives an empty replay, which is no error: the next recording may have it. */
+static void tell_unknown_containers(const struct replay *replay)
+{
+	const struct job_texts *wanted = &replay->job.container;
+	const struct sb_container *const *container;
+	size_t count;
+
+	container = sb_system_containers(sb_session_system(replay->session), &count);
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!is_there(container, count, wanted->value[i]))
+			fprintf(stderr,
+			        "sbtrace replay: warning: no container matches '%s' (the recording has %zu)\n",
+			        wanted->value[i], count);
 }
 
 static int open_sinks(struct replay *replay, struct sb_error *err)
@@ -333,6 +388,7 @@ static int replay_all(struct replay *replay, struct sb_error *err)
 		code = open_sinks(replay, err);
 	if (code)
 		return code;
+	tell_unknown_containers(replay);
 	damage = sb_perfdata_damage(replay->perfdata);
 	if (damage)
 		tell(options.command, "warning: ", damage);

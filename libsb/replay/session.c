@@ -287,6 +287,11 @@ int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struc
 	return status;
 }
 
+const struct sb_system *sb_session_system(const struct sb_session *session)
+{
+	return session ? session->system : NULL;
+}
+
 const struct sb_account *sb_session_account(const struct sb_session *session)
 {
 	return session ? &session->ledger.account : NULL;

@@ -17,6 +17,9 @@ void job_free(struct job *job)
 	job_files_free(&job->files);
 	free(job->cpu.value);
 	free(job->pid.value);
+	job_strings_free(job->container.value, job->container.count);
+	job_strings_free(job->cgroup.value, job->cgroup.count);
+	job_strings_free(job->comm.value, job->comm.count);
 	for (size_t i = 0; i < job->nsinks; i++)
 		free(job->sink[i].file);
 	free(job->sink);
@@ -45,6 +48,13 @@ int job_set_file(struct job *job, enum job_file which, const char *path, struct 
 	free(job->file[which]);
 	job->file[which] = owned;
 	return 0;
+}
+
+int job_add_text(struct job_texts *texts, const char *text, struct option_error *error)
+{
+	if (!*text)
+		return option_fail(error, "the pattern is empty");
+	return job_strings_add(&texts->value, &texts->count, job_items_most, text, error);
 }
 
 static int list_add_range(struct job_list *list, uint64_t first, uint64_t last, struct option_error *error)
@@ -165,6 +175,14 @@ static void swap_lists(struct job_list *a, struct job_list *b)
 	*b = keep;
 }
 
+static void swap_texts(struct job_texts *a, struct job_texts *b)
+{
+	struct job_texts keep = *a;
+
+	*a = *b;
+	*b = keep;
+}
+
 void job_override(struct job *job, struct job *over)
 {
 	struct job keep = *job;
@@ -192,6 +210,12 @@ void job_override(struct job *job, struct job *over)
 		swap_lists(&job->cpu, &over->cpu);
 	if (over->pid.count)
 		swap_lists(&job->pid, &over->pid);
+	if (over->container.count)
+		swap_texts(&job->container, &over->container);
+	if (over->cgroup.count)
+		swap_texts(&job->cgroup, &over->cgroup);
+	if (over->comm.count)
+		swap_texts(&job->comm, &over->comm);
 	if (over->from.unit != job_time_open || over->to.unit != job_time_open) {
 		job->from = over->from;
 		job->to = over->to;

@@ -23,6 +23,12 @@ struct job_list {
 	size_t count;
 };
 
+/* Patterns, or names. */
+struct job_texts {
+	char **value;
+	size_t count;
+};
+
 /* A moment, in time stamp counts or in perf's nanoseconds. */
 struct job_time {
 	enum { job_time_open, job_time_tsc, job_time_ns } unit; /* open: no limit */
@@ -42,6 +48,7 @@ struct job {
 	char *file[job_files];
 	struct job_files files;
 	struct job_list cpu, pid;
+	struct job_texts container, cgroup, comm;
 	struct job_time from, to;
 	struct job_sink *sink;
 	size_t nsinks;
@@ -60,6 +67,7 @@ int job_set_recording(struct job *job, const char *path, struct option_error *er
 int job_set_file(struct job *job, enum job_file which, const char *path, struct option_error *error);
 /* "3", "0-3", "0-3,8". */
 int job_list_add(struct job_list *list, const char *text, struct option_error *error);
+int job_add_text(struct job_texts *texts, const char *text, struct option_error *error);
 /* "12345" is a time stamp count, "483.295535467" is seconds of perf's clock, "" is no limit. */
 int job_time_set(struct job_time *time, const char *text, struct option_error *error);
 int job_set_jobs(struct job *job, const char *text, struct option_error *error);

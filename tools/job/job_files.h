@@ -31,7 +31,7 @@ struct job_files {
 };
 
 enum {
-	job_items_most = 256, /* roots, sinks */
+	job_items_most = 256, /* roots, sinks, patterns */
 	job_layers_most = 512,
 };
 

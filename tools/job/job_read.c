@@ -417,6 +417,34 @@ static int set_pid(struct reader *reader, yaml_node_t *node, void *target)
 	return read_list(reader, node, "a list of process numbers", add_number, &reader->job->pid);
 }
 
+static int add_pattern(struct reader *reader, yaml_node_t *node, void *target)
+{
+	const char *text = scalar(reader, node, "a name or a pattern");
+	struct option_error error;
+
+	if (!text)
+		return -sbe_format;
+	return job_add_text(target, text, &error) ? wrong_value(reader, node, &error) : 0;
+}
+
+static int set_container(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return read_list(reader, node, "a list of containers", add_pattern, &reader->job->container);
+}
+
+static int set_cgroup(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return read_list(reader, node, "a list of patterns of cgroups", add_pattern, &reader->job->cgroup);
+}
+
+static int set_comm(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return read_list(reader, node, "a list of patterns of commands", add_pattern, &reader->job->comm);
+}
+
 static int set_moment(struct reader *reader, yaml_node_t *node, struct job_time *time)
 {
 	const char *text = scalar(reader, node, "a time stamp count, or seconds with a decimal point");
@@ -510,6 +538,9 @@ static int read_job(struct reader *reader)
 	        {"bundle", false, set_bundle},
 	        {"cpu", false, set_cpu},
 	        {"pid", false, set_pid},
+	        {"container", false, set_container},
+	        {"cgroup", false, set_cgroup},
+	        {"comm", false, set_comm},
 	        {"time", false, set_time},
 	        {"jobs", false, set_jobs},
 	        {"kernel", false, set_kernel},

@@ -127,6 +127,35 @@ static void put_processes(struct output *output, const struct sb_account *accoun
 	              account->nrecords_skipped);
 }
 
+/* An id is as long as docker and podman show it; names are whole. */
+static const char *short_id(char *to, const char *id)
+{
+	enum { ID = 64, SHOWN = 12 };
+	const size_t size = strspn(id, "0123456789abcdef") == ID && !id[ID] ? SHOWN : SB_CONTAINER_ID_MAX;
+
+	return *id ? printable(to, id, size) : "-";
+}
+
+static void put_containers(struct output *output, const struct sb_account *account)
+{
+	char id[4 * SB_CONTAINER_ID_MAX + 1], pod[4 * SB_CONTAINER_ID_MAX + 1];
+
+	if (!account->ncontainers)
+		return;
+	output_printf(output, "\n%-16s %-10s %-36s %9s %16s %16s\n", "container", "kind", "pod", "processes",
+	              "instructions", "blocks");
+	for (size_t i = 0; i < account->ncontainers; i++) {
+		const struct sb_account_container *sum = &account->container[i];
+		const struct sb_container *container = sum->container;
+
+		output_printf(output, "%-16s %-10s %-36s %9zu %16" PRIu64 " %16" PRIu64 "\n",
+		              container ? short_id(id, container->id) : "(outside)",
+		              container ? sb_container_kind_name(container->kind) : "-",
+		              container ? short_id(pod, container->pod) : "-", sum->nprocesses, sum->ninsn,
+		              sum->nblocks);
+	}
+}
+
 static void put_details(struct output *output, const struct gap_details *details)
 {
 	char text[4 * sizeof(details->detail[0].text) + 1];
@@ -168,6 +197,7 @@ static int summary_end(void *context, const struct sb_account *account, const st
 
 	(void)perfdata;
 	put_processes(output, account);
+	put_containers(output, account);
 	skipped = put_gaps(output, state, account);
 	balances = account->bytes_total == account->bytes_decoded + skipped;
 	output_printf(output,

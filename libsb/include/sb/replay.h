@@ -137,6 +137,8 @@ struct sb_session;
 /* Reads the sideband of @perfdata, which must stay open until the session is closed. */
 sb_export int sb_session_open(struct sb_session **session, const struct sb_perfdata *perfdata,
                               const struct sb_replay_options *options, struct sb_error *err);
+/* What the sideband tells; the session's. */
+sb_export const struct sb_system *sb_session_system(const struct sb_session *session);
 sb_export int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err);
 
 /* After sb_session_run(), whether it failed or not. Owned by the session. */
