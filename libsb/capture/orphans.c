@@ -50,6 +50,7 @@ static int adopt(struct tracer *tracer, struct tracee *t)
 	if (!t->process || !t->process->mm)
 		return out_of_memory(tracer);
 	t->process->nthreads++;
+	members_fork(t, NULL);
 	sample = vcpu_sample(tracer, cpu, NULL);
 	if (parent) {
 		sample.pid = parent->pid;

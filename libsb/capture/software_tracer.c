@@ -369,6 +369,7 @@ static int open_files(struct tracer *tracer, char *const argv[])
 	        .tsc_ctc_den = 2,
 	        .max_nonturbo_ratio = 21,
 	        .user_only = 1,
+	        .cgroups = 1,
 	};
 	int status = sb_perfdata_writer_open(&tracer->writer, config->output, &output, tracer->err);
 
@@ -453,6 +454,8 @@ static int record(struct tracer *tracer, char *const argv[])
 		status = sb_write_comm(tracer->writer, NULL, tracer->command, tracer->command, "sbtrace", 0,
 		                       tracer->err);
 	if (status >= 0)
+		status = members_begin(tracer);
+	if (status >= 0)
 		status = sb_write_finished_init(tracer->writer, tracer->err);
 	if (status >= 0)
 		status = vcpus_init(tracer);
@@ -494,6 +497,7 @@ int sb_software_trace(const struct sb_software_tracer_config *config, char *cons
 	if (status >= 0)
 		status = record(&tracer, argv);
 	free_threads(&tracer);
+	cgroups_close(tracer.cgroups);
 	vcpus_fini(&tracer);
 	return close_files(&tracer, status);
 }

@@ -127,6 +127,7 @@ static int syscall_exit(struct tracer *tracer, struct vcpu *cpu)
 
 	t->in_syscall = 0;
 	affinity_after_call(tracer, t);
+	members_after_call(tracer, t);
 	status = maps_after_call(tracer, cpu);
 	if (status >= 0 && t->call.orig_rax == SYS_prctl && t->call.rdi == PR_SET_NAME)
 		status = write_comm(tracer, cpu, 0);
@@ -284,6 +285,7 @@ static int forked(struct tracer *tracer, struct vcpu *cpu)
 		status = child_process(tracer, t, child);
 		if (status < 0)
 			return status;
+		members_fork(child, t);
 		sample = vcpu_sample(tracer, cpu, t);
 		status = sb_write_fork(tracer->writer, &sample, child->process->pid, t->process->pid,
 		                       child->tid, t->tid, tracer->err);
@@ -300,6 +302,8 @@ static int executed(struct tracer *tracer, struct vcpu *cpu)
 {
 	int status = write_comm(tracer, cpu, 1);
 
+	/* Somebody may have moved it. */
+	cpu->current->member.due = 1;
 	if (status >= 0)
 		status = maps_after_exec(tracer, cpu);
 	return status < 0 ? status : go_on(tracer, cpu, PTRACE_SYSCALL);

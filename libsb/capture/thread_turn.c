@@ -36,8 +36,10 @@ int take_turn(struct tracer *tracer, struct vcpu *cpu, uint64_t until)
 	struct tracee *t = cpu->current;
 
 	while (cpu->current == t && cpu->clock <= until) {
-		int status;
+		int status = members_report(tracer, cpu);
 
+		if (status < 0)
+			return status;
 		if (t->has_status)
 			status = handle_stop(tracer, cpu);
 		else if (!cpu->slice)

@@ -12,6 +12,8 @@
 
 #include <sb/error.h>
 
+#include <sb/record.h>
+
 #include "tracee_mm.h"
 
 struct tracee_process {
@@ -27,6 +29,14 @@ enum tracee_place {
 	tp_ready, /* in the queue for a virtual CPU */
 	tp_on_cpu,
 	tp_blocked /* in the kernel, on no virtual CPU */
+};
+
+/* Where a thread is, as was reported last. */
+struct tracee_member {
+	uint64_t cgroup; /* 0: not reported */
+	struct sb_namespace namespaces[7];
+	int due;    /* to be looked at before it goes on */
+	int forked; /* its namespaces are to be reported anyhow, as the kernel does */
 };
 
 struct tracee {
@@ -49,6 +59,7 @@ struct tracee {
 	int pending_signal;           /* to be delivered when it goes on */
 	uint32_t unrun;               /* paths in a row that were only computed */
 	struct user_regs_struct call; /* registers at the system call's entry */
+	struct tracee_member member;
 };
 
 /* What running along a path came to. */

@@ -6,6 +6,7 @@
  *   thread_turn.c      what a thread on a CPU does: runs in user space, deals with its stops
  *   thread_stop.c      one stop: system call, signal, fork, exec, exit
  *   map_watch.c        executable mappings, and MMAP2 records of them
+ *   member_watch.c     cgroups and namespaces, and records of them
  *   orphans.c          threads that nobody has told of
  *   affinity.c         all on one processor
  *   copy_root.c        copies of the mapped files
@@ -26,6 +27,7 @@
 #include <sb/perfdata_write.h>
 #include <sb/software_tracer.h>
 
+#include "cgroups.h"
 #include "copy_root.h"
 #include "pt_gen.h"
 #include "tracee.h"
@@ -50,6 +52,7 @@ struct tracer {
 	struct sb_clock clock;
 	struct truth_file *truth; /* NULL: not wanted */
 	struct copy_root *copies; /* likewise */
+	struct cgroups *cgroups;
 
 	struct vcpu *cpu; /* config->ncpus */
 	struct tracee *threads;
@@ -125,5 +128,15 @@ void maps_before_call(struct tracee *t);
 int maps_after_call(struct tracer *tracer, struct vcpu *cpu);
 /* The whole address space is new. */
 int maps_after_exec(struct tracer *tracer, struct vcpu *cpu);
+
+/* member_watch.c */
+/* Where the machine and the command are before it all begins. */
+int members_begin(struct tracer *tracer);
+/* Before the thread's first turn. @parent may be NULL. */
+void members_fork(struct tracee *child, const struct tracee *parent);
+/* After a system call that may have changed where threads are: they are looked at before their next turns. */
+void members_after_call(struct tracer *tracer, struct tracee *t);
+/* Reports where the thread on the CPU is now, when that is due. */
+int members_report(struct tracer *tracer, struct vcpu *cpu);
 
 #endif

@@ -22,24 +22,21 @@
 enum {
 	ATTR_SIZE = 128, /* of Linux 6.1: readers of any age take it */
 	ATTR_ENTRY_SIZE = ATTR_SIZE + SB_SECTION_SIZE,
-	NATTRS = 2, /* intel_pt and dummy, which carries the sideband */
-	PT_ID = 101,
-	DUMMY_ID = 201,
-	STRING_UNIT = 64 /* perf pads strings to multiples of it */
+	FIRST_ID = 101,
+	IDS_PER_EVENT = 100, /* at least: one for each CPU */
+	STRING_UNIT = 64     /* perf pads strings to multiples of it */
 };
 
-uint64_t sb_writer_pt_id(const struct sb_perfdata_writer *writer, uint32_t cpu)
+uint32_t sb_writer_nevents(const struct sb_perfdata_writer *writer)
 {
-	(void)writer;
-	return PT_ID + (uint64_t)cpu;
+	return writer->config.cgroups ? write_events : write_event_cgroup;
 }
 
-/* 201 and up, unless that many CPUs need the numbers before. */
-uint64_t sb_writer_dummy_id(const struct sb_perfdata_writer *writer, uint32_t cpu)
+uint64_t sb_writer_id(const struct sb_perfdata_writer *writer, enum write_event event, uint32_t cpu)
 {
-	uint32_t ncpus = writer->config.ncpus;
+	const uint32_t ncpus = writer->config.ncpus;
 
-	return (ncpus > DUMMY_ID - PT_ID ? PT_ID + (uint64_t)ncpus : DUMMY_ID) + cpu;
+	return FIRST_ID + (uint64_t)event * (ncpus > IDS_PER_EVENT ? ncpus : IDS_PER_EVENT) + cpu;
 }
 
 static int out_error(struct sb_perfdata_writer *writer, int reason, const char *what, struct sb_error *err)
@@ -87,53 +84,65 @@ static int append_string(struct sb_perfdata_writer *writer, const char *string, 
 	return status;
 }
 
-/* Both events. */
+/* The events. */
 
-static const char *event_name(const struct sb_perfdata_writer *writer, int dummy)
+static const char *event_name(const struct sb_perfdata_writer *writer, enum write_event event)
 {
-	if (dummy)
-		return writer->config.user_only ? "dummy:u" : "dummy";
-	return writer->config.user_only ? "intel_pt//u" : "intel_pt//";
+	static const char *const name[write_events][2] = {
+	        [write_event_pt] = {"intel_pt//", "intel_pt//u"},
+	        [write_event_dummy] = {"dummy", "dummy:u"},
+	        [write_event_cgroup] = {"cgroup-switches", "cgroup-switches"},
+	};
+
+	return name[event][writer->config.user_only != 0];
 }
 
-static int append_attr(struct sb_perfdata_writer *writer, int dummy, struct sb_error *err)
+static void set_dummy(const struct sb_perfdata_writer *writer, struct perf_event_attr *attr)
 {
+	attr->config = PERF_COUNT_SW_DUMMY;
+	attr->mmap = 1;
+	attr->mmap2 = 1;
+	attr->comm = 1;
+	attr->comm_exec = 1;
+	attr->task = 1;
+	attr->context_switch = 1;
+	attr->exclude_guest = 1;
+	attr->namespaces = writer->config.cgroups != 0;
+	attr->cgroup = writer->config.cgroups != 0;
+}
+
+static int append_attr(struct sb_perfdata_writer *writer, enum write_event event, struct sb_error *err)
+{
+	/* Switches happen in the kernel. */
+	const unsigned int user_only = writer->config.user_only && event != write_event_cgroup;
 	struct perf_event_attr attr;
 
 	_Static_assert(sizeof(attr) >= ATTR_SIZE, "perf_event_attr of Linux 6.1 or later");
 	memset(&attr, 0, sizeof(attr));
-	attr.type = dummy ? PERF_TYPE_SOFTWARE : writer->config.pt_pmu_type;
+	attr.type = event == write_event_pt ? writer->config.pt_pmu_type : PERF_TYPE_SOFTWARE;
 	attr.size = ATTR_SIZE;
-	attr.config = dummy ? PERF_COUNT_SW_DUMMY : writer->config.pt_config;
+	attr.config = event == write_event_pt ? writer->config.pt_config : PERF_COUNT_SW_CGROUP_SWITCHES;
 	attr.sample_period = 1;
 	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-	                   PERF_SAMPLE_IDENTIFIER;
+	                   PERF_SAMPLE_IDENTIFIER | (writer->config.cgroups ? PERF_SAMPLE_CGROUP : 0u);
 	attr.read_format = PERF_FORMAT_ID;
 	attr.disabled = 1;
 	attr.inherit = 1;
-	attr.exclude_kernel = writer->config.user_only ? 1 : 0;
-	attr.exclude_hv = writer->config.user_only ? 1 : 0;
+	attr.exclude_kernel = user_only & 1;
+	attr.exclude_hv = user_only & 1;
 	attr.sample_id_all = 1;
-	if (dummy) {
-		attr.mmap = 1;
-		attr.mmap2 = 1;
-		attr.comm = 1;
-		attr.comm_exec = 1;
-		attr.task = 1;
-		attr.context_switch = 1;
-		attr.exclude_guest = 1;
-	}
+	if (event == write_event_dummy)
+		set_dummy(writer, &attr);
 	return sb_writer_append(writer, &attr, ATTR_SIZE, err);
 }
 
-static int append_ids(struct sb_perfdata_writer *writer, int dummy, struct sb_error *err)
+static int append_ids(struct sb_perfdata_writer *writer, enum write_event event, struct sb_error *err)
 {
 	uint32_t cpu;
 	int status = 0;
 
 	for (cpu = 0; cpu < writer->config.ncpus && status == 0; cpu++)
-		status = append_u64(
-		        writer, dummy ? sb_writer_dummy_id(writer, cpu) : sb_writer_pt_id(writer, cpu), err);
+		status = append_u64(writer, sb_writer_id(writer, event, cpu), err);
 	return status;
 }
 
@@ -145,15 +154,16 @@ static uint64_t ids_size(const struct sb_perfdata_writer *writer)
 /* Ids, then attributes, each with the section of its ids; then the records begin. */
 static int append_events(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
+	const uint32_t nevents = sb_writer_nevents(writer);
 	uint64_t ids = writer->position;
-	int event, status = 0;
+	int status = 0;
 
-	for (event = 0; event < NATTRS && status == 0; event++)
-		status = append_ids(writer, event, err);
-	for (event = 0; event < NATTRS && status == 0; event++) {
-		status = append_attr(writer, event, err);
+	for (uint32_t event = 0; event < nevents && status == 0; event++)
+		status = append_ids(writer, (enum write_event)event, err);
+	for (uint32_t event = 0; event < nevents && status == 0; event++) {
+		status = append_attr(writer, (enum write_event)event, err);
 		if (status == 0)
-			status = append_u64(writer, ids + (uint64_t)event * ids_size(writer), err);
+			status = append_u64(writer, ids + event * ids_size(writer), err);
 		if (status == 0)
 			status = append_u64(writer, ids_size(writer), err);
 	}
@@ -214,18 +224,19 @@ static int put_cmdline(struct sb_perfdata_writer *writer, struct sb_error *err)
 
 static int put_event_desc(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	int event, status = append_u32(writer, NATTRS, err);
+	const uint32_t nevents = sb_writer_nevents(writer);
+	int status = append_u32(writer, nevents, err);
 
 	if (status == 0)
 		status = append_u32(writer, ATTR_SIZE, err);
-	for (event = 0; event < NATTRS && status == 0; event++) {
-		status = append_attr(writer, event, err);
+	for (uint32_t event = 0; event < nevents && status == 0; event++) {
+		status = append_attr(writer, (enum write_event)event, err);
 		if (status == 0)
 			status = append_u32(writer, writer->config.ncpus, err);
 		if (status == 0)
-			status = append_string(writer, event_name(writer, event), err);
+			status = append_string(writer, event_name(writer, (enum write_event)event), err);
 		if (status == 0)
-			status = append_ids(writer, event, err);
+			status = append_ids(writer, (enum write_event)event, err);
 	}
 	return status;
 }
@@ -303,7 +314,8 @@ static int append_features(struct sb_perfdata_writer *writer, struct sb_error *e
 /* @data_size 0: not finished. */
 static void compose_header(const struct sb_perfdata_writer *writer, uint64_t data_size, uint8_t *header)
 {
-	uint64_t attrs = SB_HEADER_SIZE + NATTRS * ids_size(writer);
+	const uint32_t nevents = sb_writer_nevents(writer);
+	uint64_t attrs = SB_HEADER_SIZE + nevents * ids_size(writer);
 	int i;
 
 	memset(header, 0, SB_HEADER_SIZE);
@@ -311,8 +323,8 @@ static void compose_header(const struct sb_perfdata_writer *writer, uint64_t dat
 	store_u64(header + 8, SB_HEADER_SIZE);
 	store_u64(header + 16, ATTR_ENTRY_SIZE);
 	store_u64(header + 24, attrs);
-	store_u64(header + 32, NATTRS * ATTR_ENTRY_SIZE);
-	store_u64(header + 40, attrs + NATTRS * ATTR_ENTRY_SIZE);
+	store_u64(header + 32, (uint64_t)nevents * ATTR_ENTRY_SIZE);
+	store_u64(header + 40, attrs + (uint64_t)nevents * ATTR_ENTRY_SIZE);
 	store_u64(header + 48, data_size);
 	for (i = 0; i < NFEATURES; i++)
 		header[SB_HEADER_FEATURES + features[i].feature / 8] |=
@@ -347,14 +359,17 @@ void sb_perfdata_writer_abort(struct sb_perfdata_writer *writer)
 
 static int check_config(const struct sb_perfdata_write_config *config, const char *path, struct sb_error *err)
 {
+	uint32_t most;
+
 	if (config->size != sizeof(*config))
 		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
 		                    "the writer's configuration has %zu bytes; %zu are expected",
 		                    config->size, sizeof(*config));
-	if (!config->ncpus || config->ncpus > WRITE_CPUS_MAX)
+	/* All ids are in one record. */
+	most = config->cgroups ? WRITE_CPUS_MAX_CGROUPS : WRITE_CPUS_MAX;
+	if (!config->ncpus || config->ncpus > most)
 		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
-		                    "%" PRIu32 " CPUs; 1 to %d can be written", config->ncpus,
-		                    WRITE_CPUS_MAX);
+		                    "%" PRIu32 " CPUs; 1 to %" PRIu32 " can be written", config->ncpus, most);
 	return 0;
 }
 

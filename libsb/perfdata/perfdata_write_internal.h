@@ -6,7 +6,7 @@
 
 #include <sb/perfdata_write.h>
 
-enum { WRITE_RECORD_MAX = 65528, WRITE_CPUS_MAX = 1000 };
+enum { WRITE_RECORD_MAX = 65528, WRITE_CPUS_MAX = 1000, WRITE_CPUS_MAX_CGROUPS = 600 };
 
 /* A record's place in the file and its size, for the AUXTRACE feature. */
 struct write_index {
@@ -29,9 +29,13 @@ struct sb_perfdata_writer {
 	char buffer[1 << 16]; /* of .out */
 };
 
-/* Event ids: one event of each kind per CPU. */
-uint64_t sb_writer_pt_id(const struct sb_perfdata_writer *writer, uint32_t cpu);
-uint64_t sb_writer_dummy_id(const struct sb_perfdata_writer *writer, uint32_t cpu);
+/* intel_pt; dummy, which carries the sideband; and, if wanted, cgroup-switches, whose samples tell cgroups.
+ */
+enum write_event { write_event_pt, write_event_dummy, write_event_cgroup, write_events };
+
+/* How many there are, and the id of each on each CPU. */
+uint32_t sb_writer_nevents(const struct sb_perfdata_writer *writer);
+uint64_t sb_writer_id(const struct sb_perfdata_writer *writer, enum write_event event, uint32_t cpu);
 
 /* Appends to the file. */
 int sb_writer_append(struct sb_perfdata_writer *writer, const void *bytes, size_t size, struct sb_error *err);

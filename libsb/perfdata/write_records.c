@@ -19,7 +19,12 @@
 enum { COMM_LENGTH = 15, SCHED_SWITCH_CPU_WIDE = 3 };
 
 /* Which event a record is said to come from; perf's own have no trailer. */
-enum origin { from_perf, from_pt, from_dummy };
+enum origin {
+	from_pt = write_event_pt,
+	from_dummy = write_event_dummy,
+	from_cgroup = write_event_cgroup,
+	from_perf
+};
 
 static void begin(struct sb_perfdata_writer *writer, uint32_t type, uint16_t misc)
 {
@@ -76,21 +81,23 @@ static void put_trailer(struct sb_perfdata_writer *writer, const struct sb_write
 	put_pair(writer, sample ? sample->pid : 0, sample ? sample->tid : 0);
 	put_u64(writer, sample ? sample->time : 0);
 	put_u64(writer, sample ? sample->cpu : 0);
-	if (!sample)
-		put_u64(writer, 0);
-	else if (origin == from_pt)
-		put_u64(writer, sb_writer_pt_id(writer, sample->cpu));
-	else
-		put_u64(writer, sb_writer_dummy_id(writer, sample->cpu));
+	put_u64(writer, sample ? sb_writer_id(writer, (enum write_event)origin, sample->cpu) : 0);
+}
+
+static int check_cpu(const struct sb_perfdata_writer *writer, uint32_t cpu, struct sb_error *err)
+{
+	if (cpu < writer->config.ncpus)
+		return 0;
+	return sb_error_set(err, -sbe_invalid, writer->path, UINT64_MAX,
+	                    "a record of CPU %" PRIu32 "; the recording has %" PRIu32, cpu,
+	                    writer->config.ncpus);
 }
 
 static int end(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, enum origin origin,
                struct sb_error *err)
 {
-	if (sample && sample->cpu >= writer->config.ncpus)
-		return sb_error_set(err, -sbe_invalid, writer->path, UINT64_MAX,
-		                    "a record of CPU %" PRIu32 "; the recording has %" PRIu32, sample->cpu,
-		                    writer->config.ncpus);
+	if (sample && check_cpu(writer, sample->cpu, err) < 0)
+		return -sbe_invalid;
 	if (origin != from_perf)
 		put_trailer(writer, sample, origin);
 	store_u16(writer->record + 6, (uint16_t)writer->record_size);
@@ -153,6 +160,54 @@ int sb_write_exit(struct sb_perfdata_writer *writer, const struct sb_write_sampl
                   int32_t ppid, int32_t tid, int32_t ptid, struct sb_error *err)
 {
 	return write_task(writer, PERF_RECORD_EXIT, sample, (struct task){pid, ppid, tid, ptid}, err);
+}
+
+int sb_write_namespaces(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, int32_t pid,
+                        int32_t tid, const struct sb_namespace *namespaces, size_t count,
+                        struct sb_error *err)
+{
+	if (count > NR_NAMESPACES)
+		count = NR_NAMESPACES;
+	begin(writer, PERF_RECORD_NAMESPACES, 0);
+	put_pair(writer, pid, tid);
+	put_u64(writer, count);
+	for (size_t i = 0; i < count; ++i) {
+		put_u64(writer, namespaces[i].dev);
+		put_u64(writer, namespaces[i].ino);
+	}
+	return end(writer, sample, from_dummy, err);
+}
+
+int sb_write_cgroup(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint64_t id,
+                    const char *path, struct sb_error *err)
+{
+	const size_t length = strlen(path);
+
+	if (length >= PATH_MAX)
+		return sb_error_set(err, -sbe_invalid, writer->path, UINT64_MAX,
+		                    "a cgroup's path has %zu bytes", length);
+	begin(writer, PERF_RECORD_CGROUP, 0);
+	put_u64(writer, id);
+	put_string(writer, path, length);
+	return end(writer, sample, from_dummy, err);
+}
+
+int sb_write_cgroup_sample(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample,
+                           uint64_t ip, uint64_t cgroup, struct sb_error *err)
+{
+	if (!writer->config.cgroups || !sample)
+		return sb_error_set(err, -sbe_invalid, writer->path, UINT64_MAX,
+		                    "a sample of a cgroup in a recording without such an event");
+	if (check_cpu(writer, sample->cpu, err) < 0)
+		return -sbe_invalid;
+	begin(writer, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+	put_u64(writer, sb_writer_id(writer, write_event_cgroup, sample->cpu));
+	put_u64(writer, ip);
+	put_pair(writer, sample->pid, sample->tid);
+	put_u64(writer, sample->time);
+	put_u64(writer, sample->cpu);
+	put_u64(writer, cgroup);
+	return end(writer, NULL, from_perf, err);
 }
 
 int sb_write_switch(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, int out,
@@ -285,14 +340,14 @@ static int put_time_conv(struct sb_perfdata_writer *writer, struct sb_error *err
 
 static int put_id_index(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	uint32_t i, ncpus = writer->config.ncpus;
+	const uint32_t ncpus = writer->config.ncpus, count = sb_writer_nevents(writer) * ncpus;
 
 	begin(writer, SB_RECORD_ID_INDEX, 0);
-	put_u64(writer, 2 * (uint64_t)ncpus);
-	for (i = 0; i < 2 * ncpus; i++) {
-		uint32_t cpu = i % ncpus;
+	put_u64(writer, count);
+	for (uint32_t i = 0; i < count; i++) {
+		const uint32_t cpu = i % ncpus;
 
-		put_u64(writer, i < ncpus ? sb_writer_pt_id(writer, cpu) : sb_writer_dummy_id(writer, cpu));
+		put_u64(writer, sb_writer_id(writer, (enum write_event)(i / ncpus), cpu));
 		put_u64(writer, cpu);
 		put_u64(writer, cpu);
 		put_u64(writer, UINT64_MAX); /* no thread */

@@ -6,10 +6,10 @@ command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 workloads=$BUILD_DIR/tests/workloads
 
-# "CPU pid/tid: ip" of perf script as our columns.
+# "CPU pid/tid: event: ip" of perf script as our columns. Other events are samples that tell cgroups.
 perf_columns()
 {
-	sed -En 's,^ *(-?[0-9]+)/(-?[0-9]+) +\[0*([0-9]+)\] +([0-9a-f]+) *$,\3\t\1\t\2\t\4,p' |
+	sed -En 's,^ *(-?[0-9]+)/(-?[0-9]+) +\[0*([0-9]+)\] +instructions[:a-z]* +([0-9a-f]+) *$,\3\t\1\t\2\t\4,p' |
 		awk -F '\t' -v OFS='\t' '{ sub(/^0+/, "", $4); print }' | sort -s -n -k 1,1
 }
 
@@ -17,7 +17,7 @@ check()
 {
 	name=$1
 	record "$@" || return
-	perf script --itrace=i0ns -F pid,tid,cpu,ip -i "$dir/$name.data" >"$dir/perf.out" 2>"$dir/perf.err"
+	perf script --itrace=i0ns -F pid,tid,cpu,event,ip -i "$dir/$name.data" >"$dir/perf.out" 2>"$dir/perf.err"
 	[ ! -s "$dir/perf.err" ] || fail "$name: perf script says: $(head -n 3 "$dir/perf.err")"
 	perf_columns <"$dir/perf.out" >"$dir/perf"
 	"$SBTRACE" replay --root "$dir/$name.root" --sink insn="$dir/$name.flow" "$dir/$name.data" >/dev/null ||

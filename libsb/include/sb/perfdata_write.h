@@ -24,6 +24,7 @@
 
 #include <sb/clock.h>
 #include <sb/error.h>
+#include <sb/record.h>
 
 struct sb_perfdata_writer;
 
@@ -39,6 +40,9 @@ struct sb_perfdata_write_config {
 	uint32_t tsc_ctc_num, tsc_ctc_den;
 	uint8_t max_nonturbo_ratio;
 	int user_only;
+	/* With --namespaces --all-cgroups and the event cgroup-switches, whose samples tell in which cgroup a
+	 * thread is. At most 600 CPUs then. */
+	int cgroups;
 };
 
 /* Writes the header's place, the attributes and the records that perf writes first (AUXTRACE_INFO,
@@ -73,6 +77,16 @@ sb_export int sb_write_fork(struct sb_perfdata_writer *, const struct sb_write_s
                             int32_t ppid, int32_t tid, int32_t ptid, struct sb_error *);
 sb_export int sb_write_exit(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
                             int32_t ppid, int32_t tid, int32_t ptid, struct sb_error *);
+/* @namespaces in the order of NET_NS_INDEX, ... of <linux/perf_event.h>. */
+sb_export int sb_write_namespaces(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
+                                  int32_t tid, const struct sb_namespace *namespaces, size_t count,
+                                  struct sb_error *);
+/* A cgroup that there is (NULL sample), or that is made. */
+sb_export int sb_write_cgroup(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t id,
+                              const char *path, struct sb_error *);
+/* A SAMPLE: the thread that the sample names is in that cgroup. */
+sb_export int sb_write_cgroup_sample(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t ip,
+                                     uint64_t cgroup, struct sb_error *);
 /* SWITCH_CPU_WIDE; the sample names who the record is about, next_prev the other side. */
 sb_export int sb_write_switch(struct sb_perfdata_writer *, const struct sb_write_sample *, int out,
                               int preempt, int32_t next_prev_pid, int32_t next_prev_tid, struct sb_error *);

@@ -1,0 +1,171 @@
+/* cgroups.c - see cgroups.h; formats: proc(5) for mountinfo, cgroups(7) for /proc/PID/cgroup. */
+#include "cgroups.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+struct cgroups {
+	int version; /* 1 or 2 */
+	char *mount; /* where it is mounted; NULL: nowhere that we see */
+	char *root;  /* the cgroup that is mounted there */
+	uint64_t *met;
+	size_t nmet, room;
+};
+
+static int has_word(const char *list, const char *word)
+{
+	const size_t size = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+		if (!strncmp(at, word, size) && (at[size] == ',' || !at[size]))
+			return 1;
+	return 0;
+}
+
+/* "ID PARENT MAJ:MIN ROOT MOUNT OPTIONS... - TYPE SOURCE SUPER-OPTIONS" */
+static int take_mount(struct cgroups *cgroups, const char *line)
+{
+	char root[PATH_MAX], mount[PATH_MAX], type[32], options[1024];
+	const char *behind = strstr(line, " - ");
+	int version;
+
+	if (!behind || sscanf(line, "%*s %*s %*s %4095s %4095s", root, mount) != 2 ||
+	    sscanf(behind, " - %31s %*s %1023s", type, options) != 2)
+		return 0;
+	version = !strcmp(type, "cgroup2") ? 2 : !strcmp(type, "cgroup") ? 1 : 0;
+	if (!version || (version == 1 && !has_word(options, "perf_event")) ||
+	    (cgroups->mount && cgroups->version <= version))
+		return 0;
+	free(cgroups->mount);
+	free(cgroups->root);
+	cgroups->version = version;
+	cgroups->mount = strdup(mount);
+	cgroups->root = strdup(root);
+	return cgroups->mount && cgroups->root ? 0 : -1;
+}
+
+struct cgroups *cgroups_open(void)
+{
+	struct cgroups *cgroups = calloc(1, sizeof(*cgroups));
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	char *line = NULL;
+	size_t room = 0;
+	int status = cgroups ? 0 : -1;
+
+	while (file && !status && getline(&line, &room, file) > 0)
+		status = take_mount(cgroups, line);
+	free(line);
+	if (file)
+		fclose(file);
+	if (!status)
+		return cgroups;
+	cgroups_close(cgroups);
+	return NULL;
+}
+
+void cgroups_close(struct cgroups *cgroups)
+{
+	if (!cgroups)
+		return;
+	free(cgroups->mount);
+	free(cgroups->root);
+	free(cgroups->met);
+	free(cgroups);
+}
+
+/* "NUMBER:CONTROLLERS:PATH"; of version 2 "0::PATH". The path, if it is of our hierarchy. */
+static char *path_of(const struct cgroups *cgroups, char *line)
+{
+	char *controllers = strchr(line, ':'), *path = controllers ? strchr(controllers + 1, ':') : NULL;
+
+	if (!path)
+		return NULL;
+	*path++ = '\0';
+	path[strcspn(path, "\n")] = '\0';
+	controllers += 1;
+	if (cgroups->version == 1 ? !has_word(controllers, "perf_event") : *controllers != '\0')
+		return NULL;
+	return path;
+}
+
+/* The number that the kernel knows the cgroup by; where it cannot be had, one that the path makes. */
+static uint64_t id_of(const struct cgroups *cgroups, const char *path)
+{
+	const size_t skip = cgroups->root && strcmp(cgroups->root, "/") != 0 ? strlen(cgroups->root) : 0;
+	char full[2 * PATH_MAX];
+	uint64_t id = UINT64_C(0xcbf29ce484222325);
+	struct stat info;
+
+	if (cgroups->mount && (!skip || !strncmp(path, cgroups->root, skip))) {
+		snprintf(full, sizeof(full), "%s%s", cgroups->mount, path + skip);
+		if (!stat(full, &info) && info.st_ino)
+			return info.st_ino;
+	}
+	for (; *path; path++)
+		id = (id ^ (uint8_t)*path) * UINT64_C(0x100000001b3);
+	return id | UINT64_C(1) << 63;
+}
+
+int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgroup *cgroup)
+{
+	char name[64], *line = NULL, *path = NULL;
+	size_t room = 0;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "/proc/%d/task/%d/cgroup", pid, tid);
+	file = fopen(name, "re");
+	while (file && !path && getline(&line, &room, file) > 0)
+		path = path_of(cgroups, line);
+	if (path && strlen(path) < sizeof(cgroup->path)) {
+		strcpy(cgroup->path, path);
+		cgroup->id = id_of(cgroups, path);
+	} else {
+		path = NULL;
+	}
+	free(line);
+	if (file)
+		fclose(file);
+	return path ? 0 : -1;
+}
+
+int cgroups_meet(struct cgroups *cgroups, uint64_t id)
+{
+	for (size_t i = 0; i < cgroups->nmet; i++)
+		if (cgroups->met[i] == id)
+			return 0;
+	if (cgroups->nmet == cgroups->room) {
+		const size_t room = cgroups->room ? 2 * cgroups->room : 16;
+		uint64_t *met = reallocarray(cgroups->met, room, sizeof(*met));
+
+		if (!met)
+			return -1;
+		cgroups->met = met;
+		cgroups->room = room;
+	}
+	cgroups->met[cgroups->nmet++] = id;
+	return 1;
+}
+
+int cgroups_moves(pid_t pid, int fd)
+{
+	static const char *const files[] = {"/cgroup.procs", "/cgroup.threads", "/tasks"};
+	char name[64], path[PATH_MAX];
+	ssize_t size;
+
+	snprintf(name, sizeof(name), "/proc/%d/fd/%d", pid, fd);
+	size = readlink(name, path, sizeof(path) - 1);
+	if (size < 0)
+		return 0;
+	path[size] = '\0';
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const size_t length = strlen(files[i]);
+
+		if ((size_t)size >= length && !strcmp(path + (size_t)size - length, files[i]))
+			return 1;
+	}
+	return 0;
+}

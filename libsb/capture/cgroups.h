@@ -1,0 +1,34 @@
+/* cgroups.h - the hierarchy of cgroups that perf goes by, and which cgroup of it a thread is in.
+ *
+ * That is the one with the perf_event controller: a hierarchy of version 1 of its own where one is mounted,
+ * else that of version 2. See cgroups(7).
+ */
+#ifndef SB_CAPTURE_CGROUPS_H
+#define SB_CAPTURE_CGROUPS_H
+
+#include <limits.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct cgroups;
+
+/* NULL when there is no memory. */
+struct cgroups *cgroups_open(void);
+void cgroups_close(struct cgroups *cgroups); /* NULL is fine */
+
+struct cgroup {
+	uint64_t id; /* as perf's, where it can be had; never 0 */
+	char path[PATH_MAX];
+};
+
+/* The cgroup of @tid of @pid. Returns 0, or -1 when it is gone or there are no cgroups. */
+int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgroup *cgroup);
+
+/* Whether the cgroup with this id is new here; from now on it is not. Negative: no memory. */
+int cgroups_meet(struct cgroups *cgroups, uint64_t id);
+
+/* Whether the file that @fd is to @pid moves who is written into it. */
+int cgroups_moves(pid_t pid, int fd);
+
+#endif
