@@ -24,17 +24,17 @@
 #define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
 /* A process in three places, each of which lasts long enough for samples: as it was started, in a container's
- * cgroup, and, as another one, in namespaces of its own there; and one in namespaces outside. It writes down
- * their numbers. */
+ * cgroup, and, as another one, in namespaces of its own there. Meanwhile, as numbers of namespaces are used
+ * again, another one is in namespaces outside. They write down their numbers. */
 static const char script[] =
         "group=$1/docker-" ID ".scope\n"
         "mkdir -p $group\n"
+        "unshare -pmf --kill-child sh -c 'echo outer $(readlink /proc/self/ns/pid) >&3; exec sleep 60' & outer=$!\n"
         "sh -c 'echo mover $$ >&3; i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done;"
         "  echo $$ > '$group'/cgroup.procs;"
         "  i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done;"
         "  unshare -pmf sh -c \"echo inner \\$(readlink /proc/self/ns/pid) >&3; ls / >/dev/null\"'\n"
-        "unshare -pmf sh -c 'echo outer $(readlink /proc/self/ns/pid) >&3; ls / >/dev/null'\n"
-        "sleep 0.1\n"
+        "kill -9 $outer; wait\n"
         "rmdir $group $1\n";
 
 struct fixture {
