@@ -57,7 +57,8 @@ static inline int setup(void **state)
 	                                          .model = 85,
 	                                          .stepping = 4,
 	                                          .clock = {.time_shift = 0, .time_mult = 1},
-	                                          .user_only = 1};
+	                                          .user_only = 1,
+	                                          .cgroups = 1};
 	struct sb_error err = {0};
 
 	temp_dir_make(&fixture->dir);

@@ -251,6 +251,103 @@ static void the_reader_gives_back_what_was_written(void **state)
 	sb_perfdata_close(perfdata);
 }
 
+#define CGROUP "/system.slice/docker-0123456789abcdef.scope"
+
+static void write_cgroups(struct fixture *f, uint32_t ncpus)
+{
+	static const struct sb_namespace namespaces[8] = {{4, 10}, {4, 11}, {4, 12}, {4, 13},
+	                                                  {4, 14}, {4, 15}, {4, 16}, {4, 17}};
+	struct sb_perfdata_write_config config = usual_config(ncpus);
+	const struct sb_write_sample s = at(8000000000, ncpus - 1, 20), nowhere = at(8000000000, ncpus, 20);
+	struct sb_perfdata_writer *w;
+
+	config.cgroups = 1;
+	w = open_writer(f, &config);
+	assert_int_equal(sb_write_namespaces(w, NULL, 1, 1, namespaces, 7, NULL), 0);
+	assert_int_equal(sb_write_cgroup(w, NULL, 1, "/", NULL), 0);
+	assert_int_equal(sb_write_finished_init(w, NULL), 0);
+	/* A record has seven at most. */
+	assert_int_equal(sb_write_namespaces(w, &s, 20, 21, namespaces, 8, NULL), 0);
+	assert_int_equal(sb_write_cgroup(w, &s, 77, CGROUP, NULL), 0);
+	assert_int_equal(sb_write_cgroup_sample(w, &s, 0x401000, 77, NULL), 0);
+	assert_int_equal(sb_write_cgroup_sample(w, &nowhere, 0x401000, 77, NULL), -sbe_invalid);
+	assert_int_equal(sb_write_cgroup_sample(w, NULL, 0x401000, 77, NULL), -sbe_invalid);
+	assert_int_equal(sb_perfdata_writer_finish(w, &f->err), 0);
+}
+
+static void cgroups_and_namespaces_are_given_back(void **state)
+{
+	struct fixture *f = *state;
+	struct sb_perfdata_cursor cursor;
+	struct sb_perfdata *perfdata;
+	struct sb_record r;
+
+	write_cgroups(f, 2);
+	perfdata = open_file(f);
+	sb_perfdata_begin(perfdata, &cursor);
+	next(&cursor, SB_RECORD_AUXTRACE_INFO);
+	next(&cursor, SB_RECORD_TIME_CONV);
+	r = next(&cursor, SB_RECORD_ID_INDEX);
+	assert_int_equal(r.u.id_index.nr, 6);
+	next(&cursor, SB_RECORD_THREAD_MAP);
+	next(&cursor, SB_RECORD_CPU_MAP);
+	r = next(&cursor, PERF_RECORD_NAMESPACES);
+	assert_int_equal(r.u.namespaces.pid, 1);
+	check_sample(&r, 0, 0, 0, 0);
+	r = next(&cursor, PERF_RECORD_CGROUP);
+	assert_string_equal(r.u.cgroup.path, "/");
+	next(&cursor, SB_RECORD_FINISHED_INIT);
+	r = next(&cursor, PERF_RECORD_NAMESPACES);
+	assert_int_equal(r.u.namespaces.pid, 20);
+	assert_int_equal(r.u.namespaces.tid, 21);
+	assert_int_equal(r.u.namespaces.nr, 7);
+	assert_int_equal(sb_record_namespace(&r, MNT_NS_INDEX).ino, 10 + MNT_NS_INDEX);
+	assert_int_equal(sb_record_namespace(&r, MNT_NS_INDEX).dev, 4);
+	check_sample(&r, 8000000000, 1, 20, 202);
+	r = next(&cursor, PERF_RECORD_CGROUP);
+	assert_int_equal(r.u.cgroup.id, 77);
+	assert_string_equal(r.u.cgroup.path, CGROUP);
+	r = next(&cursor, PERF_RECORD_SAMPLE);
+	check_sample(&r, 8000000000, 1, 20, 302);
+	assert_int_equal(r.u.sample.ip, 0x401000);
+	assert_int_equal(r.u.sample.cgroup, 77);
+	assert_int_equal(sb_perfdata_next(&cursor, &r, NULL), 0);
+	sb_perfdata_close(perfdata);
+}
+
+/* What it shows of a sample, as its event says, and of a cgroup. */
+static void perf_knows_the_cgroup_of_the_sample(void **state)
+{
+	static const uint32_t cpus[] = {1, 101, 600};
+	struct fixture *f = *state;
+	char *output, *complaints;
+
+	if (!perf_is_installed())
+		skip();
+	for (size_t i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
+		write_cgroups(f, cpus[i]);
+		output = perf_run("report --stdio -q -s cgroup", f->path, &complaints, NULL);
+		if (!strstr(output, CGROUP))
+			fail_msg("perf does not say \"" CGROUP "\" but\n%s%s", output, complaints);
+		free(output);
+		free(complaints);
+	}
+}
+
+static void only_recordings_with_such_an_event_tell_cgroups(void **state)
+{
+	struct sb_perfdata_write_config config = usual_config(2);
+	const struct sb_write_sample s = at(8000000000, 0, 20);
+	struct fixture *f = *state;
+	struct sb_perfdata_writer *w = open_writer(f, &config);
+
+	assert_int_equal(sb_write_cgroup_sample(w, &s, 0x401000, 77, &f->err), -sbe_invalid);
+	sb_perfdata_writer_abort(w);
+	config.cgroups = 1;
+	config.ncpus = 601;
+	assert_int_equal(sb_perfdata_writer_open(&w, f->path, &config, &f->err), -sbe_invalid);
+}
+
 static void aux_data_are_padded_but_counted_as_given(void **state)
 {
 	static const uint8_t pad[8];
@@ -529,6 +626,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        TEST(the_reader_gives_back_what_was_written),
+	        TEST(cgroups_and_namespaces_are_given_back),
+	        TEST(perf_knows_the_cgroup_of_the_sample),
+	        TEST(only_recordings_with_such_an_event_tell_cgroups),
 	        TEST(aux_data_are_padded_but_counted_as_given),
 	        TEST(the_machine_is_described),
 	        TEST(perf_reads_it_without_a_word),

@@ -71,6 +71,9 @@ static void every_key_is_taken(void **state)
 	          "bundle: /bundle\n"
 	          "cpu: [0, 2-4]\n"
 	          "pid: [1234]\n"
+	          "container: [web, \"0123*\"]\n"
+	          "cgroup: [/system.slice/*]\n"
+	          "comm: [\"so?t\"]\n"
 	          "time: {from: 483.295535467, to: 99}\n"
 	          "jobs: 4\n"
 	          "sinks:\n"
@@ -101,6 +104,13 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(job.cpu.value[3], 4);
 	assert_int_equal(job.pid.count, 1);
 	assert_int_equal(job.pid.value[0], 1234);
+	assert_int_equal(job.container.count, 2);
+	assert_string_equal(job.container.value[0], "web");
+	assert_string_equal(job.container.value[1], "0123*");
+	assert_int_equal(job.cgroup.count, 1);
+	assert_string_equal(job.cgroup.value[0], "/system.slice/*");
+	assert_int_equal(job.comm.count, 1);
+	assert_string_equal(job.comm.value[0], "so?t");
 	assert_int_equal(job.from.unit, job_time_ns);
 	assert_int_equal(job.from.value, 483295535467);
 	assert_int_equal(job.to.unit, job_time_tsc);
@@ -121,6 +131,7 @@ static void what_is_left_out_is_the_default(void **state)
 	(void)state;
 	read_good("version: 1\nrecording: /r\n", &job);
 	assert_int_equal(job.files.roots.count + job.cpu.count + job.pid.count + job.nsinks + job.jobs, 0);
+	assert_int_equal(job.container.count + job.cgroup.count + job.comm.count, 0);
 	assert_false(job.files.no_host_root);
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.unit, job_time_open);
@@ -195,6 +206,11 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	assert_wrong(HEAD "cpu: 3\n", "j.yaml:3:6: expected a list of CPU numbers, found text");
 	assert_wrong(HEAD "cpu: [one]\n", "j.yaml:3:7: expected a number, found 'one'");
 	assert_wrong(HEAD "cpu: [0, {a: b}]\n", "j.yaml:3:10: expected a number or a range, found a mapping");
+	assert_wrong(HEAD "container: web\n", "j.yaml:3:12: expected a list of containers, found text");
+	assert_wrong(HEAD "cgroup: [\"\"]\n", "j.yaml:3:10: expected a name or a pattern, found nothing");
+	assert_wrong(HEAD "comm: []\n",
+	             "j.yaml:3:7: expected a list of patterns of commands, found an empty list; to have the "
+	             "default, leave the key out");
 	assert_wrong(HEAD "pid: [99999999999]\n",
 	             "j.yaml:3:7: expected a number from 0 to 2147483647, found '99999999999'");
 	assert_wrong(HEAD "time: 5\n", "j.yaml:3:7: expected a span of time (a mapping), found text");
@@ -281,13 +297,19 @@ static void the_command_line_wins(void **state)
 
 	(void)state;
 	read_good(HEAD "roots: [/a]\ncontainer_roots: {a: /x, b: /y}\nbuild_id_dirs: [/j]\nbundle: /b\n"
-	               "cpu: [1]\npid: [7]\ntime: {from: 5}\njobs: 9\nsinks: [{name: insn}]\n",
+	               "cpu: [1]\npid: [7]\ntime: {from: 5}\njobs: 9\nsinks: [{name: insn}]\n"
+	               "container: [web]\ncgroup: [/a]\ncomm: [sh]\n",
 	          &job);
 	assert_int_equal(file_option_root(&line, "/b", &error), 0);
 	assert_int_equal(file_option_container_root(&line, "web=/u:/l\\:1", &error), 0);
 	assert_int_equal(file_option_overlay(&line, "/u:/l", &error), 0);
 	assert_int_equal(file_option_build_id_dir(&line, "/i", &error), 0);
 	assert_int_equal(file_option_bundle(&line, "/over", &error), 0);
+	assert_int_equal(job_add_text(&line.container, "db", &error), 0);
+	assert_int_equal(job_add_text(&line.container, "cache", &error), 0);
+	assert_int_equal(job_add_text(&line.comm, "ls", &error), 0);
+	assert_int_equal(job_add_text(&line.comm, "", &error), -1);
+	assert_string_equal(error.why, "the pattern is empty");
 	assert_int_equal(job_list_add(&line.pid, "8,9", &error), 0);
 	assert_int_equal(job_time_set(&line.to, "6", &error), 0);
 	assert_int_equal(job_set_jobs(&line, "8", &error), 0);
@@ -303,6 +325,10 @@ static void the_command_line_wins(void **state)
 	assert_string_equal(job.files.bundle, "/over");
 	assert_int_equal(job.cpu.value[0], 1);
 	assert_int_equal(job.pid.count, 2);
+	assert_int_equal(job.container.count, 2);
+	assert_string_equal(job.container.value[1], "cache");
+	assert_string_equal(job.cgroup.value[0], "/a");
+	assert_string_equal(job.comm.value[0], "ls");
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.value, 6);
 	assert_int_equal(job.jobs, 8);

@@ -251,6 +251,41 @@ static void summary_adds_up(void **state)
 	free(text);
 }
 
+static void summary_has_a_table_of_containers(void **state)
+{
+	static const struct sb_container docker = {
+	        .kind = sb_container_containerd,
+	        .id = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef",
+	        .pod = "2fc932ce-fdcc-454b-97bd-aadfdeb4c340",
+	        .cgroup = ""};
+	static const struct sb_container lxc = {
+	        .kind = sb_container_lxc, .id = "we\x1b[2Jb", .pod = "", .cgroup = ""};
+	static const struct sb_account_container sums[] = {
+	        {&docker, 2, 60, 6}, {&lxc, 1, 40, 4}, {NULL, 3, 10, 1}};
+	struct sb_account account = {.container = sums, .ncontainers = 3};
+	char *text;
+
+	(void)state;
+	text = write_flows(&sink_summary, NULL, 0, &account, NULL);
+	assert_non_null(strstr(
+	        text,
+	        "\n\n"
+	        "container        kind       pod                                  processes     instructions           "
+	        "blocks\n"
+	        "0123456789ab     containerd 2fc932ce-fdcc-454b-97bd-aadfdeb4c340         2               60           "
+	        "     6\n"
+	        "we\\x1b[2Jb       lxc        -                                            1               40           "
+	        "     4\n"
+	        "(outside)        -          -                                            3               10           "
+	        "     1\n"
+	        "\n"));
+	free(text);
+	account.ncontainers = 0;
+	text = write_flows(&sink_summary, NULL, 0, &account, NULL);
+	assert_null(strstr(text, "container"));
+	free(text);
+}
+
 static void summary_tells_a_wrong_account(void **state)
 {
 	struct sb_account account = {.bytes_total = 1000, .bytes_decoded = 990};
@@ -459,6 +494,7 @@ int main(void)
 	        cmocka_unit_test(extremes_are_written_in_full),
 	        cmocka_unit_test(long_blocks_cross_the_buffer),
 	        cmocka_unit_test(summary_adds_up),
+	        cmocka_unit_test(summary_has_a_table_of_containers),
 	        cmocka_unit_test(summary_tells_a_wrong_account),
 	        cmocka_unit_test(summary_bounds_the_details),
 	        cmocka_unit_test(several_sinks_get_the_same_flow),
