@@ -162,7 +162,14 @@ static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip,
 {
 	struct built_image *built = context;
 	const struct sb_map *map = sb_epoch_map(built->epoch, ip);
-	int status = map && map->begin <= ip ? add_map(built, map) : 0;
+	struct lost_maps *lost = built->builder->lost;
+	struct sb_map inferred;
+	int status = 0;
+
+	if (map && map->begin <= ip)
+		status = add_map(built, map);
+	else if (lost && lost_map_find(lost, built->epoch, ip, &inferred))
+		status = add_map(built, &inferred);
 
 	(void)image;
 	(void)asid;

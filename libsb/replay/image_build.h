@@ -15,12 +15,15 @@
 #include <sb/binary.h>
 #include <sb/system.h>
 
+#include "replay/lost_map.h"
+
 struct built_image;
 struct isid_slot;
 
 struct image_builder {
 	struct sb_resolver *resolver;            /* borrowed */
 	struct pt_image_section_cache *sections; /* borrowed */
+	struct lost_maps *lost;                  /* borrowed; NULL: what no record says is not looked for */
 	struct pt_image *empty;                  /* owned: for who nothing is known of */
 	struct built_image **by_epoch;           /* owned; NULL: not built */
 	size_t nepochs;

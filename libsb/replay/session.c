@@ -26,6 +26,7 @@ struct sb_session {
 	struct sb_resolver *resolver;
 	int owns_resolver;
 	struct pt_image_section_cache *sections;
+	struct evidence evidence;
 	struct kernel_text kernel; /* when the kernel is traced */
 	int traces_kernel;
 	struct ledger ledger;
@@ -126,6 +127,8 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 	status = sb_system_build(&session->system, session->perfdata, err);
 	if (status < 0)
 		return status;
+	if (evidence_init(&session->evidence, session->system) < 0)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	session->traces_kernel = !sb_perfdata_info(session->perfdata)->user_only;
 	if (session->traces_kernel)
 		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given, err);
@@ -173,6 +176,8 @@ void sb_session_close(struct sb_session *session)
 		return;
 	ledger_fini(&session->ledger);
 	kernel_text_fini(&session->kernel);
+	if (session->evidence.system)
+		evidence_fini(&session->evidence);
 	pt_iscache_free(session->sections);
 	if (session->owns_resolver)
 		sb_resolver_free(session->resolver);
@@ -232,6 +237,7 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	                             .filter = &session->filter,
 	                             .resolver = session->resolver,
 	                             .sections = session->sections,
+	                             .evidence = &session->evidence,
 	                             .traces_kernel = session->traces_kernel,
 	                             .kernel = session->traces_kernel ? &session->kernel : NULL};
 	const unsigned int jobs =

@@ -4,6 +4,8 @@
 #include <intel-pt-run.h>
 #include <string.h>
 
+#include "replay/look_ahead.h"
+
 enum { TSC_BITS = 56 }; /* of a TSC packet */
 
 static uint64_t to_ns(const struct sideband_observer *observer, uint64_t tsc)
@@ -112,22 +114,69 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 	return status;
 }
 
+/* Whether the decoder came to another PSB since this was asked last. */
+static int is_behind_psb(struct sideband_observer *observer)
+{
+	const uint64_t before = observer->psb;
+	uint64_t read;
+
+	if (pt_blk_get_psb_offset(observer->decoder, &observer->psb, &read) < 0)
+		return 1;
+	return observer->psb != before;
+}
+
+/* User space is entered at @ip: is it that of whoever runs? */
+static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed)
+{
+	struct evidence_place place = {.ip = &ip, .nips = 1, .now = now, .resumed = resumed};
+	uint64_t ips[LOOK_AHEAD_MAX], moment;
+
+	if (!evidence_is_needed(&observer->track, observer->space, &place))
+		return 0;
+	/* In the middle of user space, nothing new is known before the next PSB. */
+	if (resumed < 0 && observer->examined && observer->track.pid < 0 && !is_behind_psb(observer))
+		return 0;
+	observer->examined = 1;
+	place.ip = ips;
+	place.nips = look_ahead(observer->decoder, ip, ips);
+	if (evidence_settle(observer->evidence, &observer->track, &place) < 0)
+		return -pte_nomem;
+	observer->space = NULL;
+	if (observer->track.pid >= 0)
+		observer->space = evidence_space(observer->evidence, &observer->track, &place, &moment);
+	observer->epoch = observer->space ? sb_space_epoch(observer->space, moment) : NULL;
+	find_out(observer, now);
+	sideband_observer_begin_run(observer);
+	return use_image(observer);
+}
+
+int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed)
+{
+	return ip >> 63 ? 0 : examine(observer, sideband_observer_now(observer), ip, resumed);
+}
+
 /* The flow comes from user space to the kernel, or back. */
 static int on_crossing(void *context, uint64_t ip)
 {
 	struct sideband_observer *observer = context;
 	const uint64_t now = sideband_observer_now(observer);
 	const int left = observer->in_kernel && !(ip >> 63);
+	int resumed = -1, status;
 
-	observer->in_kernel = (ip >> 63) != 0;
+	if (observer->kernel && ip >> 63 && !observer->in_kernel)
+		observer->track.passed = 0;
+	observer->in_kernel = observer->kernel && ip >> 63;
 	if (left) {
 		switch_track_leave_kernel(&observer->track, now);
 		find_space(observer, now);
-		find_out(observer, now);
+		if (observer->sees_switches)
+			resumed = !observer->track.passed;
 	}
 	/* Blocks come behind this. */
+	find_out(observer, now);
 	sideband_observer_begin_run(observer);
-	return apply(observer, now, 0);
+	status = apply(observer, now, 0);
+	return status < 0 || ip >> 63 ? status : examine(observer, now, ip, resumed);
 }
 
 void sideband_observer_begin_run(struct sideband_observer *observer)
@@ -182,7 +231,10 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	                                       .filter = sources->filter,
 	                                       .memory = sources->memory,
 	                                       .kernel = sources->kernel,
+	                                       .evidence = sources->evidence,
 	                                       .tsc_base = upper_bits(sources->clock, sched, nscheds)};
+	observer->sees_switches =
+	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
 	switch_track_init(&observer->track, sched, nscheds);
 	observer->track.slack = sources->slack;
 	find_out(observer, 0);
@@ -199,7 +251,7 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
 	observer->state = ptds_unknown;
 	observer->image = NULL;
 	status = use_image(observer);
-	if (status == 0 && observer->kernel)
+	if (status == 0)
 		status = pt_blk_set_crossing(decoder, on_crossing, observer);
 	return status < 0 ? status : pt_blk_attach_obsv(decoder, &observer->base);
 }
@@ -210,6 +262,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->base.tick.limit = 0;
 	switch_track_forget(&observer->track, jump);
 	observer->in_kernel = 0;
+	observer->examined = 0;
 	observer->who_from = observer->who_to = 0;
 	find_out(observer, 0);
 	observer->space = NULL;

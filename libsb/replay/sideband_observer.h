@@ -15,6 +15,7 @@
 #include <sb/system.h>
 
 #include "replay/filter.h"
+#include "replay/evidence.h"
 #include "replay/image_build.h"
 #include "replay/kernel_image.h"
 #include "replay/switch_track.h"
@@ -36,10 +37,14 @@ struct sideband_observer {
 	struct pt_block_decoder *decoder; /* attached to */
 
 	struct kernel_image *kernel; /* borrowed; NULL: the kernel is not traced */
+	struct evidence *evidence;   /* borrowed */
 	struct switch_track track;   /* who runs */
 	uint64_t tsc_base;           /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
+	int sees_switches; /* it is known where the kernel switches */
+	int examined;      /* who runs was looked into, behind the PSB at that offset */
+	uint64_t psb;
 	int in_kernel;         /* the flow is */
 	struct flow_owner who; /* who runs, and what counts for them in [who_from, who_to) */
 	uint64_t who_from, who_to;
@@ -57,7 +62,8 @@ struct sideband_sources {
 	const struct replay_filter *filter;
 	struct filter_memory *memory;
 	struct kernel_image *kernel; /* NULL: the kernel is not traced */
-	uint64_t slack;              /* ns, see struct switch_track */
+	struct evidence *evidence;
+	uint64_t slack; /* ns, see struct switch_track */
 };
 
 /* For one CPU, from the start of its trace on. */
@@ -74,6 +80,10 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
 /* Begins anew, in the middle of the trace, before the watched decoder is synchronised there. Zero or a
  * negative pt_error_code. */
 int sideband_observer_jump(struct sideband_observer *observer);
+
+/* Tracing was enabled at @ip of user space, which may be the address where it was disabled last. Zero or a
+ * negative pt_error_code. */
+int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed);
 
 /* The decoder begins another run. A switch takes effect behind its blocks, never between them, but for those
  * that the kernel is seen doing. */

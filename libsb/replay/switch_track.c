@@ -13,7 +13,8 @@ void switch_track_forget(struct switch_track *track, int jump)
 {
 	track->next = 0;
 	track->pid = track->tid = -1;
-	track->by_time = 0;
+	track->by_time = track->inferred = 0;
+	track->passed = 1;
 	track->jump = jump;
 	track->nswitches = 0;
 }
@@ -41,6 +42,7 @@ static void seek(struct switch_track *track, size_t high, uint64_t now)
 	track->pid = track->next ? track->sched[track->next - 1].pid : -1;
 	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
 	track->by_time = track->next != 0;
+	track->inferred = 0;
 }
 
 static void run(struct switch_track *track, int32_t pid, int32_t tid)
@@ -48,6 +50,7 @@ static void run(struct switch_track *track, int32_t pid, int32_t tid)
 	track->nswitches += pid != track->pid || tid != track->tid;
 	track->pid = pid;
 	track->tid = tid;
+	track->inferred = 0;
 }
 
 static void take_next(struct switch_track *track, int by_time)
@@ -77,18 +80,23 @@ int switch_track_expects(const struct switch_track *track, uint64_t now)
 	       now <= track->sched[track->next - 1].time + track->slack + RECORD_TO_SWITCH;
 }
 
-/* The next entry's records say that another thread than the present one ran before: its own switch has no
- * record. */
-static int lacks_record(const struct switch_track *track)
+int switch_track_lacks_record(const struct switch_track *track)
 {
-	const struct sb_sched *entry = &track->sched[track->next];
+	const struct sb_sched *entry = switch_track_next(track);
 
-	return entry->prev_tid >= 0 && track->tid >= 0 &&
+	return entry && entry->prev_tid >= 0 && track->tid >= 0 &&
 	       (entry->prev_tid != track->tid || entry->prev_pid != track->pid);
+}
+
+void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid)
+{
+	run(track, pid, tid);
+	track->inferred = 1;
 }
 
 void switch_track_pass(struct switch_track *track, uint64_t now)
 {
+	track->passed = 1;
 	if (switch_track_expects(track, now)) {
 		track->by_time = 0;
 		return;
@@ -98,10 +106,9 @@ void switch_track_pass(struct switch_track *track, uint64_t now)
 	while (track->next + 1 < track->nscheds &&
 	       track->sched[track->next + 1].time + track->slack + RECORD_TO_SWITCH < now)
 		take_next(track, 0);
-	if (switch_track_until(track) > now + track->slack)
-		run(track, -1, -1);
-	else if (lacks_record(track))
-		run(track, track->sched[track->next].prev_pid, track->sched[track->next].prev_tid);
+	/* Whose it was, other things may say. */
+	if (switch_track_until(track) > now + track->slack || switch_track_lacks_record(track))
+		switch_track_infer(track, -1, -1);
 	else
 		take_next(track, 0);
 }

@@ -15,6 +15,8 @@ struct switch_track {
 	size_t nscheds, next;         /* what is yet to come */
 	int32_t pid, tid;             /* who runs; -1: not known */
 	int by_time;    /* the last entry counts because of its time: the kernel may yet be seen switching */
+	int inferred;   /* pid and tid are not what a record says, but concluded */
+	int passed;     /* the kernel was seen switching since user space was left */
 	int jump;       /* what came before the first moment was not walked along, nor is it counted */
 	uint64_t slack; /* ns: by how much the trace's estimates of time may be early, when they are known */
 	uint64_t nswitches;
@@ -36,6 +38,19 @@ void switch_track_leave_kernel(struct switch_track *track, uint64_t now);
 
 /* Whether the last entry may yet be seen taking effect. */
 int switch_track_expects(const struct switch_track *track, uint64_t now);
+
+/* The next entry; NULL: there is none. */
+static inline const struct sb_sched *switch_track_next(const struct switch_track *track)
+{
+	return track->next < track->nscheds ? &track->sched[track->next] : NULL;
+}
+
+/* Whether the next entry's records say that another thread than the present one ran before: its own switch
+ * has no record. */
+int switch_track_lacks_record(const struct switch_track *track);
+
+/* Something else says who runs. */
+void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid);
 
 /* When something is due next; UINT64_MAX: not any more. */
 static inline uint64_t switch_track_until(const struct switch_track *track)

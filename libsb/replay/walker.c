@@ -11,8 +11,11 @@ int walker_init(struct walker *walker, const struct replay_world *world, struct 
 	filter_memory_init(&walker->memory);
 	if (world->traces_kernel && kernel_image_init(&walker->kernel, world->kernel, world->sections) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	return image_builder_init(&walker->images, world->resolver, world->sections,
-	                          sb_system_nepochs(world->system), nparts, err);
+	if (image_builder_init(&walker->images, world->resolver, world->sections,
+	                       sb_system_nepochs(world->system), nparts, err) < 0)
+		return -sbe_nomem;
+	walker->images.lost = &world->evidence->maps;
+	return 0;
 }
 
 static void close_stream(struct walker *walker)
@@ -68,6 +71,7 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 	        .filter = world->filter,
 	        .memory = &walker->memory,
 	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
+	        .evidence = world->evidence,
 	        .slack = slack_ns(info),
 	};
 

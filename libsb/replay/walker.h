@@ -19,6 +19,7 @@ struct replay_world {
 	struct pt_config config;
 	int traces_kernel;                /* the trace is not of user space alone */
 	const struct kernel_text *kernel; /* NULL: not known */
+	struct evidence *evidence;
 };
 
 /* Where a stream may be joined: a PSB. */

@@ -353,6 +353,18 @@ static int list_all_spaces(struct process_table *table)
 	return 0;
 }
 
+static void note_only_threads(struct process_table *table)
+{
+	for (size_t i = 0; i < table->nprocesses; ++i)
+		table->process[i].only_tid = -2;
+	for (size_t i = 0; i < table->nthreads; ++i) {
+		struct process *process = find_process(table, table->thread[i].pid);
+
+		if (process)
+			process->only_tid = process->only_tid == -2 ? table->thread[i].tid : -1;
+	}
+}
+
 int process_table_seal(struct process_table *table)
 {
 	if (list_all_spaces(table) < 0)
@@ -361,6 +373,7 @@ int process_table_seal(struct process_table *table)
 		space_seal(&table->pool, table->space[i].space);
 	for (size_t i = 0; i < table->nspaces; ++i)
 		space_publish(&table->pool, table->space[i].space);
+	note_only_threads(table);
 	if (membership_seal(&table->members) < 0)
 		return -sbe_nomem;
 	/* Each thread's names stay in the order of their times: of those given at one time, the last one
@@ -444,4 +457,11 @@ void process_table_free(struct process_table *table)
 	free(table->by_tid.slot);
 	membership_free(&table->members);
 	space_pool_free(&table->pool);
+}
+
+int32_t process_only_thread(const struct process_table *table, int32_t pid)
+{
+	const struct process *process = find_process(table, pid);
+
+	return process && process->only_tid >= 0 ? process->only_tid : -1;
 }

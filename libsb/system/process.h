@@ -11,6 +11,7 @@
 struct process {
 	int32_t pid;
 	uint32_t nthreads; /* known to live */
+	int32_t only_tid;  /* when sealed: the only one there was; -1: there were more, -2: none */
 	struct space *latest;
 	uint32_t nspaces;
 };
@@ -101,6 +102,8 @@ const char *process_name(const struct process_table *table, int32_t pid, int32_t
                          uint64_t *until);
 const struct sb_membership *process_membership(const struct process_table *table, int32_t pid, int32_t tid,
                                                uint64_t time);
+/* -1: it had more than one, or none is known. */
+int32_t process_only_thread(const struct process_table *table, int32_t pid);
 const struct thread *process_thread(const struct process_table *table, int32_t tid);
 
 #endif

@@ -520,3 +520,18 @@ int map_walk(const struct sb_system *system, int (*callback)(void *context, cons
 	}
 	return status;
 }
+
+size_t system_nspaces(const struct sb_system *system)
+{
+	return system->processes.nspaces;
+}
+
+const struct sb_space *system_space_at(const struct sb_system *system, size_t index)
+{
+	return &system->processes.space[index].space->public;
+}
+
+int32_t system_only_thread(const struct sb_system *system, int32_t pid)
+{
+	return process_only_thread(&system->processes, pid);
+}

@@ -18,4 +18,11 @@ int system_record(struct sb_system *system, const struct sb_record *record);
  * be asked. */
 int system_seal(struct sb_system *system, int damaged);
 
+/* All address spaces there were, in no order. */
+size_t system_nspaces(const struct sb_system *system);
+const struct sb_space *system_space_at(const struct sb_system *system, size_t index);
+
+/* The only thread that process @pid ever had; -1: it had more, or none is known. */
+int32_t system_only_thread(const struct sb_system *system, int32_t pid);
+
 #endif

@@ -1,0 +1,35 @@
+/* address_index.h - which processes have code at an address.
+ *
+ * Where records of switches are missing, addresses tell who runs: as a rule, each process has its code
+ * somewhere else. The index is made when it is asked first; threads may share it.
+ */
+#ifndef SB_ADDRESS_INDEX_H
+#define SB_ADDRESS_INDEX_H
+
+#include <pthread.h>
+
+#include <sb/system.h>
+
+struct address_entry;
+
+struct address_index {
+	const struct sb_system *system; /* borrowed */
+	pthread_mutex_t lock;           /* of making it */
+	int made, status;
+	struct address_entry *entry; /* owned; sorted */
+	size_t count, capacity;
+};
+
+void address_index_init(struct address_index *index, const struct sb_system *system);
+void address_index_fini(struct address_index *index);
+
+/* The processes that live at @time, give or take @slack (perf clock, ns), and have code at all of @nips
+ * addresses: up to @max of their numbers, in no order, each once. Returns how many, at most @max, or
+ * -sbe_nomem. */
+int address_index_find(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
+                       uint64_t slack, int32_t *pid, size_t max);
+
+/* Whether @space, which may be NULL, has code at all of @nips addresses at @time. */
+int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips, uint64_t time);
+
+#endif
