@@ -51,6 +51,7 @@ static const struct option_row rows[] = {
         {"output", 'o', "DIR", "the bundle: a new directory, or a bundle to add to (required)", take_output},
         {"with-recording", 0, NULL, "put the recording into the bundle, too", take_with_recording},
         FILE_OPTION_ROWS,
+        KERNEL_OPTION_ROWS,
         {"quiet", 'q', NULL, "do not say what was collected", take_quiet},
 };
 
@@ -111,6 +112,9 @@ static int write_bundle(struct bundle_command *command, struct sb_error *err)
 	                                         .directory = command->output,
 	                                         .with_recording = command->with_recording,
 	                                         .stop = is_interrupted,
+	                                         .kcore = command->job.file[job_kcore],
+	                                         .vmlinux = command->job.file[job_vmlinux],
+	                                         .kallsyms = command->job.file[job_kallsyms],
 	                                         .missing = tell_missing,
 	                                         .context = command};
 	struct sb_bundle_result result = {0};

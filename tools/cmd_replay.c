@@ -97,31 +97,12 @@ static int take_recording(void *target, const char *value, struct option_error *
 	return job_set_recording(target, value, error);
 }
 
-static int take_kcore(void *target, const char *value, struct option_error *error)
-{
-	return job_set_file(target, job_kcore, value, error);
-}
-
-static int take_vmlinux(void *target, const char *value, struct option_error *error)
-{
-	return job_set_file(target, job_vmlinux, value, error);
-}
-
-static int take_kallsyms(void *target, const char *value, struct option_error *error)
-{
-	return job_set_file(target, job_kallsyms, value, error);
-}
-
 static const struct option_row rows[] = {
         {"sink", 0, "NAME[=FILE]",
          "what to write: insn, block, gap or summary (the default); may be repeated", take_sink},
         FILE_OPTION_ROWS,
         BUNDLE_OPTION_ROW,
-        {"kcore", 0, "FILE", "the traced kernel's code (default: what perf record --kcore put there)",
-         take_kcore},
-        {"vmlinux", 0, "FILE", "the kernel as it was built: nearly its code, if there is no kcore",
-         take_vmlinux},
-        {"kallsyms", 0, "FILE", "the traced kernel's symbols (default: beside its kcore)", take_kallsyms},
+        KERNEL_OPTION_ROWS,
         {"cpu", 0, "LIST", "only these CPUs: 0,2-5", take_cpu},
         {"pid", 0, "LIST", "only these processes", take_pid},
         {"container", 0, "NAME",

@@ -412,6 +412,11 @@ size_t bundle_ncontainers(const struct bundle_index *index)
 	return index ? index->ncontainers : 0;
 }
 
+const char *bundle_directory(const struct bundle_index *index)
+{
+	return index ? index->directory : NULL;
+}
+
 /* ---- Finding ----------------------------------------------------------------------------------- */
 
 /* The first row of that path; NULL: none. */

@@ -32,6 +32,13 @@ void bundle_index_close(struct bundle_index *index);
 const char *bundle_container(const struct bundle_index *index, size_t number);
 size_t bundle_ncontainers(const struct bundle_index *index);
 
+/* Where it is; NULL for NULL. */
+const char *bundle_directory(const struct bundle_index *index);
+
+/* The name by which a bundle knows a recording: the last part of its real path; to be freed, NULL: no memory,
+ * or no such path. */
+char *bundle_base_name(const char *path);
+
 /* Takes the file that a row names for what was asked. Returns whether there is one, and it fits. */
 int bundle_take(const struct bundle_index *index, const char *container, struct answer *answer);
 

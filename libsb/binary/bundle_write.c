@@ -177,16 +177,6 @@ static int add_kernel_maps(struct bundling *bundling)
 
 /* ---- The recording ----------------------------------------------------------------------------- */
 
-static char *base_name(const char *path)
-{
-	char *real = realpath(path, NULL), *slash = real ? strrchr(real, '/') : NULL, *name = NULL;
-
-	if (slash && slash[1])
-		name = strdup(slash + 1);
-	free(real);
-	return name;
-}
-
 static int copy_file(struct bundling *bundling, const char *from, const char *to)
 {
 	struct stored_file stored;
@@ -265,7 +255,7 @@ static int add_recording(struct bundling *bundling)
 {
 	const char *path = sb_perfdata_path(bundling->perfdata);
 	const int whole = bundling->options.with_recording;
-	char *name = base_name(path), *to = NULL;
+	char *name = bundle_base_name(path), *to = NULL;
 	int status;
 
 	if (!name || asprintf(&to, "recordings/%s", name) < 0) {
@@ -280,6 +270,31 @@ static int add_recording(struct bundling *bundling)
 	return status;
 }
 
+/* Files of the kernel that were named, not recorded. */
+static int add_kernel_files(struct bundling *bundling)
+{
+	const struct {
+		const char *name, *path;
+	} files[] = {{"kcore", bundling->options.kcore},
+	             {"vmlinux", bundling->options.vmlinux},
+	             {"kallsyms", bundling->options.kallsyms}};
+	char *name = bundle_base_name(sb_perfdata_path(bundling->perfdata)), *to;
+	int status = name ? 0 : no_memory(bundling);
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]) && status == 0; i++) {
+		if (!files[i].path)
+			continue;
+		if (asprintf(&to, "kernel/%s/%s", name, files[i].name) < 0) {
+			status = no_memory(bundling);
+			break;
+		}
+		status = copy_file(bundling, files[i].path, to);
+		free(to);
+	}
+	free(name);
+	return status;
+}
+
 /* ------------------------------------------------------------------------------------------------- */
 
 static int collect(struct bundling *bundling)
@@ -288,6 +303,8 @@ static int collect(struct bundling *bundling)
 
 	if (status == 0)
 		status = add_kernel_maps(bundling);
+	if (status == 0)
+		status = add_kernel_files(bundling);
 	return status ? status : add_recording(bundling);
 }
 
@@ -372,30 +389,5 @@ int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *reso
 	sb_system_free(system);
 	if (result)
 		*result = bundling.result;
-	return status;
-}
-
-/* ---- The recording of a bundle ------------------------------------------------------------------ */
-
-int sb_bundle_recording(const char *directory, const char *name, char **path, struct sb_error *err)
-{
-	json_t *manifest, *recordings;
-	int status = bundle_manifest_read(&manifest, directory, err);
-
-	*path = NULL;
-	if (status < 0)
-		return status;
-	recordings = json_object_get(manifest, "recordings");
-	if (!name && json_object_size(recordings) > 1)
-		status = sb_error_set(err, -sbe_invalid, directory, UINT64_MAX,
-		                      "there is more than one recording in this bundle: which one?");
-	else if (!name)
-		name = json_object_iter_key(json_object_iter(recordings));
-	if (status == 0 && (!name || strchr(name, '/') || !json_object_get(recordings, name)))
-		status = sb_error_set(err, -sbe_not_found, directory, UINT64_MAX,
-		                      "there is no such recording in this bundle");
-	if (status == 0 && asprintf(path, "%s/recordings/%s", directory, name) < 0)
-		status = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	json_decref(manifest);
 	return status;
 }

@@ -1,17 +1,49 @@
 /* kernel_sources.c - see kernel_sources.h. */
 #include "replay/kernel_sources.h"
 
-#include <limits.h>
+#include <sb/bundle.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-/* perf record --kcore: kcore_dir in the recording's directory. */
-static const char *beside(char path[PATH_MAX], const struct sb_perfdata *perfdata, const char *name)
-{
-	const int length = snprintf(path, PATH_MAX, "%s/kcore_dir/%s", sb_perfdata_path(perfdata), name);
+/* Files that were found; owned. */
+struct found {
+	char *kcore, *vmlinux, *kallsyms;
+};
 
-	return length > 0 && length < PATH_MAX && access(path, R_OK) == 0 ? path : NULL;
+/* perf record --kcore: kcore_dir in the recording's directory, or in the bundle. */
+static char *recorded(const struct sb_perfdata *perfdata, const struct sb_resolver *resolver,
+                      const char *name)
+{
+	const char *recording = sb_perfdata_path(perfdata);
+	char *path;
+
+	if (asprintf(&path, "%s/kcore_dir/%s", recording, name) < 0)
+		return NULL;
+	if (access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return sb_bundle_recorded_kernel(resolver, recording, name);
+}
+
+/* What the options do not name. A bundle's files that were named when it was made count as if they were named
+ * again. */
+static void find_sources(struct kernel_sources *sources, struct found *found,
+                         const struct sb_perfdata *perfdata, const struct sb_resolver *resolver)
+{
+	const char *recording = sb_perfdata_path(perfdata);
+
+	if (!sources->kcore && !sources->vmlinux) {
+		sources->kcore = found->kcore = sb_bundle_named_kernel(resolver, recording, "kcore");
+		sources->vmlinux = found->vmlinux = sb_bundle_named_kernel(resolver, recording, "vmlinux");
+	}
+	if (!sources->kcore && !sources->vmlinux)
+		sources->kcore = found->kcore = recorded(perfdata, resolver, "kcore");
+	if (!sources->kallsyms)
+		sources->kallsyms = found->kallsyms = sb_bundle_named_kernel(resolver, recording, "kallsyms");
+	if (!sources->kallsyms)
+		sources->kallsyms = found->kallsyms = recorded(perfdata, resolver, "kallsyms");
 }
 
 /* Where the kernel stood less where it was linked to: the MMAP record of the kernel has the address of _text,
@@ -41,15 +73,12 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 	static const char *const switches[] = {"__switch_to_asm", "__switch_to"};
 	struct kernel_sources sources = {
 	        .kcore = options->kcore, .vmlinux = options->vmlinux, .kallsyms = options->kallsyms};
-	char kcore[PATH_MAX], kallsyms[PATH_MAX];
+	struct found found = {NULL};
 	size_t npokes;
 	const struct sb_text_poke *poke = sb_system_text_pokes(system, &npokes);
 	int status;
 
-	if (!sources.kcore && !sources.vmlinux)
-		sources.kcore = beside(kcore, perfdata, "kcore");
-	if (!sources.kallsyms)
-		sources.kallsyms = beside(kallsyms, perfdata, "kallsyms");
+	find_sources(&sources, &found, perfdata, options->resolver);
 	if (sources.vmlinux)
 		sources.vmlinux_shift = shift_of(sources.vmlinux, system);
 	status = kernel_text_init(text, &sources, poke, npokes, err);
@@ -58,5 +87,8 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 
 		text->switch_ip = linked ? linked + sources.vmlinux_shift : 0;
 	}
+	free(found.kcore);
+	free(found.vmlinux);
+	free(found.kallsyms);
 	return status;
 }

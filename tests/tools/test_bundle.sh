@@ -96,8 +96,9 @@ expect 1 'more than one recording' "$SBTRACE" replay --bundle "$dir/root"
 # What is missing here is missing there, for the same reason.
 cp -r "$dir/pipe.root" "$dir/less"
 find "$dir/less" -name 'libc.so.6' -exec rm {} +
-sort=$(find "$dir/less" -name sort)
-head -c 20000 "$sort" >"$dir/cut" && mv "$dir/cut" "$sort"
+for file in "$dir/less/usr/bin"/*; do
+	head -c 10000 "$file" >"$dir/cut" && mv "$dir/cut" "$file"
+done
 expect 0 'missing: .*libc.so.6.*not found' "$SBTRACE" bundle -o "$dir/some" --root "$dir/less" --no-host-root "$dir/pipe.data"
 replayed less --root "$dir/less" --no-host-root "$dir/pipe.data"
 grep -q 'binary-mismatch' "$dir/less.summary" || fail "a file that was cut is no mismatch"
@@ -180,5 +181,25 @@ if [ -d "$corpus" ]; then
 	[ "$(wc -l <"$dir/pipe-corpus-bundle.insn")" -eq 3906156 ] || fail "not all of user-pipe"
 else
 	echo "without the corpus: $corpus is not here"
+fi
+
+# The kernel's code goes with it, whether it lies beside the recording or was named.
+corpus=$CORPUS_DIR/kernel-pti
+if [ -d "$corpus" ]; then
+	kcore=$corpus/perf.data/kcore_dir
+	set -- --root "$corpus/root" --no-host-root
+	expect 0 'files, ' "$SBTRACE" bundle -o "$dir/kernel" "$@" "$corpus/perf.data"
+	expect 0 'files, ' "$SBTRACE" bundle -o "$dir/named" "$@" --kcore "$kcore/kcore" --kallsyms "$kcore/kallsyms" \
+		"$corpus/perf.data/data"
+	expect 0 '' "$SBTRACE" replay --sink "block=$dir/kernel.block" --sink "summary=$dir/kernel.summary" "$@" "$corpus/perf.data"
+	rm -rf "$dir/away" && mkdir "$dir/away"
+	cp "$corpus/perf.data/data" "$dir/away/perf.data" && ln "$dir/away/perf.data" "$dir/away/data"
+	for recording in kernel/perf.data named/data; do
+		expect 0 '' "$SBTRACE" replay --bundle "$dir/${recording%/*}" --sink "block=$dir/away.block" \
+			--sink "summary=$dir/away.summary" "$dir/away/${recording#*/}"
+		cmp "$dir/kernel.block" "$dir/away.block" || fail "blocks from the bundle $recording"
+		cmp "$dir/kernel.summary" "$dir/away.summary" || fail "the summary from the bundle $recording"
+	done
+	grep -q 'no-kernel' "$dir/kernel.summary" && fail "gaps in the kernel"
 fi
 [ $failures -eq 0 ]

@@ -191,6 +191,21 @@ int file_option_bundle(void *target, const char *value, struct option_error *err
 	return job_set_bundle(files_of(target), value, error);
 }
 
+int file_option_kcore(void *target, const char *value, struct option_error *error)
+{
+	return job_set_file(target, job_kcore, value, error);
+}
+
+int file_option_vmlinux(void *target, const char *value, struct option_error *error)
+{
+	return job_set_file(target, job_vmlinux, value, error);
+}
+
+int file_option_kallsyms(void *target, const char *value, struct option_error *error)
+{
+	return job_set_file(target, job_kallsyms, value, error);
+}
+
 /* ---- Using it ---------------------------------------------------------------------------------- */
 
 static void put_roots(const struct job_roots *roots, struct sb_root *to)

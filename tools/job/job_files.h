@@ -56,7 +56,8 @@ int job_open_resolver(const struct job_files *files, struct sb_resolver **resolv
 
 /* The options of the command line; their target begins with a struct job. */
 option_set file_option_root, file_option_overlay, file_option_container_root, file_option_no_host_root,
-        file_option_build_id_dir, file_option_debuginfod, file_option_bundle;
+        file_option_build_id_dir, file_option_debuginfod, file_option_bundle, file_option_kcore,
+        file_option_vmlinux, file_option_kallsyms;
 
 #define FILE_OPTION_ROWS                                                                                     \
 	{"root", 0, "DIR", "look up mapped files below DIR first; may be repeated", file_option_root},       \
@@ -75,6 +76,16 @@ option_set file_option_root, file_option_overlay, file_option_container_root, fi
 	{                                                                                                    \
 		"bundle", 0, "DIR", "take files from what sbtrace bundle made, not from this machine",       \
 		        file_option_bundle                                                                   \
+	}
+
+#define KERNEL_OPTION_ROWS                                                                                   \
+	{"kcore", 0, "FILE", "the traced kernel's code (default: what perf record --kcore put there)",       \
+	 file_option_kcore},                                                                                 \
+	        {"vmlinux", 0, "FILE", "the kernel as it was built: nearly its code, if there is no kcore",  \
+	         file_option_vmlinux},                                                                       \
+	{                                                                                                    \
+		"kallsyms", 0, "FILE", "the traced kernel's symbols (default: beside its kcore)",            \
+		        file_option_kallsyms                                                                 \
 	}
 
 #endif

@@ -20,6 +20,9 @@ struct sb_bundle_options {
 	size_t size;           /* sizeof(struct sb_bundle_options) */
 	const char *directory; /* a new one, an empty one, or a bundle, to which is added what it lacks */
 	int with_recording;
+	/* The kernel's files when they are not beside the recording, as in struct sb_replay_options; each may
+	 * be NULL. */
+	const char *kcore, *vmlinux, *kallsyms;
 	/* Asked before each file; when it returns something else than zero, the bundle is given up. NULL:
 	 * nobody. */
 	int (*stop)(void *context);
@@ -39,6 +42,14 @@ struct sb_bundle_result {
 sb_export int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *resolver,
                               const struct sb_bundle_options *options, struct sb_bundle_result *result,
                               struct sb_error *err);
+
+/* The path of a file of the kernel ("kcore", "vmlinux", "kallsyms") that the resolver's bundle has for a
+ * recording, to be freed: one that was named, or else, of those that were not, one that perf recorded. NULL:
+ * there is none. */
+sb_export char *sb_bundle_named_kernel(const struct sb_resolver *resolver, const char *recording,
+                                       const char *file);
+sb_export char *sb_bundle_recorded_kernel(const struct sb_resolver *resolver, const char *recording,
+                                          const char *file);
 
 /* The path of a recording in a bundle; to be freed. @name NULL: the only one. -sbe_not_found when there is
  * none, -sbe_invalid when there are several. */
