@@ -139,7 +139,9 @@ static int add_map(struct bundling *bundling, uint32_t scope, const struct sb_ma
 
 static int add_user_map(void *context, const struct sb_map *map)
 {
-	return add_map(context, 0, map);
+	struct bundling *bundling = context;
+
+	return add_map(bundling, sb_map_scope(bundling->resolver, bundling->system, map), map);
 }
 
 /* Modules and the like: a record of the kernel's code names a whole file, or something like

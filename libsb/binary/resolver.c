@@ -8,8 +8,6 @@
 #include "binary/bundle_index.h"
 #include "binary/debuginfod.h"
 
-enum { ID_DIGITS_LEAST = 12 }; /* of a container's ID, as docker prints it */
-
 /* ---- Opening ---------------------------------------------------------------------------------- */
 
 static int add_root(struct sb_resolver *resolver, const struct sb_root *given, struct sb_error *err)
@@ -17,7 +15,16 @@ static int add_root(struct sb_resolver *resolver, const struct sb_root *given, s
 	const int status = root_init(&resolver->root[resolver->nroots], given, err);
 
 	resolver->nroots += status == 0;
+	resolver->has_scopes |= given->container != NULL;
 	return status;
+}
+
+static int has_root(const struct sb_resolver *resolver, const char *container)
+{
+	for (size_t i = 0; i < resolver->nroots; ++i)
+		if (resolver->root[i].container && strcmp(resolver->root[i].container, container) == 0)
+			return 1;
+	return 0;
 }
 
 /* A container of the bundle has files of its own there; a root that was given comes before that. */
@@ -29,7 +36,7 @@ static int add_bundle_scopes(struct sb_resolver *resolver, struct sb_error *err)
 	for (size_t i = 0; status == 0 && (container = bundle_container(resolver->bundle, i)); ++i) {
 		const struct sb_root nothing = {.container = container};
 
-		status = sb_resolver_scope(resolver, container) ? 0 : add_root(resolver, &nothing, err);
+		status = has_root(resolver, container) ? 0 : add_root(resolver, &nothing, err);
 	}
 	return status;
 }
@@ -186,23 +193,26 @@ void sb_resolver_free(struct sb_resolver *resolver)
 
 /* ---- Asking ------------------------------------------------------------------------------------ */
 
-static int is_container(const char *given, const char *container)
-{
-	const size_t length = strlen(given);
-
-	if (length >= ID_DIGITS_LEAST && strspn(given, "0123456789abcdef") == length)
-		return strncmp(given, container, length) == 0;
-	return strcmp(given, container) == 0;
-}
-
-uint32_t sb_resolver_scope(const struct sb_resolver *resolver, const char *container)
+uint32_t sb_resolver_scope(const struct sb_resolver *resolver, const struct sb_container *container)
 {
 	if (!resolver || !container)
 		return 0;
 	for (size_t i = 0; i < resolver->nroots; ++i)
-		if (resolver->root[i].container && is_container(resolver->root[i].container, container))
+		if (resolver->root[i].container &&
+		    sb_container_matches(container, resolver->root[i].container))
 			return (uint32_t)i + 1;
 	return 0;
+}
+
+uint32_t sb_map_scope(const struct sb_resolver *resolver, const struct sb_system *system,
+                      const struct sb_map *map)
+{
+	const struct sb_membership *membership;
+
+	if (!resolver || !resolver->has_scopes || !system)
+		return 0;
+	membership = sb_system_membership(system, map->pid, map->pid, map->time);
+	return membership ? sb_resolver_scope(resolver, membership->container) : 0;
 }
 
 static struct answer *find_or_make(struct sb_resolver *resolver, uint32_t scope, const struct sb_map *map)

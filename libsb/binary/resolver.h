@@ -16,7 +16,8 @@ struct debuginfod;
 struct sb_resolver {
 	struct root *root; /* owned; the host comes last unless it is not allowed */
 	size_t nroots;
-	int host; /* the last root is the host */
+	int has_scopes; /* some roots are a container's */
+	int host;       /* the last root is the host */
 	struct build_id_dir *build_id_dir;
 	size_t nbuild_id_dirs;
 	struct bundle_index *bundle; /* NULL: none */

@@ -51,7 +51,7 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
 		return;
 	}
-	if (sb_resolver_find(replay->images->resolver, map, &binary, NULL) < 0)
+	if (image_builder_find(replay->images, map, &binary) < 0)
 		say(gap, sb_gap_no_binary, map->filename);
 	else if (binary->missing)
 		say(gap, binary->missing, binary->detail);

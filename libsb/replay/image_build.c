@@ -135,6 +135,14 @@ static int find_isid(struct image_builder *builder, const struct sb_binary *bina
 	return isid;
 }
 
+int image_builder_find(const struct image_builder *builder, const struct sb_map *map,
+                       const struct sb_binary **binary)
+{
+	const uint32_t scope = sb_map_scope(builder->resolver, builder->system, map);
+
+	return sb_resolver_find_in(builder->resolver, scope, map, binary, NULL);
+}
+
 /* Adds what stands behind @map; zero when that is nothing. */
 static int add_map(struct built_image *built, const struct sb_map *map)
 {
@@ -142,7 +150,7 @@ static int add_map(struct built_image *built, const struct sb_map *map)
 	const struct sb_binary *binary;
 	int isid, status;
 
-	status = sb_resolver_find(builder->resolver, map, &binary, NULL);
+	status = image_builder_find(builder, map, &binary);
 	if (status < 0)
 		return -pte_nomem;
 	if (binary->missing)

@@ -22,6 +22,7 @@ struct isid_slot;
 
 struct image_builder {
 	struct sb_resolver *resolver;            /* borrowed */
+	const struct sb_system *system;          /* borrowed; NULL: nobody is in a container */
 	struct pt_image_section_cache *sections; /* borrowed */
 	struct lost_maps *lost;                  /* borrowed; NULL: what no record says is not looked for */
 	struct pt_image *empty;                  /* owned: for who nothing is known of */
@@ -45,6 +46,10 @@ int image_builder_init(struct image_builder *builder, struct sb_resolver *resolv
                        struct pt_image_section_cache *sections, size_t nepochs, size_t limit,
                        struct sb_error *err);
 void image_builder_fini(struct image_builder *builder);
+
+/* What stands behind @map; see sb_resolver_find(). */
+int image_builder_find(const struct image_builder *builder, const struct sb_map *map,
+                       const struct sb_binary **binary);
 
 /* The image of @epoch (NULL: the empty image), or NULL when there is no memory. It lasts until the next call
  * but one. */

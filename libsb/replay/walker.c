@@ -14,6 +14,7 @@ int walker_init(struct walker *walker, const struct replay_world *world, struct 
 	if (image_builder_init(&walker->images, world->resolver, world->sections,
 	                       sb_system_nepochs(world->system), nparts, err) < 0)
 		return -sbe_nomem;
+	walker->images.system = world->system;
 	walker->images.lost = &world->evidence->maps;
 	return 0;
 }

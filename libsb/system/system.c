@@ -161,6 +161,7 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	map->ino = record->u.mmap.ino;
 	map->build_id_size = record->u.mmap.build_id_size;
 	memcpy(map->build_id, record->u.mmap.build_id, sizeof(map->build_id));
+	map->pid = change.pid;
 	map->time = time;
 	map->recorded_pgoff = map->pgoff;
 	map->recorded_size = record->u.mmap.len;

@@ -326,6 +326,15 @@ static void the_end_of_a_path_alone_is_not_enough(void **state)
 
 /* ---- Containers --------------------------------------------------------------------------------- */
 
+/* The scope of a container of that ID. */
+static uint32_t scope_of(const struct fixture *fixture, const char *id)
+{
+	const struct sb_container container = {
+	        .kind = sb_container_docker, .id = id, .pod = "", .cgroup = "/docker"};
+
+	return sb_resolver_scope(fixture->resolver, &container);
+}
+
 /* r1 is everybody's, r2 is web's. */
 static void open_with_container(struct fixture *fixture)
 {
@@ -344,10 +353,10 @@ static void a_container_has_its_own_files(void **state)
 	write_file(fixture, "r1/prog", fixture->self.file_size);
 	write_file(fixture, "r2/prog", fixture->self.file_size - 1);
 	open_with_container(fixture);
-	web = sb_resolver_scope(fixture->resolver, "web");
+	web = scope_of(fixture, "web");
 	assert_int_not_equal(web, 0);
-	assert_int_equal(sb_resolver_scope(fixture->resolver, "we"), 0);
-	assert_int_equal(sb_resolver_scope(fixture->resolver, "other"), 0);
+	assert_int_equal(scope_of(fixture, "we"), 0);
+	assert_int_equal(scope_of(fixture, "other"), 0);
 	host = find_in(fixture, 0);
 	own = find_in(fixture, web);
 	assert_is_file(fixture, host, "r1/prog", sb_how_path);
@@ -364,7 +373,7 @@ static void files_of_others_are_not_a_containers(void **state)
 
 	write_file(fixture, "r1/prog", fixture->self.file_size);
 	open_with_container(fixture);
-	web = sb_resolver_scope(fixture->resolver, "web");
+	web = scope_of(fixture, "web");
 	assert_int_equal(find_in(fixture, web)->missing, sb_gap_no_binary);
 	/* but for those that are proven to be */
 	with_inode_of(fixture, "r1/prog");
@@ -385,18 +394,23 @@ static void a_containers_files_are_nobody_elses(void **state)
 	assert_missing(fixture, sb_gap_no_binary);
 }
 
-static void a_long_id_is_known_by_its_beginning(void **state)
+static void the_first_root_that_means_a_container_is_its(void **state)
 {
 	struct fixture *fixture = *state;
 	struct opening opening = {.layer = {"r1", "r2"}};
+	struct sb_container outer = {.kind = sb_container_lxc, .id = "outer", .pod = "", .cgroup = "/lxc"};
+	const struct sb_container inner = {
+	        .kind = sb_container_lxc, .id = "inner", .pod = "", .cgroup = "/lxc/inner", .outer = &outer};
 
 	opening.root[0].container = "0123456789ab";
-	opening.root[1].container = "feed";
+	opening.root[1].container = "outer";
 	reopen(fixture, &opening);
-	assert_int_equal(sb_resolver_scope(fixture->resolver, "0123456789abcdef0123"), 1);
-	assert_int_equal(sb_resolver_scope(fixture->resolver, "0123456789a"), 0);
-	assert_int_equal(sb_resolver_scope(fixture->resolver, "feed"), 2);
-	assert_int_equal(sb_resolver_scope(fixture->resolver, "feedbeef"), 0);
+	assert_int_equal(
+	        scope_of(fixture, "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"), 1);
+	assert_int_equal(scope_of(fixture, "0123456789a"), 0);
+	assert_int_equal(sb_resolver_scope(fixture->resolver, &outer), 2);
+	assert_int_equal(sb_resolver_scope(fixture->resolver, &inner), 2);
+	assert_int_equal(sb_resolver_scope(fixture->resolver, NULL), 0);
 }
 
 static void scopes_that_are_none_are_refused(void **state)
@@ -563,12 +577,13 @@ static void debuginfod_is_asked_last(void **state)
 	struct opening opening = {.options = {.debuginfod = 1}};
 	const struct sb_binary *binary;
 	char path[128], id[41], *urls, *cache;
+	struct sb_resolver *none = NULL;
 	struct sb_error err = {0};
 	void *library = dlopen("libdebuginfod.so.1", RTLD_NOW);
 
 	unsetenv("DEBUGINFOD_URLS");
 	opening.options.size = sizeof(opening.options);
-	assert_int_equal(sb_resolver_open(&fixture->resolver, &opening.options, &err), -sbe_not_found);
+	assert_int_equal(sb_resolver_open(&none, &opening.options, &err), -sbe_not_found);
 	if (!library) {
 		print_message("skipped: no libdebuginfod here\n");
 		skip();
@@ -586,7 +601,6 @@ static void debuginfod_is_asked_last(void **state)
 	cache = temp_dir_path(&fixture->dir, "cache");
 	setenv("DEBUGINFOD_URLS", urls, 1);
 	setenv("DEBUGINFOD_CACHE_PATH", cache, 1);
-	fixture->resolver = NULL;
 	reopen(fixture, &opening);
 	binary = find(fixture);
 	if (binary->missing)
@@ -618,7 +632,7 @@ int main(void)
 	        TEST(a_container_has_its_own_files),
 	        TEST(files_of_others_are_not_a_containers),
 	        TEST(a_containers_files_are_nobody_elses),
-	        TEST(a_long_id_is_known_by_its_beginning),
+	        TEST(the_first_root_that_means_a_container_is_its),
 	        TEST(scopes_that_are_none_are_refused),
 	        TEST(a_compressed_file_is_what_is_in_it_when_the_build_id_says_so),
 	        TEST(a_debug_file_is_no_code),

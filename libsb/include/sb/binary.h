@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sb/container.h>
 #include <sb/error.h>
 #include <sb/replay.h>
 #include <sb/system.h>
@@ -53,7 +54,8 @@ struct sb_binary {
 struct sb_root {
 	const char *const *layer;
 	size_t nlayers;
-	const char *container; /* name or ID; NULL: for all who have no root of their own */
+	const char *container; /* as sb_container_matches() takes it; NULL: for all who have no root of their
+	                          own */
 };
 
 struct sb_resolver_options {
@@ -82,9 +84,10 @@ sb_export void sb_resolver_free(struct sb_resolver *resolver);
 sb_export int sb_resolver_find(struct sb_resolver *resolver, const struct sb_map *map,
                                const struct sb_binary **binary, struct sb_error *err);
 
-/* The same for a process of a container: its scope is the number of the root that was given for @container
- * (its name, or its ID, of which the first 12 digits are enough), 0 when none was given. */
-sb_export uint32_t sb_resolver_scope(const struct sb_resolver *resolver, const char *container);
+/* The same for a process of a container: its scope is the number of the first root that was given for a name
+ * which means the container (sb_container_matches()), 0 when none was. */
+sb_export uint32_t sb_resolver_scope(const struct sb_resolver *resolver,
+                                     const struct sb_container *container);
 sb_export int sb_resolver_find_in(struct sb_resolver *resolver, uint32_t scope, const struct sb_map *map,
                                   const struct sb_binary **binary, struct sb_error *err);
 
@@ -99,6 +102,10 @@ sb_export int sb_resolver_find_debug(struct sb_resolver *resolver, const struct 
  * call each, sorted by text. @callback returns zero, or what ends this. */
 sb_export int sb_resolver_doubts(struct sb_resolver *resolver,
                                  int (*callback)(void *context, const char *text), void *context);
+
+/* The scope of a mapping: that of the container in which the process was that made it. */
+sb_export uint32_t sb_map_scope(const struct sb_resolver *resolver, const struct sb_system *system,
+                                const struct sb_map *map);
 
 /* The GNU build-id of an ELF file: its length, 0 when it has none, or a negative code. */
 sb_export int sb_elf_build_id(const char *path, uint8_t id[20], struct sb_error *err);

@@ -29,6 +29,7 @@ struct sb_map {
 	uint64_t ino;
 	uint8_t build_id_size;
 	uint8_t build_id[20];
+	int32_t pid; /* who mapped it: a forked child has its parent's mappings */
 	uint64_t time;
 	/* The mapping that this is a part of, as recorded, before others covered parts of it. Size 0: more
 	 * than one record contributed. */
