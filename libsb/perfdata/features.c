@@ -113,6 +113,8 @@ static int read_feature(struct sb_perfdata *perfdata, unsigned int bit, uint64_t
 		return check_directory(map, map->bytes + offset, size, err);
 	if (bit == SB_FEATURE_TRACING_DATA)
 		wrong = sb_perfdata_set_tracepoints(perfdata, map->bytes + offset, size);
+	else if (bit == SB_FEATURE_BUILD_ID)
+		wrong = build_ids_read(&perfdata->build_ids, map->bytes + offset, size);
 	else
 		wrong = reader ? reader->read(&perfdata->info, map->bytes + offset, size) : NULL;
 	return wrong ? features_damage(perfdata, -sbe_format, offset, bit, wrong) : 0;

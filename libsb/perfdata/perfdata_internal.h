@@ -9,6 +9,7 @@
 
 #include <sb/perfdata.h>
 
+#include "perfdata/build_ids.h"
 #include "record/record_parse.h"
 #include "record/tracing_data.h"
 
@@ -41,6 +42,7 @@ struct id_attr {
 struct sb_perfdata {
 	char *path; /* as the caller gave it */
 	struct sb_perfdata_info info;
+	struct build_id_table build_ids;
 	struct record_file *file;
 	uint32_t nfiles;
 	struct mapped_file *trace; /* raw .pt files */
@@ -65,6 +67,7 @@ struct sb_perfdata {
 /* A file's feature section, see features.c; perf's numbers. */
 enum sb_feature {
 	SB_FEATURE_TRACING_DATA = 1,
+	SB_FEATURE_BUILD_ID = 2,
 	SB_FEATURE_HOSTNAME = 3,
 	SB_FEATURE_OSRELEASE = 4,
 	SB_FEATURE_VERSION = 5,

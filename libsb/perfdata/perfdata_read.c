@@ -83,6 +83,7 @@ int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_
 	if (!*perfdata)
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	status = open_path(*perfdata, path, err);
+	build_ids_seal(&(*perfdata)->build_ids);
 	if (status < 0) {
 		sb_perfdata_close(*perfdata);
 		*perfdata = NULL;
@@ -100,6 +101,7 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 		sb_mapped_file_close(&perfdata->file[i].map);
 	for (i = 0; i < perfdata->ntraces; i++)
 		sb_mapped_file_close(&perfdata->trace[i]);
+	build_ids_free(&perfdata->build_ids);
 	free(perfdata->file);
 	free(perfdata->trace);
 	free(perfdata->attr);
@@ -109,6 +111,11 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 	tracing_data_free(&perfdata->tracepoints);
 	free(perfdata->path);
 	free(perfdata);
+}
+
+int sb_perfdata_build_id(const struct sb_perfdata *perfdata, const char *filename, uint8_t id[20])
+{
+	return build_ids_find(&perfdata->build_ids, filename, id);
 }
 
 const char *sb_perfdata_path(const struct sb_perfdata *perfdata)

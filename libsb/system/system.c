@@ -47,6 +47,7 @@ struct change {
 };
 
 struct sb_system {
+	const struct sb_perfdata *perfdata; /* for build-ids; NULL: there are none. Only while it is built */
 	struct process_table processes;
 	struct schedule schedule;
 	struct kernel_events kernel;
@@ -161,6 +162,9 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	map->ino = record->u.mmap.ino;
 	map->build_id_size = record->u.mmap.build_id_size;
 	memcpy(map->build_id, record->u.mmap.build_id, sizeof(map->build_id));
+	if (!map->build_id_size && system->perfdata)
+		map->build_id_size =
+		        (uint8_t)sb_perfdata_build_id(system->perfdata, filename, map->build_id);
 	map->pid = change.pid;
 	map->time = time;
 	map->recorded_pgoff = map->pgoff;
@@ -369,8 +373,13 @@ static int read_records(struct sb_system *system, const struct sb_perfdata *perf
 static int build(struct sb_system **result, const struct sb_perfdata *perfdata, int thrifty)
 {
 	struct sb_system *system = system_new(thrifty);
-	int status = system ? read_records(system, perfdata) : -sbe_nomem;
+	int status;
 
+	if (!system)
+		return -sbe_nomem;
+	system->perfdata = perfdata;
+	status = read_records(system, perfdata);
+	system->perfdata = NULL;
 	if (status == 0)
 		status = system_seal(system, system->damaged || sb_perfdata_info(perfdata)->interrupted);
 	if (status == 0)

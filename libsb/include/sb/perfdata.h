@@ -93,6 +93,10 @@ sb_export void sb_perfdata_close(struct sb_perfdata *perfdata);
 sb_export const char *sb_perfdata_path(const struct sb_perfdata *perfdata);
 sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata);
 
+/* The build-id that perf wrote down for the host's file @filename when the recording ended (BUILD_ID): its size, 0 when
+ * there is none, or several files had this name. */
+sb_export int sb_perfdata_build_id(const struct sb_perfdata *perfdata, const char *filename, uint8_t id[20]);
+
 /* Sorted by cpu, then tid. */
 sb_export const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count);
 
