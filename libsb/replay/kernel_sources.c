@@ -73,7 +73,7 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 	static const char *const switches[] = {"__switch_to_asm", "__switch_to"};
 	struct kernel_sources sources = {
 	        .kcore = options->kcore, .vmlinux = options->vmlinux, .kallsyms = options->kallsyms};
-	struct found found = {NULL};
+	struct found found = {0};
 	size_t npokes;
 	const struct sb_text_poke *poke = sb_system_text_pokes(system, &npokes);
 	int status;
