@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <sb/bundle.h>
+#include <sb/kernel.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
 
@@ -87,6 +88,26 @@ static int take_time(void *target, const char *value, struct option_error *error
 	return result ? result : job_time_set(&job->to, comma + 1, error);
 }
 
+static int take_symbols(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	(void)value;
+	(void)error;
+	job->symbols = true;
+	return 0;
+}
+
+static int take_no_demangle(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	(void)value;
+	(void)error;
+	job->no_demangle = true;
+	return 0;
+}
+
 static int take_jobs(void *target, const char *value, struct option_error *error)
 {
 	return job_set_jobs(target, value, error);
@@ -112,6 +133,10 @@ static const struct option_row rows[] = {
         {"comm", 0, "GLOB", "only threads whose name matches; may be repeated", take_comm},
         {"jobs", 'j', "N", "decode on N threads (default: one for each CPU)", take_jobs},
         {"time", 0, "FROM,TO", "only this span, in time stamp counts or (483.295535467) seconds", take_time},
+        {"symbols", 0, NULL, "tell function and file of each line; in the summary, the busiest functions",
+         take_symbols},
+        {"no-demangle", 0, NULL, "leave names of C++ and Rust functions as the compiler makes them",
+         take_no_demangle},
 };
 
 static const struct option_table options = {
@@ -130,6 +155,8 @@ struct replay {
 	struct sb_perfdata *perfdata;
 	struct sb_resolver *resolver;
 	struct sb_session *session;
+	struct sb_symbols *symbols; /* NULL: not wanted */
+	struct sink_context context;
 	struct sink_set *sinks;
 	struct progress progress;
 	bool stopped; /* since all who would read the outputs went away */
@@ -139,6 +166,7 @@ static void replay_close(struct replay *replay)
 {
 	progress_end(&replay->progress);
 	sink_set_free(replay->sinks);
+	sb_symbols_free(replay->symbols);
 	sb_session_close(replay->session);
 	sb_resolver_free(replay->resolver);
 	sb_perfdata_close(replay->perfdata);
@@ -225,6 +253,35 @@ static void tell_unknown_containers(const struct replay *replay)
 			        wanted->value[i], count);
 }
 
+/* Files of the kernel that were named, besides what the recording brings along. */
+static int add_kernel_symbols(struct replay *replay, const struct sb_system *system, struct sb_error *err)
+{
+	const char *vmlinux = replay->job.file[job_vmlinux], *kallsyms = replay->job.file[job_kallsyms];
+	int code = 0;
+
+	if (vmlinux)
+		code = sb_symbols_add_vmlinux(replay->symbols, vmlinux,
+		                              sb_system_kernel_shift(system, vmlinux), err);
+	if (!code && kallsyms)
+		code = sb_symbols_add_kallsyms(replay->symbols, kallsyms, err);
+	return code;
+}
+
+static int open_symbols(struct replay *replay, struct sb_error *err)
+{
+	const struct sb_symbols_options wanted = {.size = sizeof(wanted),
+	                                          .no_demangle = replay->job.no_demangle};
+	const struct sb_system *system = sb_session_system(replay->session);
+	int code;
+
+	if (!replay->job.symbols)
+		return 0;
+	code = sb_symbols_new(&replay->symbols, replay->resolver, &wanted, err);
+	if (!code)
+		code = sb_symbols_add_recording(replay->symbols, replay->perfdata, system, err);
+	return code ? code : add_kernel_symbols(replay, system, err);
+}
+
 static int open_sinks(struct replay *replay, struct sb_error *err)
 {
 	const struct job *job = &replay->job;
@@ -239,7 +296,8 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 		for (size_t i = 0; i < count; i++)
 			request[i] = (struct sink_request){job->sink[i].type, job->sink[i].file};
 	}
-	code = sink_set_new(&replay->sinks, request, count, err);
+	replay->context = (struct sink_context){replay->symbols, &sb_perfdata_info(replay->perfdata)->clock};
+	code = sink_set_new(&replay->sinks, request, count, &replay->context, err);
 	if (request != &standard)
 		free(request);
 	return code;
@@ -248,16 +306,18 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 static bool wants_flow(const struct job *job)
 {
 	for (size_t i = 0; i < job->nsinks; i++)
-		if (job->sink[i].type->flow)
+		if (sink_type_wants_flow(job->sink[i].type, job->symbols))
 			return true;
-	return false;
+	/* The default is the summary. */
+	return !job->nsinks && sink_type_wants_flow(&sink_summary, job->symbols);
 }
 
 /* Whether lines scroll over the terminal where the progress bar would be. */
 static bool scrolls(const struct job *job)
 {
 	for (size_t i = 0; i < job->nsinks; i++)
-		if (job->sink[i].type->flow && (!job->sink[i].file || !strcmp(job->sink[i].file, "-")))
+		if (sink_type_wants_flow(job->sink[i].type, false) &&
+		    (!job->sink[i].file || !strcmp(job->sink[i].file, "-")))
 			return isatty(STDOUT_FILENO);
 	return false;
 }
@@ -365,6 +425,8 @@ static int replay_all(struct replay *replay, struct sb_error *err)
 		code = read_job_file(&replay->job, err);
 	if (!code)
 		code = open_session(replay, err);
+	if (!code)
+		code = open_symbols(replay, err);
 	if (!code)
 		code = open_sinks(replay, err);
 	if (code)

@@ -46,9 +46,8 @@ static void find_sources(struct kernel_sources *sources, struct found *found,
 		sources->kallsyms = found->kallsyms = recorded(perfdata, resolver, "kallsyms");
 }
 
-/* Where the kernel stood less where it was linked to: the MMAP record of the kernel has the address of _text,
- * or of _stext, as its offset. */
-static uint64_t shift_of(const char *vmlinux, const struct sb_system *system)
+/* The MMAP record of the kernel has the address of _text, or of _stext, as its offset. */
+uint64_t sb_system_kernel_shift(const struct sb_system *system, const char *vmlinux)
 {
 	static const char prefix[] = "[kernel.kallsyms]";
 	size_t count;
@@ -80,7 +79,7 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 
 	find_sources(&sources, &found, perfdata, options->resolver);
 	if (sources.vmlinux)
-		sources.vmlinux_shift = shift_of(sources.vmlinux, system);
+		sources.vmlinux_shift = sb_system_kernel_shift(system, sources.vmlinux);
 	status = kernel_text_init(text, &sources, poke, npokes, err);
 	for (int i = 0; status == 0 && sources.vmlinux && !text->switch_ip && i < 2; ++i) {
 		const uint64_t linked = elf_symbol_address(sources.vmlinux, switches[i]);

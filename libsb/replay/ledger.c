@@ -195,7 +195,8 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .path = ledger->path ? ledger->path + item->first : NULL,
 	                             .npaths = item->npaths,
 	                             .nblocks = item->nblocks,
-	                             .ninsn = item->ninsn};
+	                             .ninsn = item->ninsn,
+	                             .epoch = item->place.epoch};
 
 	return ledger_flow(ledger, &flow);
 }
@@ -256,7 +257,7 @@ static int reserve_paths(struct ledger *ledger, size_t more)
 
 static int same_place(const struct ledger_place *a, const struct ledger_place *b)
 {
-	return a->pid == b->pid && a->tid == b->tid && a->tsc == b->tsc;
+	return a->pid == b->pid && a->tid == b->tid && a->tsc == b->tsc && a->epoch == b->epoch;
 }
 
 /* Adds to the last item, or begins a new one. */

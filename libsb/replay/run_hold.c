@@ -27,6 +27,7 @@ static struct ledger_place place_of(const struct stream_replay *replay, const st
 	                             .tid = owner->tid,
 	                             .membership = owner->membership,
 	                             .unwanted = owner->unwanted,
+	                             .epoch = replay->observer->run_epoch,
 	                             .tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0};
 }
 

@@ -172,16 +172,17 @@ static int on_crossing(void *context, uint64_t ip)
 		if (observer->sees_switches)
 			resumed = !observer->track.passed;
 	}
+	status = apply(observer, now, 0);
 	/* Blocks come behind this. */
 	find_out(observer, now);
 	sideband_observer_begin_run(observer);
-	status = apply(observer, now, 0);
 	return status < 0 || ip >> 63 ? status : examine(observer, now, ip, resumed);
 }
 
 void sideband_observer_begin_run(struct sideband_observer *observer)
 {
 	observer->run = observer->who;
+	observer->run_epoch = observer->epoch;
 }
 
 void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)

@@ -48,10 +48,11 @@ struct sideband_observer {
 	int in_kernel;         /* the flow is */
 	struct flow_owner who; /* who runs, and what counts for them in [who_from, who_to) */
 	uint64_t who_from, who_to;
-	struct flow_owner run;        /* whose the blocks of the decoder's present run are */
-	const struct sb_space *space; /* of whoever runs, or NULL */
-	const struct sb_epoch *epoch; /* in force, or NULL */
-	struct pt_image *image;       /* in use */
+	struct flow_owner run;            /* whose the blocks of the decoder's present run are */
+	const struct sb_epoch *run_epoch; /* and which mappings their code comes from */
+	const struct sb_space *space;     /* of whoever runs, or NULL */
+	const struct sb_epoch *epoch;     /* in force, or NULL */
+	struct pt_image *image;           /* in use */
 };
 
 /* What an observer is made from; borrowed. */

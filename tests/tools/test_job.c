@@ -76,6 +76,8 @@ static void every_key_is_taken(void **state)
 	          "comm: [\"so?t\"]\n"
 	          "time: {from: 483.295535467, to: 99}\n"
 	          "jobs: 4\n"
+	          "symbols: true\n"
+	          "demangle: false\n"
 	          "sinks:\n"
 	          "  - name: summary\n"
 	          "  - {name: insn, file: /out.tsv}\n",
@@ -116,6 +118,8 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(job.to.unit, job_time_tsc);
 	assert_int_equal(job.to.value, 99);
 	assert_int_equal(job.jobs, 4);
+	assert_true(job.symbols);
+	assert_true(job.no_demangle);
 	assert_int_equal(job.nsinks, 2);
 	assert_ptr_equal(job.sink[0].type, &sink_summary);
 	assert_null(job.sink[0].file);
@@ -133,6 +137,8 @@ static void what_is_left_out_is_the_default(void **state)
 	assert_int_equal(job.files.roots.count + job.cpu.count + job.pid.count + job.nsinks + job.jobs, 0);
 	assert_int_equal(job.container.count + job.cgroup.count + job.comm.count, 0);
 	assert_false(job.files.no_host_root);
+	assert_false(job.symbols);
+	assert_false(job.no_demangle);
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.unit, job_time_open);
 	job_free(&job);
@@ -202,6 +208,7 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	assert_wrong(HEAD "roots: []\n", "j.yaml:3:8: expected a list of directories, found an empty list; "
 	                                 "to have the default, leave the key out");
 	assert_wrong(HEAD "host_root: yes\n", "j.yaml:3:12: expected true or false, found 'yes'");
+	assert_wrong(HEAD "symbols: 1\n", "j.yaml:3:10: expected true or false, found '1'");
 	assert_wrong(HEAD "host_root: \"true\"\n", "j.yaml:3:12: expected true or false, found 'true'");
 	assert_wrong(HEAD "cpu: 3\n", "j.yaml:3:6: expected a list of CPU numbers, found text");
 	assert_wrong(HEAD "cpu: [one]\n", "j.yaml:3:7: expected a number, found 'one'");

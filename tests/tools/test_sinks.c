@@ -37,6 +37,8 @@ static const struct sb_flow flow = {.cpu = 2,
 
 static const struct sb_account empty_account;
 
+static const struct sink_context without_symbols;
+
 static char *slurp(const char *path)
 {
 	FILE *file = fopen(path, "r");
@@ -53,19 +55,21 @@ static char *slurp(const char *path)
 	return text;
 }
 
-static struct sink_set *open_one(const struct sink_type *type, const char *file)
+static struct sink_set *open_one(const struct sink_type *type, const char *file,
+                                 const struct sink_context *context)
 {
 	const struct sink_request request = {type, file};
 	struct sink_set *set = NULL;
 	struct sb_error err = {0};
 
-	if (sink_set_new(&set, &request, 1, &err))
+	if (sink_set_new(&set, &request, 1, context, &err))
 		fail_msg("%s", err.text);
 	return set;
 }
 
-static char *write_flows(const struct sink_type *type, const struct sb_flow *flows, size_t count,
-                         const struct sb_account *account, const struct sb_gap *gap)
+static char *write_in_context(const struct sink_context *context, const struct sink_type *type,
+                              const struct sb_flow *flows, size_t count, const struct sb_account *account,
+                              const struct sb_gap *gap)
 {
 	struct temp_dir dir;
 	struct sink_set *set;
@@ -74,7 +78,7 @@ static char *write_flows(const struct sink_type *type, const struct sb_flow *flo
 
 	temp_dir_make(&dir);
 	path = temp_dir_path(&dir, "out");
-	set = open_one(type, path);
+	set = open_one(type, path, context);
 	for (size_t i = 0; i < count; i++)
 		assert_int_equal(sink_set_flow(set, &flows[i]), 0);
 	if (gap)
@@ -86,6 +90,12 @@ static char *write_flows(const struct sink_type *type, const struct sb_flow *flo
 	free(path);
 	temp_dir_remove(&dir);
 	return text;
+}
+
+static char *write_flows(const struct sink_type *type, const struct sb_flow *flows, size_t count,
+                         const struct sb_account *account, const struct sb_gap *gap)
+{
+	return write_in_context(&without_symbols, type, flows, count, account, gap);
 }
 
 static void assert_written(const struct sink_type *type, const struct sb_flow *flows, size_t count,
@@ -116,6 +126,68 @@ static void block_writes_a_line_for_each_block(void **state)
 	               "2\t1234\t1235\t98765432101234\t7f12deadbeef\t7f12deadbeef\t1\n");
 }
 
+/* What the flow above executes, with names: two functions share its first block. */
+static struct sb_symbols *name_the_flow(struct sb_resolver **resolver)
+{
+	static const struct sb_symbol_range ranges[] = {
+	        {1234, 0x401ff0, 0x402005, 0, UINT64_MAX, "_ZN3foo3barEi", "first\tfile"},
+	        {1234, 0x402005, 0x402010, 0, UINT64_MAX, "second", NULL},
+	};
+	struct sb_symbols *symbols;
+
+	assert_int_equal(sb_resolver_new(resolver, NULL, 0, 0, NULL), 0);
+	assert_int_equal(sb_symbols_new(&symbols, *resolver, NULL, NULL), 0);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		assert_int_equal(sb_symbols_add_range(symbols, &ranges[i], NULL), 0);
+	return symbols;
+}
+
+static char *write_with_symbols(const struct sink_type *type, const struct sb_account *account)
+{
+	struct sb_resolver *resolver;
+	struct sink_context context = {name_the_flow(&resolver), NULL};
+	char *text = write_in_context(&context, type, &flow, 1, account, NULL);
+
+	sb_symbols_free(context.symbols);
+	sb_resolver_free(resolver);
+	return text;
+}
+
+static void symbols_are_two_more_columns(void **state)
+{
+	char *text = write_with_symbols(&sink_insn, &empty_account);
+
+	(void)state;
+	assert_string_equal(text,
+	                    "2\t1234\t1235\t98765432101234\t401ffc\tfoo::bar(int)+0xc\tfirst\\x09file\n"
+	                    "2\t1234\t1235\t98765432101234\t401fff\tfoo::bar(int)+0xf\tfirst\\x09file\n"
+	                    "2\t1234\t1235\t98765432101234\t402004\tfoo::bar(int)+0x14\tfirst\\x09file\n"
+	                    "2\t1234\t1235\t98765432101234\t402005\tsecond+0x0\t-\n"
+	                    "2\t1234\t1235\t98765432101234\t7f12deadbeef\t-\t-\n");
+	free(text);
+	text = write_with_symbols(&sink_block, &empty_account);
+	assert_string_equal(
+	        text, "2\t1234\t1235\t98765432101234\t401ffc\t402005\t4\tfoo::bar(int)+0xc\tfirst\\x09file\n"
+	              "2\t1234\t1235\t98765432101234\t7f12deadbeef\t7f12deadbeef\t1\t-\t-\n");
+	free(text);
+}
+
+static void the_summary_counts_by_function(void **state)
+{
+	const struct sb_account account = {.ninsn = 5, .nblocks = 2};
+	char *text = write_with_symbols(&sink_summary, &account), *table;
+
+	(void)state;
+	table = strstr(text, "function (file)\n");
+	assert_non_null(table);
+	table = strchr(table, '\n') + 1;
+	*strstr(table, "\n\n") = '\0';
+	assert_string_equal(table, "               3  60.00%  foo::bar(int) (first\\x09file)\n"
+	                           "               1  20.00%  - (-)\n"
+	                           "               1  20.00%  second (-)");
+	free(text);
+}
+
 /* The parts of a line that are kept from line to line must follow every change. */
 static void every_column_follows_its_change(void **state)
 {
@@ -124,9 +196,9 @@ static void every_column_follows_its_change(void **state)
 	static const struct pt_run_path one = {.block = &block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id};
 	static const struct pt_run_path *const ones[] = {&one};
 	static const struct sb_flow flows[] = {
-	        {0, 10, 11, 0, ones, 1, 1, 1, NULL},   {0, 10, 11, 5, ones, 1, 1, 1, NULL},
-	        {1, 10, 11, 5, ones, 1, 1, 1, NULL},   {1, 123, 11, 5, ones, 1, 1, 1, NULL},
-	        {1, 123, 124, 5, ones, 1, 1, 1, NULL}, {1, 123, 124, 18000, ones, 1, 1, 1, NULL},
+	        {0, 10, 11, 0, ones, 1, 1, 1, NULL, NULL},   {0, 10, 11, 5, ones, 1, 1, 1, NULL, NULL},
+	        {1, 10, 11, 5, ones, 1, 1, 1, NULL, NULL},   {1, 123, 11, 5, ones, 1, 1, 1, NULL, NULL},
+	        {1, 123, 124, 5, ones, 1, 1, 1, NULL, NULL}, {1, 123, 124, 18000, ones, 1, 1, 1, NULL, NULL},
 	};
 
 	(void)state;
@@ -149,7 +221,8 @@ static void extremes_are_written_in_full(void **state)
 	static const struct pt_run_path first = {.block = ends, .nblocks = 1, .ninsn = 2, .id = 0};
 	static const struct pt_run_path rest = {.block = &ends[1], .nblocks = 2, .ninsn = 5, .id = ptr_no_id};
 	static const struct pt_run_path *const both[] = {&first, &rest};
-	static const struct sb_flow flows[] = {{INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7, NULL}};
+	static const struct sb_flow flows[] = {
+	        {INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7, NULL, NULL}};
 
 	(void)state;
 #define IDS "2147483647\t-1\t-2147483648\t18446744073709551615\t"
@@ -167,7 +240,7 @@ static void long_blocks_cross_the_buffer(void **state)
 	struct pt_run_block block = {.ip = 0xff0, .length = length, .ninsn = UINT16_MAX};
 	const struct pt_run_path long_path = {.block = &block, .nblocks = 1, .ninsn = UINT16_MAX};
 	const struct pt_run_path *const long_paths[] = {&long_path};
-	struct sb_flow long_flow = {3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX, NULL};
+	struct sb_flow long_flow = {3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX, NULL, NULL};
 	char expected[64], *text, *at;
 	struct temp_dir dir;
 	struct sink_set *set;
@@ -181,7 +254,7 @@ static void long_blocks_cross_the_buffer(void **state)
 		length[i] = (uint8_t)(i % 15 + 1);
 	temp_dir_make(&dir);
 	path = temp_dir_path(&dir, "out");
-	set = open_one(&sink_insn, path);
+	set = open_one(&sink_insn, path, &without_symbols);
 	assert_int_equal(sink_set_flow(set, &long_flow), 0);
 	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
 	sink_set_free(set);
@@ -311,7 +384,7 @@ static void summary_bounds_the_details(void **state)
 	account.gap[sb_gap_no_binary].count = 200;
 	temp_dir_make(&dir);
 	path = temp_dir_path(&dir, "out");
-	set = open_one(&sink_summary, path);
+	set = open_one(&sink_summary, path, &without_symbols);
 	for (int i = 0; i < 200; i++) {
 		snprintf(gap.detail, sizeof(gap.detail), "file%d", i % 100);
 		assert_int_equal(sink_set_gap(set, &gap), 0);
@@ -342,7 +415,7 @@ static void several_sinks_get_the_same_flow(void **state)
 	{
 		const struct sink_request requests[] = {{&sink_insn, insn}, {&sink_block, block}};
 
-		assert_int_equal(sink_set_new(&set, requests, 2, &err), 0);
+		assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), 0);
 	}
 	assert_int_equal(sink_set_flow(set, &flow), 0);
 	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
@@ -367,7 +440,7 @@ static void two_sinks_cannot_share_a_file(void **state)
 	struct sb_error err;
 
 	(void)state;
-	assert_int_equal(sink_set_new(&set, requests, 2, &err), -sbe_invalid);
+	assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), -sbe_invalid);
 }
 
 static void a_file_appears_when_it_is_complete(void **state)
@@ -382,7 +455,7 @@ static void a_file_appears_when_it_is_complete(void **state)
 	path = temp_dir_write(&dir, "out", "old\n", 4);
 	temporary = temp_dir_path(&dir, "out.tmp");
 
-	set = open_one(&sink_insn, path);
+	set = open_one(&sink_insn, path, &without_symbols);
 	assert_int_equal(sink_set_flow(set, &flow), 0);
 	assert_int_equal(access(temporary, F_OK), 0);
 	sink_set_free(set); /* never finished */
@@ -391,7 +464,7 @@ static void a_file_appears_when_it_is_complete(void **state)
 	assert_string_equal(text, "old\n");
 	free(text);
 
-	set = open_one(&sink_block, path);
+	set = open_one(&sink_block, path, &without_symbols);
 	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
 	sink_set_free(set);
 	assert_int_equal(access(temporary, F_OK), -1);
@@ -417,7 +490,7 @@ static void what_is_no_regular_file_is_written_in_place(void **state)
 	path = temp_dir_write(&dir, "out", "old\n", 4);
 	link_path = temp_dir_path(&dir, "link");
 	assert_int_equal(symlink("out", link_path), 0);
-	set = open_one(&sink_block, link_path);
+	set = open_one(&sink_block, link_path, &without_symbols);
 	assert_int_equal(sink_set_flow(set, &flow), 0);
 	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
 	sink_set_free(set);
@@ -433,7 +506,7 @@ static void what_is_no_regular_file_is_written_in_place(void **state)
 
 static void a_full_disk_is_an_error(void **state)
 {
-	struct sink_set *set = open_one(&sink_insn, "/dev/full");
+	struct sink_set *set = open_one(&sink_insn, "/dev/full", &without_symbols);
 	struct sb_error err;
 
 	(void)state;
@@ -464,7 +537,8 @@ static void a_reader_who_goes_away_ends_his_sink_only(void **state)
 
 		reader = open(fifo, O_RDONLY | O_NONBLOCK);
 		assert_true(reader >= 0);
-		assert_int_equal(sink_set_new(&set, requests, 1 + (size_t)with_file, &err), 0);
+		assert_int_equal(sink_set_new(&set, requests, 1 + (size_t)with_file, &without_symbols, &err),
+		                 0);
 		close(reader);
 		for (int i = 0; i < 10000 && !code; i++)
 			code = sink_set_flow(set, &flow);
@@ -489,6 +563,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(insn_writes_a_line_for_each_instruction),
+	        cmocka_unit_test(symbols_are_two_more_columns),
+	        cmocka_unit_test(the_summary_counts_by_function),
 	        cmocka_unit_test(block_writes_a_line_for_each_block),
 	        cmocka_unit_test(every_column_follows_its_change),
 	        cmocka_unit_test(extremes_are_written_in_full),

@@ -222,6 +222,8 @@ void job_override(struct job *job, struct job *over)
 	}
 	if (over->jobs)
 		job->jobs = over->jobs;
+	job->symbols |= over->symbols;
+	job->no_demangle |= over->no_demangle;
 	job_free(over);
 }
 

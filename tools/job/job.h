@@ -52,6 +52,7 @@ struct job {
 	struct job_time from, to;
 	struct job_sink *sink;
 	size_t nsinks;
+	bool symbols, no_demangle;
 	unsigned int jobs; /* 0: one for each CPU */
 };
 

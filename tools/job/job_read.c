@@ -395,6 +395,22 @@ static int set_debuginfod(struct reader *reader, yaml_node_t *node, void *target
 	return read_bool(reader, node, &reader->job->files.debuginfod);
 }
 
+static int set_symbols(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return read_bool(reader, node, &reader->job->symbols);
+}
+
+static int set_demangle(struct reader *reader, yaml_node_t *node, void *target)
+{
+	bool demangle = true;
+	const int code = read_bool(reader, node, &demangle);
+
+	(void)target;
+	reader->job->no_demangle = !demangle;
+	return code;
+}
+
 static int add_number(struct reader *reader, yaml_node_t *node, void *target)
 {
 	const char *text = scalar(reader, node, "a number or a range");
@@ -544,6 +560,8 @@ static int read_job(struct reader *reader)
 	        {"time", false, set_time},
 	        {"jobs", false, set_jobs},
 	        {"kernel", false, set_kernel},
+	        {"symbols", false, set_symbols},
+	        {"demangle", false, set_demangle},
 	        {"sinks", false, set_sinks},
 	};
 	static const struct key_table table = {"a job", rows, sizeof(rows) / sizeof(rows[0])};

@@ -38,6 +38,7 @@ struct open_sink {
 };
 
 struct sink_set {
+	const struct sink_context *context;
 	size_t count;
 	struct open_sink sink[];
 };
@@ -72,23 +73,27 @@ static int open_sink(struct sink_set *set, const struct sink_request *request, s
 	if (!sink->state)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	code = open_output(set, sink, request->file, err);
-	if (code) {
-		free(sink->state);
-		return code;
+	if (!code && sink->type->begin(sink->state, sink->output, set->context) < 0) {
+		code = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+		if (sink->owner)
+			output_close(sink->output);
 	}
-	sink->type->begin(sink->state, sink->output);
-	set->count++;
-	return 0;
+	if (code)
+		free(sink->state);
+	else
+		set->count++;
+	return code;
 }
 
 int sink_set_new(struct sink_set **result, const struct sink_request *request, size_t count,
-                 struct sb_error *err)
+                 const struct sink_context *context, struct sb_error *err)
 {
 	struct sink_set *set = calloc(1, sizeof(*set) + count * sizeof(set->sink[0]));
 	int code = 0;
 
 	if (!set)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	set->context = context;
 	for (size_t i = 0; i < count && !code; i++)
 		code = open_sink(set, &request[i], err);
 	if (code)
@@ -116,8 +121,12 @@ int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (sink->type->flow && !sink->output->broken && sink->type->flow(sink->state, flow))
-			failed = true;
+		if (!sink_type_wants_flow(sink->type, set->context->symbols) || sink->output->broken ||
+		    !sink->type->flow(sink->state, flow))
+			continue;
+		if (!sink->output->broken)
+			return -sbe_nomem;
+		failed = true;
 	}
 	return failed ? after_failure(set) : 0;
 }
@@ -163,8 +172,9 @@ int sink_set_finish(struct sink_set *set, const struct sb_account *account,
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (sink->type->end && !sink->output->broken)
-			sink->type->end(sink->state, account, perfdata);
+		if (sink->type->end && !sink->output->broken &&
+		    sink->type->end(sink->state, account, perfdata) && !sink->output->broken)
+			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
 	/* All are tried; the first that fails is told. */
 	for (size_t i = 0; i < set->count; i++)
@@ -183,6 +193,8 @@ void sink_set_free(struct sink_set *set)
 	for (size_t i = 0; i < set->count; i++) {
 		if (set->sink[i].owner)
 			output_close(set->sink[i].output);
+		if (set->sink[i].type->free)
+			set->sink[i].type->free(set->sink[i].state);
 		free(set->sink[i].state);
 	}
 	free(set);

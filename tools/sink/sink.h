@@ -12,20 +12,36 @@
 
 #include <sb/perfdata.h>
 #include <sb/replay.h>
+#include <sb/symbols.h>
 
 #include "output.h"
 
-/* Functions return zero, or negative when the output is broken. */
+/* What sinks may use while they write. */
+struct sink_context {
+	struct sb_symbols *symbols; /* NULL: symbols are not wanted */
+	const struct sb_clock *clock;
+};
+
+/* Functions return zero, or negative when the output is broken or there is no memory. */
 struct sink_type {
 	const char *name;
-	const char *about; /* one line, for --help */
-	size_t size;       /* of the state: aligned, zeroed, freed by the set */
-	void (*begin)(void *state, struct output *output);
+	const char *about;     /* one line, for --help */
+	size_t size;           /* of the state: aligned, zeroed, freed by the set */
+	bool flow_for_symbols; /* flow is only wanted when symbols are */
+	/* @context may be kept. */
+	int (*begin)(void *state, struct output *output, const struct sink_context *context);
 	int (*flow)(void *state, const struct sb_flow *flow); /* NULL: not wanted */
 	int (*gap)(void *state, const struct sb_gap *gap);    /* NULL: not wanted */
 	/* After the last flow; NULL: nothing to add. */
 	int (*end)(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata);
+	void (*free)(void *state); /* what the state owns; NULL: nothing. Not called when begin() failed. */
 };
+
+/* Whether a sink of this type looks at flow. */
+static inline bool sink_type_wants_flow(const struct sink_type *type, bool symbols)
+{
+	return type->flow && (symbols || !type->flow_for_symbols);
+}
 
 extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary;
 
@@ -41,8 +57,9 @@ struct sink_request {
 
 struct sink_set;
 
+/* @context must outlive the set. */
 int sink_set_new(struct sink_set **set, const struct sink_request *request, size_t count,
-                 struct sb_error *err);
+                 const struct sink_context *context, struct sb_error *err);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow);
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap);

@@ -9,11 +9,13 @@ struct gap_state {
 	struct output *output;
 };
 
-static void gap_begin(void *context, struct output *output)
+static int gap_begin(void *context, struct output *output, const struct sink_context *sink)
 {
 	struct gap_state *state = context;
 
+	(void)sink;
 	state->output = output;
+	return 0;
 }
 
 struct column {

@@ -1,10 +1,12 @@
-/* sink_insn.c - every instruction, one line each: "cpu pid tid tsc ip", tab-separated, ip in hex.
+/* sink_insn.c - every instruction, one line each: "cpu pid tid tsc ip", tab-separated, ip in hex; with
+ * symbols, theirs behind it.
  *
  * Made for tens of millions of lines a second. Neighbouring lines share all but the last three
  * digits: those before stand ready in a template that is copied as a whole, and the last three come,
- * newline included, from a table. */
+ * newline included, from a table. With symbols, each line is put together. */
 #include "sink/sink.h"
 
+#include "sink/symbol_text.h"
 #include "sink/text.h"
 
 enum {
@@ -22,12 +24,13 @@ struct insn_state {
 	uint64_t page;   /* that the template is for, or no_page */
 	uint32_t length; /* of the template */
 	char template[template_size];
-	char tail[page_size][4]; /* "000\n" to "fff\n" */
+	struct symbol_texts *texts; /* owned; NULL: without symbols */
+	char tail[page_size][4];    /* "000\n" to "fff\n" */
 };
 
 _Static_assert(chunk *template_size + template_size <= output_most, "a chunk must fit");
 
-static void insn_begin(void *context, struct output *output)
+static int insn_begin(void *context, struct output *output, const struct sink_context *sink)
 {
 	static const char digit[] = "0123456789abcdef";
 	struct insn_state *state = context;
@@ -40,6 +43,17 @@ static void insn_begin(void *context, struct output *output)
 		state->tail[i][2] = digit[i & 15];
 		state->tail[i][3] = '\n';
 	}
+	if (!sink->symbols)
+		return 0;
+	state->texts = symbol_texts_new(sink->symbols, sink->clock);
+	return state->texts ? 0 : -1;
+}
+
+static void insn_free(void *context)
+{
+	struct insn_state *state = context;
+
+	symbol_texts_free(state->texts);
 }
 
 static void make_template(struct insn_state *state, uint64_t page)
@@ -102,6 +116,38 @@ static int put_block(struct insn_state *state, const struct pt_run_block *block)
 	return 0;
 }
 
+static int put_block_with_symbols(struct insn_state *state, const struct sb_flow *flow,
+                                  const struct pt_run_block *block)
+{
+	enum { longest = sizeof(((struct text_prefix *)0)->text) + 64 + symbol_text_most };
+	uint64_t ip = block->ip;
+
+	for (unsigned int i = 0; i < block->ninsn; i++) {
+		const struct symbol_text *text = symbol_text_at(state->texts, flow, ip);
+		char *at = output_room(state->output, longest);
+
+		if (!at || !text)
+			return -1;
+		memcpy(at, state->prefix.text, sizeof(state->prefix.text));
+		at = text_hex(at + state->prefix.length, ip);
+		at = symbol_text_put(at, text, ip);
+		*at++ = '\n';
+		output_advance(state->output, at);
+		ip += block->length[i];
+	}
+	return 0;
+}
+
+static int put_path(struct insn_state *state, const struct sb_flow *flow, const struct pt_run_path *path)
+{
+	int status = 0;
+
+	for (uint32_t i = 0; i < path->nblocks && !status; i++)
+		status = state->texts ? put_block_with_symbols(state, flow, &path->block[i])
+		                      : put_block(state, &path->block[i]);
+	return status;
+}
+
 static int insn_flow(void *context, const struct sb_flow *flow)
 {
 	struct insn_state *state = context;
@@ -109,16 +155,16 @@ static int insn_flow(void *context, const struct sb_flow *flow)
 	if (text_prefix_set(&state->prefix, flow))
 		state->page = no_page;
 	for (uint32_t i = 0; i < flow->npaths; i++)
-		for (uint32_t k = 0; k < flow->path[i]->nblocks; k++)
-			if (put_block(state, &flow->path[i]->block[k]))
-				return -1;
+		if (put_path(state, flow, flow->path[i]))
+			return -1;
 	return 0;
 }
 
 const struct sink_type sink_insn = {
         .name = "insn",
-        .about = "every instruction: cpu pid tid tsc ip",
+        .about = "every instruction: cpu pid tid tsc ip [symbol dso]",
         .size = sizeof(struct insn_state),
         .begin = insn_begin,
         .flow = insn_flow,
+        .free = insn_free,
 };

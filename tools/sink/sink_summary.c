@@ -9,7 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { details_most = 5 }; /* that are remembered for each reason */
+#include "sink/function_counts.h"
+#include "sink/printable.h"
+
+enum {
+	details_most = 5,    /* that are remembered for each reason */
+	functions_most = 20, /* that are listed */
+};
 
 struct gap_detail {
 	char text[sizeof(((struct sb_gap *)0)->detail)];
@@ -24,14 +30,33 @@ struct gap_details {
 
 struct summary_state {
 	struct output *output;
+	struct function_counts *functions; /* owned; NULL: without symbols */
 	struct gap_details details[sb_gap_reasons];
 };
 
-static void summary_begin(void *context, struct output *output)
+static int summary_begin(void *context, struct output *output, const struct sink_context *sink)
 {
 	struct summary_state *state = context;
 
 	state->output = output;
+	if (!sink->symbols)
+		return 0;
+	state->functions = function_counts_new(sink->symbols, sink->clock);
+	return state->functions ? 0 : -1;
+}
+
+static void summary_free(void *context)
+{
+	struct summary_state *state = context;
+
+	function_counts_free(state->functions);
+}
+
+static int summary_flow(void *context, const struct sb_flow *flow)
+{
+	struct summary_state *state = context;
+
+	return function_counts_add(state->functions, flow);
 }
 
 static int summary_gap(void *context, const struct sb_gap *gap)
@@ -56,23 +81,6 @@ static int summary_gap(void *context, const struct sb_gap *gap)
 	snprintf(detail->text, sizeof(detail->text), "%.*s", (int)sizeof(gap->detail) - 1, gap->detail);
 	detail->count = 1;
 	return 0;
-}
-
-/* At most @size bytes of @text, escaped, into @to, which has room for four times as much and a zero. */
-static const char *printable(char *to, const char *text, size_t size)
-{
-	char *at = to;
-
-	for (size_t i = 0; i < size && text[i]; i++) {
-		unsigned char c = (unsigned char)text[i];
-
-		if (c < 0x20 || c >= 0x7f || c == '\\')
-			at += sprintf(at, "\\x%02x", c);
-		else
-			*at++ = (char)c;
-	}
-	*at = '\0';
-	return to;
 }
 
 static void put_row(struct output *output, const char *pid, const char *tid, const char *comm, uint64_t ninsn,
@@ -198,6 +206,9 @@ static int summary_end(void *context, const struct sb_account *account, const st
 	(void)perfdata;
 	put_processes(output, account);
 	put_containers(output, account);
+	if (state->functions && account->ninsn &&
+	    function_counts_put(state->functions, functions_most, output))
+		return -1;
 	skipped = put_gaps(output, state, account);
 	balances = account->bytes_total == account->bytes_decoded + skipped;
 	output_printf(output,
@@ -212,7 +223,10 @@ const struct sink_type sink_summary = {
         .name = "summary",
         .about = "instructions of each process and thread, gaps by reason, bytes",
         .size = sizeof(struct summary_state),
+        .flow_for_symbols = true,
         .begin = summary_begin,
+        .flow = summary_flow,
         .gap = summary_gap,
         .end = summary_end,
+        .free = summary_free,
 };

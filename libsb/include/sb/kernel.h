@@ -48,6 +48,8 @@ struct sb_bpf_program {
 
 /* All are sorted by time. */
 sb_export const struct sb_kernel_map *sb_system_kernel_maps(const struct sb_system *system, size_t *count);
+/* Where the kernel stood less where the file @vmlinux is linked to (KASLR); 0 when no mapping says it. */
+sb_export uint64_t sb_system_kernel_shift(const struct sb_system *system, const char *vmlinux);
 sb_export const struct sb_text_poke *sb_system_text_pokes(const struct sb_system *system, size_t *count);
 sb_export const struct sb_kernel_symbol *sb_system_kernel_symbols(const struct sb_system *system,
                                                                   size_t *count);

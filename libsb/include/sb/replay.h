@@ -45,6 +45,8 @@ struct sb_gap {
 	char detail[200];          /* file name, decoder's error, ... */
 };
 
+struct sb_epoch; /* <sb/system.h> */
+
 /* Basic blocks that one thread executed, as paths; see <intel-pt-run.h>. Valid during the callback, the
  * paths' numbers included. */
 struct sb_flow {
@@ -57,6 +59,9 @@ struct sb_flow {
 	/* The thread's cgroup, namespaces and container, when it last came to user space; NULL: not known.
 	 * The session's. */
 	const struct sb_membership *membership;
+	/* The mappings that the code of user space was taken from, which last as long as the session; NULL:
+	 * not known. */
+	const struct sb_epoch *epoch;
 };
 
 /* Callbacks return zero, or a negative code that ends the replay and is handed through. They are called by

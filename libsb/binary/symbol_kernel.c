@@ -1,0 +1,286 @@
+/* symbol_kernel.c - see symbol_kernel.h. */
+#include "binary/symbol_kernel.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "binary/text_file.h"
+
+static const char kernel_dso[] = "[kernel.kallsyms]";
+
+/* ---- ELF files -------------------------------------------------------------------------------- */
+
+static int load(struct kernel_file *file, const char *path, uint64_t module_base, struct sb_error *err)
+{
+	const struct elf_symbols_options options = {.module_base = module_base};
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), status;
+
+	if (fd < 0)
+		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %m");
+	status = elf_symbols_load(&file->symbols, fd, &options);
+	close(fd);
+	if (status == -sbe_nomem)
+		return sb_error_set(err, status, path, UINT64_MAX, "out of memory");
+	if (status < 0)
+		return sb_error_set(err, status, path, UINT64_MAX,
+		                    "expected an ELF file, found something else");
+	if (!file->symbols.table.nsymbols)
+		return sb_error_set(err, -sbe_not_found, path, UINT64_MAX,
+		                    "expected the symbols of functions, found none");
+	return 0;
+}
+
+static void free_file(struct kernel_file *file)
+{
+	if (file)
+		elf_symbols_fini(&file->symbols);
+	free(file);
+}
+
+int symbol_kernel_add_file(struct symbol_kernel *kernel, const char *path, const char *dso, uint64_t offset,
+                           uint64_t module_base, struct sb_error *err)
+{
+	struct kernel_file *file = NULL;
+	int status = array_reserve(&kernel->file, &kernel->file_capacity, kernel->nfiles, sizeof(file));
+
+	if (status == 0)
+		file = calloc(1, sizeof(*file));
+	if (!file)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	file->offset = offset;
+	snprintf(file->dso, sizeof(file->dso), "%s", dso);
+	status = load(file, path, module_base, err);
+	if (status < 0)
+		free_file(file);
+	else
+		kernel->file[kernel->nfiles++] = file;
+	return status;
+}
+
+static struct table_symbol *find_in_files(const struct symbol_kernel *kernel, uint64_t address,
+                                          const char **dso, struct symbol_bounds *bounds)
+{
+	for (size_t i = 0; i < kernel->nfiles; ++i) {
+		const struct kernel_file *file = kernel->file[i];
+		const uint64_t linked = address - file->offset;
+		uint64_t low, high;
+		struct table_symbol *symbol = elf_symbols_find(&file->symbols, linked, &low, &high);
+
+		low = linked - low < address ? address - (linked - low) : 0;
+		high = high - linked < UINT64_MAX - address ? address + (high - linked) : UINT64_MAX;
+		symbol_bounds_narrow(bounds, low, high);
+		*dso = file->dso;
+		if (symbol)
+			return symbol;
+	}
+	return NULL;
+}
+
+/* ---- kallsyms ----------------------------------------------------------------------------------- */
+
+enum { KALLSYMS_MOST = 128 << 20, MODULES_MOST = 65535, PAGE = 4096 };
+
+/* A line of the file: "ADDRESS TYPE NAME[\t[MODULE]]". */
+struct line {
+	uint64_t address; /* first: what is sorted by */
+	char *name;
+	uint16_t module;
+	char type;
+};
+
+struct lines {
+	struct line *line; /* owned */
+	size_t count, capacity;
+	int any, any_address; /* lines; addresses that are not zero */
+};
+
+/* The number of the module of that name, which ends with "]"; lines of one module stand together. */
+static int number_module(struct kallsyms *kallsyms, const char *name, size_t length, uint16_t *number)
+{
+	const size_t last = kallsyms->nmodules;
+	char *made;
+
+	if (last && strncmp(kallsyms->module[last - 1], name, length) == 0 &&
+	    !kallsyms->module[last - 1][length]) {
+		*number = (uint16_t)last;
+		return 0;
+	}
+	*number = 0;
+	if (last == MODULES_MOST || length > PAGE)
+		return 0;
+	made = arena_alloc(&kallsyms->names, length + 1);
+	if (!made || array_reserve(&kallsyms->module, &kallsyms->module_capacity, last, sizeof(made)) < 0)
+		return -sbe_nomem;
+	memcpy(made, name, length);
+	kallsyms->module[kallsyms->nmodules++] = made;
+	*number = (uint16_t)kallsyms->nmodules;
+	return 0;
+}
+
+/* Reads one line, which ends with a zero. Positive: it is none. */
+static int read_line(struct kallsyms *kallsyms, char *text, struct line *line)
+{
+	char *end, *module;
+
+	line->address = strtoull(text, &end, 16);
+	if (end == text || end - text > 16 || end[0] != ' ' || !end[1] || end[2] != ' ' || !end[3])
+		return 1;
+	line->type = end[1];
+	line->name = end + 3;
+	line->module = 0;
+	end = line->name + strcspn(line->name, " \t");
+	module = strchr(end, '[');
+	*end = '\0';
+	if (!module)
+		return 0;
+	end = strchr(module, ']');
+	return end ? number_module(kallsyms, module, (size_t)(end + 1 - module), &line->module) : 1;
+}
+
+static int read_lines(struct kallsyms *kallsyms, size_t size, struct lines *lines)
+{
+	char *text = kallsyms->text, *const end = text + size;
+
+	while (text < end) {
+		char *newline = memchr(text, '\n', (size_t)(end - text));
+		struct line line;
+		int status;
+
+		if (newline)
+			*newline = '\0';
+		status = read_line(kallsyms, text, &line);
+		if (status < 0)
+			return status;
+		lines->any |= status == 0;
+		lines->any_address |= status == 0 && line.address;
+		text = newline ? newline + 1 : end;
+		if (status > 0 || !is_kernel_address(line.address))
+			continue;
+		if (array_reserve(&lines->line, &lines->capacity, lines->count, sizeof(line)) < 0)
+			return -sbe_nomem;
+		lines->line[lines->count++] = line;
+	}
+	return array_sort(lines->line, lines->count, sizeof(*lines->line));
+}
+
+static int is_code(char type)
+{
+	return type == 't' || type == 'T' || type == 'w' || type == 'W';
+}
+
+static uint64_t page_end(uint64_t address)
+{
+	return address > UINT64_MAX - 2 * PAGE ? UINT64_MAX : (address | (PAGE - 1)) + 1 + PAGE;
+}
+
+/* A function ends where anything else begins; the last one of a module, or of all, a page later at most. */
+static int make_table(struct kallsyms *kallsyms, const struct lines *lines)
+{
+	size_t next = 0;
+	int status = 0;
+
+	for (size_t i = 0; i < lines->count && status == 0; ++i) {
+		const struct line *line = &lines->line[i];
+		struct table_symbol symbol = {.begin = line->address,
+		                              .end = line->address,
+		                              .limit = page_end(line->address),
+		                              .name.raw = line->name,
+		                              .binding = line->type == 'T' ? symbol_global
+		                                         : line->type == 'w' || line->type == 'W'
+		                                                 ? symbol_weak
+		                                                 : symbol_local,
+		                              .owner = line->module};
+
+		while (next < lines->count && lines->line[next].address <= line->address)
+			++next;
+		if (next < lines->count &&
+		    (lines->line[next].module == line->module || lines->line[next].address < symbol.limit))
+			symbol.limit = lines->line[next].address;
+		if (is_code(line->type))
+			status = symbol_table_add(&kallsyms->table, &symbol);
+	}
+	return status == 0 ? symbol_table_seal(&kallsyms->table) : status;
+}
+
+static void kallsyms_fini(struct kallsyms *kallsyms)
+{
+	free(kallsyms->text);
+	free(kallsyms->module);
+	symbol_table_fini(&kallsyms->table);
+	arena_free(&kallsyms->names);
+	memset(kallsyms, 0, sizeof(*kallsyms));
+}
+
+static int read_kallsyms(struct kallsyms *kallsyms, const char *path, struct sb_error *err)
+{
+	struct lines lines = {0};
+	size_t size;
+	int status = text_file_read(path, KALLSYMS_MOST, &kallsyms->text, &size, err);
+
+	if (status < 0)
+		return status;
+	status = read_lines(kallsyms, size, &lines);
+	if (status == 0)
+		status = make_table(kallsyms, &lines);
+	free(lines.line);
+	if (status < 0)
+		return sb_error_set(err, status, path, UINT64_MAX, "out of memory");
+	if (!lines.any)
+		return sb_error_set(err, -sbe_format, path, UINT64_MAX,
+		                    "expected lines of an address, a type and a name, as in /proc/kallsyms");
+	if (!lines.any_address)
+		return sb_error_set(err, -sbe_unsupported, path, UINT64_MAX,
+		                    "all addresses are zero: who copied it was not allowed to see them "
+		                    "(kernel.kptr_restrict)");
+	if (!kallsyms->table.nsymbols)
+		return sb_error_set(err, -sbe_format, path, UINT64_MAX,
+		                    "expected functions in the upper half of addresses, found none");
+	return 0;
+}
+
+int symbol_kernel_add_kallsyms(struct symbol_kernel *kernel, const char *path, struct sb_error *err)
+{
+	struct kallsyms kallsyms = {0};
+	int status = read_kallsyms(&kallsyms, path, err);
+
+	if (status < 0) {
+		kallsyms_fini(&kallsyms);
+		return status;
+	}
+	kallsyms_fini(&kernel->kallsyms);
+	kernel->kallsyms = kallsyms;
+	return 0;
+}
+
+/* ---- Both ------------------------------------------------------------------------------------- */
+
+struct table_symbol *symbol_kernel_find(const struct symbol_kernel *kernel, uint64_t address,
+                                        const char **dso, struct symbol_bounds *bounds)
+{
+	const struct kallsyms *kallsyms = &kernel->kallsyms;
+	struct table_symbol *symbol = find_in_files(kernel, address, dso, bounds);
+	uint64_t low, high;
+
+	if (symbol)
+		return symbol;
+	*dso = NULL;
+	if (!kallsyms->text)
+		return NULL;
+	symbol = symbol_table_find(&kallsyms->table, address, &low, &high);
+	symbol_bounds_narrow(bounds, low, high);
+	if (symbol)
+		*dso = symbol->owner ? kallsyms->module[symbol->owner - 1] : kernel_dso;
+	return symbol;
+}
+
+void symbol_kernel_fini(struct symbol_kernel *kernel)
+{
+	for (size_t i = 0; i < kernel->nfiles; ++i)
+		free_file(kernel->file[i]);
+	free(kernel->file);
+	kallsyms_fini(&kernel->kallsyms);
+	memset(kernel, 0, sizeof(*kernel));
+}

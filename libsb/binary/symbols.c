@@ -1,0 +1,595 @@
+/* symbols.c - see sb/symbols.h: asks the sources in turn, and makes the names that are handed out. */
+#include <sb/symbols.h>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "binary/perf_map.h"
+#include "binary/elf_symbols.h"
+#include "binary/resolver.h"
+#include "binary/symbol_kernel.h"
+#include "binary/text_file.h"
+#include "system/string_table.h"
+
+enum {
+	NAME_MOST = 4096,      /* bytes of a name; what is behind them is cut off */
+	DEMANGLED_MOST = 8192, /* a name that would be longer is left as it is */
+	KERNEL_PID = -1
+};
+
+/* A file, whoever maps it. */
+struct symbol_file {
+	struct symbol_file *next; /* of the same slot */
+	char *path;
+	struct elf_symbols elf;
+};
+
+/* What was announced for one process, or for the kernel. */
+struct process_names {
+	struct process_names *next; /* of the same slot */
+	int32_t pid;
+	struct symbol_ranges ranges; /* with times */
+	struct symbol_ranges map;    /* of its perf map file, without */
+	char *map_text;              /* owned */
+	int map_tried;
+};
+
+enum { SLOTS = 1024 };
+
+struct sb_symbols {
+	pthread_mutex_t lock; /* for all of it: what was handed out does not change any more */
+	struct sb_resolver *resolver;
+	int no_demangle;
+	struct symbol_file *file[SLOTS];
+	struct process_names *process[SLOTS];
+	struct symbol_kernel kernel;
+	struct string_table strings; /* all that is handed out */
+	struct arena names;
+};
+
+static int no_memory(struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
+/* ---- Life --------------------------------------------------------------------------------------- */
+
+int sb_symbols_new(struct sb_symbols **result, struct sb_resolver *resolver,
+                   const struct sb_symbols_options *options, struct sb_error *err)
+{
+	struct sb_symbols_options given = {0};
+	struct sb_symbols *symbols;
+	uint64_t seed = 0;
+
+	if (!result || !resolver || (options && options->size < sizeof(options->size)))
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_symbols_new: no resolver");
+	if (options)
+		memcpy(&given, options, options->size < sizeof(given) ? options->size : sizeof(given));
+	symbols = calloc(1, sizeof(*symbols));
+	if (symbols && pthread_mutex_init(&symbols->lock, NULL)) {
+		free(symbols);
+		symbols = NULL;
+	}
+	if (!symbols)
+		return no_memory(err);
+	/* Without it, names may collide: slower, not wrong. */
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) < 0)
+		seed = (uintptr_t)symbols;
+	string_table_init(&symbols->strings, seed);
+	symbols->resolver = resolver;
+	symbols->no_demangle = given.no_demangle;
+	*result = symbols;
+	return 0;
+}
+
+static void free_files(struct symbol_file *file)
+{
+	while (file) {
+		struct symbol_file *next = file->next;
+
+		elf_symbols_fini(&file->elf);
+		free(file->path);
+		free(file);
+		file = next;
+	}
+}
+
+static void free_processes(struct process_names *process)
+{
+	while (process) {
+		struct process_names *next = process->next;
+
+		symbol_ranges_fini(&process->ranges);
+		symbol_ranges_fini(&process->map);
+		free(process->map_text);
+		free(process);
+		process = next;
+	}
+}
+
+void sb_symbols_free(struct sb_symbols *symbols)
+{
+	if (!symbols)
+		return;
+	for (size_t i = 0; i < SLOTS; ++i) {
+		free_files(symbols->file[i]);
+		free_processes(symbols->process[i]);
+	}
+	symbol_kernel_fini(&symbols->kernel);
+	string_table_free(&symbols->strings);
+	arena_free(&symbols->names);
+	pthread_mutex_destroy(&symbols->lock);
+	free(symbols);
+}
+
+/* ---- Names ------------------------------------------------------------------------------------ */
+
+/* Makes the name that is handed out from the first @length bytes, and what comes behind them. */
+static int make_name(struct sb_symbols *symbols, struct lazy_name *name, size_t length, const char *behind)
+{
+	char raw[NAME_MOST + 8], readable[DEMANGLED_MOST];
+	struct symbol_name *made = arena_alloc(&symbols->names, sizeof(*made));
+
+	if (!made)
+		return -sbe_nomem;
+	snprintf(raw, sizeof(raw), "%.*s", (int)length, name->raw);
+	if (symbols->no_demangle || !sb_demangle(raw, readable, sizeof(readable) - strlen(behind)))
+		strcpy(readable, raw);
+	made->mangled = string_table_keep(&symbols->strings, strcat(raw, behind));
+	made->name = string_table_keep(&symbols->strings, strcat(readable, behind));
+	if (!made->mangled || !made->name)
+		return -sbe_nomem;
+	name->made = made;
+	return 0;
+}
+
+static int hand_out(struct sb_symbol *symbol, const struct lazy_name *name, uint64_t begin)
+{
+	symbol->name = name->made->name;
+	symbol->mangled = name->made->mangled;
+	symbol->begin = begin;
+	return 0;
+}
+
+/* The symbol of a table, which begins at @begin where it was executed. */
+static int take_table_symbol(struct sb_symbols *symbols, struct sb_symbol *symbol, struct table_symbol *found,
+                             uint64_t begin)
+{
+	/* "memcpy@@GLIBC_2.14" without its version. */
+	const size_t length = 1 + strcspn(found->name.raw + 1, "@");
+
+	if (!found->name.made && make_name(symbols, &found->name, length < NAME_MOST ? length : NAME_MOST - 1,
+	                                   found->is_plt ? "@plt" : "") < 0)
+		return -sbe_nomem;
+	return hand_out(symbol, &found->name, begin);
+}
+
+static int take_range(struct sb_symbols *symbols, struct sb_symbol *symbol, struct range_entry *found)
+{
+	if (!found->name.made &&
+	    make_name(symbols, &found->name, strnlen(found->name.raw, NAME_MOST - 1), "") < 0)
+		return -sbe_nomem;
+	if (found->dso)
+		symbol->dso = found->dso;
+	return hand_out(symbol, &found->name, found->begin);
+}
+
+/* ---- Processes -------------------------------------------------------------------------------- */
+
+static struct process_names **process_slot(struct sb_symbols *symbols, int32_t pid)
+{
+	struct process_names **slot = &symbols->process[((uint32_t)pid * 0x9e3779b1u) >> 22];
+
+	while (*slot && (*slot)->pid != pid)
+		slot = &(*slot)->next;
+	return slot;
+}
+
+static struct process_names *get_process(struct sb_symbols *symbols, int32_t pid)
+{
+	struct process_names **slot = process_slot(symbols, pid);
+
+	if (!*slot)
+		*slot = calloc(1, sizeof(**slot));
+	if (*slot)
+		(*slot)->pid = pid;
+	return *slot;
+}
+
+static int read_map(struct process_names *process, const struct rooted_file *file, const char *dso)
+{
+	size_t size;
+	int status = text_file_read_fd(file->fd, file->path, PERF_MAP_MOST, &process->map_text, &size, NULL);
+
+	return status == 0 ? perf_map_parse(process->map_text, dso, &process->map) : status;
+}
+
+/* The first root that has it decides. */
+static int load_map(struct sb_symbols *symbols, struct process_names *process)
+{
+	const struct sb_resolver *resolver = symbols->resolver;
+	struct rooted_file file;
+	char name[64];
+	const char *dso;
+	int status = 0, found = 0;
+
+	process->map_tried = 1;
+	snprintf(name, sizeof(name), "/tmp/perf-%d.map", process->pid);
+	dso = string_table_keep(&symbols->strings, name);
+	if (!dso)
+		return -sbe_nomem;
+	for (size_t i = 0; i < resolver->nroots && !found; ++i)
+		found = root_is_of(resolver, 0, &resolver->root[i]) &&
+		        root_open(&file, &resolver->root[i], name) == rooted_found;
+	if (!found)
+		return 0;
+	status = read_map(process, &file, dso);
+	rooted_close(&file);
+	return status == -sbe_nomem ? status : 0;
+}
+
+/* ---- Files ------------------------------------------------------------------------------------ */
+
+static struct symbol_file **file_slot(struct sb_symbols *symbols, const char *path)
+{
+	uint64_t hash = 0xcbf29ce484222325ull;
+	struct symbol_file **slot;
+
+	for (const char *c = path; *c; ++c)
+		hash = (hash ^ (uint8_t)*c) * 0x100000001b3ull;
+	slot = &symbols->file[(hash ^ hash >> 32) % SLOTS];
+	while (*slot && strcmp((*slot)->path, path) != 0)
+		slot = &(*slot)->next;
+	return slot;
+}
+
+static struct symbol_file *new_file(const char *path)
+{
+	struct symbol_file *file = calloc(1, sizeof(*file));
+
+	if (file)
+		file->path = strdup(path);
+	if (file && !file->path) {
+		free(file);
+		return NULL;
+	}
+	return file;
+}
+
+static int open_file(const char *path)
+{
+	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+/* What a separate debug file is looked for with. */
+struct debug_search {
+	struct sb_resolver *resolver;
+	const struct sb_binary *binary;
+};
+
+static int find_debug(void *context, struct elf_image *debug)
+{
+	const struct debug_search *search = context;
+	const char *path;
+	int fd, status;
+
+	if (sb_resolver_find_debug(search->resolver, search->binary, &path, NULL) < 0 || !path)
+		return -sbe_not_found;
+	fd = open_file(path);
+	if (fd < 0)
+		return -sbe_not_found;
+	status = elf_image_map(debug, fd);
+	close(fd);
+	return status == -sbe_format ? -sbe_not_found : status;
+}
+
+/* What cannot be read has no symbols. */
+static int load_file(struct sb_symbols *symbols, struct symbol_file *file, const struct sb_binary *binary)
+{
+	struct debug_search search = {symbols->resolver, binary};
+	const struct elf_symbols_options options = {.find_debug = find_debug, .context = &search};
+	const int fd = open_file(file->path);
+	int status;
+
+	if (fd < 0)
+		return 0;
+	status = elf_symbols_load(&file->elf, fd, &options);
+	close(fd);
+	return status == -sbe_nomem ? status : 0;
+}
+
+static int get_file(struct sb_symbols *symbols, const struct sb_binary *binary, struct symbol_file **file)
+{
+	struct symbol_file **slot = file_slot(symbols, binary->path), *loaded = *slot;
+	int status;
+
+	*file = loaded;
+	if (loaded)
+		return 0;
+	loaded = new_file(binary->path);
+	if (!loaded)
+		return -sbe_nomem;
+	status = load_file(symbols, loaded, binary);
+	if (status < 0) {
+		free_files(loaded);
+		return status;
+	}
+	*file = *slot = loaded;
+	return 0;
+}
+
+/* ---- Finding ---------------------------------------------------------------------------------- */
+
+/* @at is known as @ip elsewhere: what holds in [low, high) around it holds there, too. */
+static void narrow_around(struct symbol_bounds *bounds, uint64_t ip, uint64_t at, uint64_t low, uint64_t high)
+{
+	symbol_bounds_narrow(bounds, at - low < ip ? ip - (at - low) : 0,
+	                     high - at < UINT64_MAX - ip ? ip + (high - at) : UINT64_MAX);
+}
+
+/* The byte that @file is linked to have at @address is at @ip. */
+static int find_linked(struct sb_symbols *symbols, struct symbol_file *file, uint64_t address, uint64_t ip,
+                       struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	uint64_t low, high;
+	struct table_symbol *found = elf_symbols_find(&file->elf, address, &low, &high);
+
+	narrow_around(bounds, ip, address, low, high);
+	return found ? take_table_symbol(symbols, symbol, found, ip - (address - found->begin)) : 0;
+}
+
+/* The byte at @offset of @file is at @ip. */
+static int find_offset(struct sb_symbols *symbols, struct symbol_file *file, uint64_t offset, uint64_t ip,
+                       struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	uint64_t address, low, high;
+
+	if (!elf_symbols_address(&file->elf, offset, &address, &low, &high)) {
+		symbol_bounds_narrow(bounds, ip, ip + 1);
+		return 0;
+	}
+	narrow_around(bounds, ip, offset, low, high);
+	return find_linked(symbols, file, address, ip, symbol, bounds);
+}
+
+static int find_in_map(struct sb_symbols *symbols, const struct sb_map *map, uint64_t ip,
+                       struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	const struct sb_binary *binary;
+	struct symbol_file *file;
+	int status = sb_resolver_find(symbols->resolver, map, &binary, NULL);
+
+	if (status < 0)
+		return -sbe_nomem;
+	if (binary->missing)
+		return 0;
+	status = get_file(symbols, binary, &file);
+	if (status < 0)
+		return status;
+	return find_offset(symbols, file, binary->offset + (ip - map->begin), ip, symbol, bounds);
+}
+
+/* In what was announced for @pid. */
+static int find_in_ranges(struct sb_symbols *symbols, int32_t pid, const struct sb_symbols_place *place,
+                          struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	struct process_names *process = *process_slot(symbols, pid);
+	struct range_entry *found;
+	int status;
+
+	if (!process)
+		return 0;
+	status = symbol_ranges_find(&process->ranges, place->ip, place->time, &found, bounds);
+	return status == 0 && found ? take_range(symbols, symbol, found) : status;
+}
+
+static int find_in_perf_map(struct sb_symbols *symbols, const struct sb_symbols_place *place,
+                            struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	struct process_names *process = place->pid > 0 ? get_process(symbols, place->pid) : NULL;
+	struct range_entry *found;
+	int status = 0;
+
+	if (!process)
+		return place->pid > 0 ? -sbe_nomem : 0;
+	if (!process->map_tried)
+		status = load_map(symbols, process);
+	if (status == 0)
+		status = symbol_ranges_find(&process->map, place->ip, 0, &found, bounds);
+	return status == 0 && found ? take_range(symbols, symbol, found) : status;
+}
+
+static int find_user(struct sb_symbols *symbols, const struct sb_symbols_place *place,
+                     struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	const struct sb_map *map = place->epoch ? sb_epoch_map(place->epoch, place->ip) : NULL;
+	int status;
+
+	if (place->epoch && (!map || map->begin > place->ip)) {
+		symbol_bounds_narrow(bounds, place->ip, map ? map->begin : UINT64_MAX);
+		map = NULL;
+	}
+	if (map) {
+		symbol_bounds_narrow(bounds, map->begin, map->end);
+		symbol->dso = map->filename;
+	}
+	status = find_in_ranges(symbols, place->pid, place, symbol, bounds);
+	if (status < 0 || symbol->name)
+		return status;
+	if (map && !sb_map_is_anonymous(map->filename))
+		return find_in_map(symbols, map, place->ip, symbol, bounds);
+	return find_in_perf_map(symbols, place, symbol, bounds);
+}
+
+static int find_kernel(struct sb_symbols *symbols, const struct sb_symbols_place *place,
+                       struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	struct table_symbol *found;
+	int status;
+
+	symbol_bounds_narrow(bounds, (uint64_t)1 << 63, UINT64_MAX);
+	status = find_in_ranges(symbols, KERNEL_PID, place, symbol, bounds);
+	if (status < 0 || symbol->name)
+		return status;
+	found = symbol_kernel_find(&symbols->kernel, place->ip, &symbol->dso, bounds);
+	if (!found)
+		return 0;
+	return take_table_symbol(symbols, symbol, found, found->begin);
+}
+
+/* What is handed out must last, and know its bounds. */
+static int finish(struct sb_symbols *symbols, struct sb_symbol *symbol, const struct symbol_bounds *bounds)
+{
+	symbol->low = bounds->low;
+	symbol->high = bounds->high;
+	symbol->from = bounds->from;
+	symbol->to = bounds->to;
+	if (!symbol->dso)
+		return 0;
+	symbol->dso = string_table_keep(&symbols->strings, symbol->dso);
+	return symbol->dso ? 0 : -sbe_nomem;
+}
+
+static int find(struct sb_symbols *symbols, const struct sb_symbols_place *place, struct sb_symbol *symbol)
+{
+	struct symbol_bounds bounds = {.high = UINT64_MAX, .to = UINT64_MAX};
+	int status;
+
+	*symbol = (struct sb_symbol){0};
+	if (is_kernel_address(place->ip))
+		status = find_kernel(symbols, place, symbol, &bounds);
+	else
+		status = find_user(symbols, place, symbol, &bounds);
+	return status < 0 ? status : finish(symbols, symbol, &bounds);
+}
+
+int sb_symbols_find(struct sb_symbols *symbols, const struct sb_symbols_place *place,
+                    struct sb_symbol *symbol, struct sb_error *err)
+{
+	int status;
+
+	if (!symbols || !place || !symbol)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_symbols_find: no place");
+	pthread_mutex_lock(&symbols->lock);
+	status = find(symbols, place, symbol);
+	pthread_mutex_unlock(&symbols->lock);
+	return status < 0 ? no_memory(err) : 0;
+}
+
+static int find_in_file(struct sb_symbols *symbols, const char *path, uint64_t address,
+                        enum sb_symbols_address kind, struct sb_symbol *symbol)
+{
+	const struct sb_map whole = {.end = UINT64_MAX, .filename = path};
+	struct symbol_bounds bounds = {.high = UINT64_MAX, .to = UINT64_MAX};
+	const struct sb_binary *binary;
+	struct symbol_file *file;
+	int status = sb_resolver_find(symbols->resolver, &whole, &binary, NULL);
+
+	*symbol = (struct sb_symbol){.dso = path};
+	if (status == 0 && binary->missing)
+		return -sbe_not_found;
+	if (status == 0)
+		status = get_file(symbols, binary, &file);
+	if (status == 0 && kind == sb_address_linked)
+		status = find_linked(symbols, file, address, address, symbol, &bounds);
+	else if (status == 0)
+		status = find_offset(symbols, file, address, address, symbol, &bounds);
+	return status < 0 ? status : finish(symbols, symbol, &bounds);
+}
+
+int sb_symbols_find_in_file(struct sb_symbols *symbols, const char *path, uint64_t address,
+                            enum sb_symbols_address kind, struct sb_symbol *symbol, struct sb_error *err)
+{
+	int status;
+
+	if (!symbols || !path || !symbol)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_symbols_find_in_file: no file");
+	pthread_mutex_lock(&symbols->lock);
+	status = find_in_file(symbols, path, address, kind, symbol);
+	pthread_mutex_unlock(&symbols->lock);
+	if (status == -sbe_not_found)
+		return sb_error_set(err, status, path, UINT64_MAX, "cannot be found below the roots");
+	return status < 0 ? no_memory(err) : 0;
+}
+
+/* ---- Sources ---------------------------------------------------------------------------------- */
+
+static int add_range(struct sb_symbols *symbols, const struct sb_symbol_range *range)
+{
+	struct process_names *process = get_process(symbols, range->pid);
+	struct range_entry entry = {
+	        .from = range->from, .to = range->to, .begin = range->begin, .end = range->end};
+	char name[NAME_MOST];
+
+	if (!process)
+		return -sbe_nomem;
+	if (range->name) {
+		snprintf(name, sizeof(name), "%s", range->name);
+		entry.name.raw = string_table_keep(&symbols->strings, name);
+	}
+	if (range->dso) {
+		snprintf(name, sizeof(name), "%s", range->dso);
+		entry.dso = string_table_keep(&symbols->strings, name);
+	}
+	if ((range->name && !entry.name.raw) || (range->dso && !entry.dso))
+		return -sbe_nomem;
+	return symbol_ranges_add(&process->ranges, &entry);
+}
+
+int sb_symbols_add_range(struct sb_symbols *symbols, const struct sb_symbol_range *range,
+                         struct sb_error *err)
+{
+	int status;
+
+	if (!symbols || !range)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_symbols_add_range: no range");
+	pthread_mutex_lock(&symbols->lock);
+	status = add_range(symbols, range);
+	pthread_mutex_unlock(&symbols->lock);
+	return status < 0 ? no_memory(err) : 0;
+}
+
+int sb_symbols_add_kallsyms(struct sb_symbols *symbols, const char *path, struct sb_error *err)
+{
+	int status;
+
+	if (!symbols || !path)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_symbols_add_kallsyms: no path");
+	pthread_mutex_lock(&symbols->lock);
+	status = symbol_kernel_add_kallsyms(&symbols->kernel, path, err);
+	pthread_mutex_unlock(&symbols->lock);
+	return status;
+}
+
+static int add_kernel_file(struct sb_symbols *symbols, const char *path, const char *dso, uint64_t offset,
+                           uint64_t module_base, struct sb_error *err)
+{
+	int status;
+
+	if (!symbols || !path)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_symbols: no path");
+	pthread_mutex_lock(&symbols->lock);
+	status = symbol_kernel_add_file(&symbols->kernel, path, dso, offset, module_base, err);
+	pthread_mutex_unlock(&symbols->lock);
+	return status;
+}
+
+int sb_symbols_add_vmlinux(struct sb_symbols *symbols, const char *path, uint64_t offset,
+                           struct sb_error *err)
+{
+	return add_kernel_file(symbols, path, "[kernel.vmlinux]", offset, 0, err);
+}
+
+int sb_symbols_add_module(struct sb_symbols *symbols, const char *path, const char *name, uint64_t base,
+                          struct sb_error *err)
+{
+	char dso[80];
+
+	snprintf(dso, sizeof(dso), "[%.70s]", name ? name : "");
+	return add_kernel_file(symbols, path, dso, 0, base, err);
+}

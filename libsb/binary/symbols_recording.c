@@ -1,0 +1,68 @@
+/* symbols_recording.c - the symbols that a recording brings along; see sb_symbols_add_recording(). */
+#include <sb/kernel.h>
+#include <sb/symbols.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include <linux/perf_event.h>
+
+/* The type of a KSYMBOL as the place it is in. */
+static const char *dso_of(uint16_t type)
+{
+	switch (type) {
+	case PERF_RECORD_KSYMBOL_TYPE_BPF:
+		return "[bpf]";
+	case PERF_RECORD_KSYMBOL_TYPE_OOL:
+		return "[out-of-line]";
+	default:
+		return "[ksymbol]";
+	}
+}
+
+static int add_ksymbols(struct sb_symbols *symbols, const struct sb_system *system, struct sb_error *err)
+{
+	size_t count;
+	const struct sb_kernel_symbol *symbol = sb_system_kernel_symbols(system, &count);
+	int status = 0;
+
+	for (size_t i = 0; i < count && status == 0; ++i) {
+		const struct sb_symbol_range range = {.pid = -1,
+		                                      .begin = symbol[i].begin,
+		                                      .end = symbol[i].end,
+		                                      .from = symbol[i].from,
+		                                      .to = symbol[i].to,
+		                                      .name = symbol[i].name,
+		                                      .dso = dso_of(symbol[i].type)};
+
+		status = sb_symbols_add_range(symbols, &range, err);
+	}
+	return status;
+}
+
+static int add_kcore_dir(struct sb_symbols *symbols, const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	struct stat status;
+	char *path;
+	int code = 0;
+
+	if (asprintf(&path, "%s/kcore_dir/kallsyms", sb_perfdata_path(perfdata)) < 0)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (stat(path, &status) == 0)
+		code = sb_symbols_add_kallsyms(symbols, path, err);
+	free(path);
+	return code;
+}
+
+int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdata *perfdata,
+                             const struct sb_system *system, struct sb_error *err)
+{
+	int status;
+
+	if (!symbols || !perfdata || !system)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_symbols_add_recording: no recording");
+	status = add_kcore_dir(symbols, perfdata, err);
+	return status < 0 ? status : add_ksymbols(symbols, system, err);
+}
