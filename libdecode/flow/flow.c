@@ -147,6 +147,7 @@ static void finish_branch(struct pt_flow *flow)
 	flow->in_branch = 0;
 	pt_flow_tick_at(flow, flow->branch_ip);
 	pt_flow_set_ip(flow, flow->evd.tip_ip);
+	flow->named_ip = flow->evd.tip_ip;
 	take_unit(flow);
 }
 

@@ -57,6 +57,7 @@ struct pt_flow {
 	uint64_t generation;        /* of image, when the flow last looked */
 
 	uint64_t ip;                /* the next instruction's address, when enabled and node is NULL */
+	uint64_t named_ip;          /* the last address that the trace named and the flow came to */
 	const struct pt_node *node; /* the block at ip; NULL: not looked up */
 	struct pt_section *section; /* of node; NULL: node is the scratch node */
 	uint64_t base;

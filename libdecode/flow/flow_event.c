@@ -84,6 +84,7 @@ void pt_flow_enable(struct pt_flow *flow, uint64_t ip)
 	flow->enabled = 1;
 	flow->in_branch = 0;
 	pt_flow_set_ip(flow, ip);
+	flow->named_ip = ip;
 	notify_state(flow);
 }
 

@@ -121,6 +121,7 @@ static void copy_flags(struct pt_run_state *state, const struct pt_flow *flow)
 	        flow->at_mov_cr3,
 	        !flow->enabled && flow->have_resume_ip,
 	        flow->tick_is_due,
+	        flow->enabled && !flow->in_branch && flow->named_ip == present_ip(flow),
 	        flow->crossing.callback ? flow->crossing.half : 0,
 	};
 

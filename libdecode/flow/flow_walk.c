@@ -58,6 +58,12 @@ static void go_to(struct pt_flow *flow, uint64_t ip)
 	flow->node = NULL;
 }
 
+static void go_to_tip(struct pt_flow *flow)
+{
+	go_to(flow, flow->evd.tip_ip);
+	flow->named_ip = flow->evd.tip_ip;
+}
+
 /* @node, which ends in a call, stands at @ip. */
 static void push_return(struct pt_flow *flow, const struct pt_node *node, uint64_t ip)
 {
@@ -263,7 +269,7 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 	flow->unit_time = flow->evd.time;
 	flow->fresh_tnt = 0; /* the TIP stands behind the bits: even if all are left, they are not ahead */
 	pt_flow_tick_at(flow, ip);
-	go_to(flow, flow->evd.tip_ip);
+	go_to_tip(flow);
 	leave_circle(flow);
 	pt_flow_look_at_image(flow);
 	return flow->evd.time.tsc != before && (sink->count || sink->started) ? step_stop : step_on;
@@ -387,7 +393,7 @@ static int take_tip(struct pt_flow *flow, const struct pt_flow_sink *sink)
 	if (flow->evd.tip_suppressed)
 		return -pte_noip;
 	pt_flow_tick_at(flow, node_ip(flow) + flow->node->last);
-	go_to(flow, flow->evd.tip_ip);
+	go_to_tip(flow);
 	return fetch(flow, sink);
 }
 

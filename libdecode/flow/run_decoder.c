@@ -77,6 +77,15 @@ int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin, co
 	return 0;
 }
 
+int pt_blk_get_named_ip(const struct pt_block_decoder *decoder, uint64_t *ip)
+{
+	if (!decoder || !ip)
+		return -pte_invalid;
+	pt_block_settle((struct pt_block_decoder *)(uintptr_t)decoder);
+	*ip = decoder->flow.named_ip;
+	return 0;
+}
+
 int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *passed, uint64_t *read)
 {
 	int status;

@@ -271,6 +271,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 	flow->evd.packet = flow->evd.pos = pos;
 	flow->evd.last.ip = last;
 	if (flags & pt_entry_address) {
+		flow->named_ip = last;
 		flow->evd.last.valid = 1;
 		flow->evd.last.suppressed = 0;
 	}

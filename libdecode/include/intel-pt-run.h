@@ -136,6 +136,11 @@ extern pt_export int pt_blk_set_buffer(struct pt_block_decoder *decoder, const u
 extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decoder, uint64_t *passed,
                                            uint64_t *read);
 
+/* The last address that the trace itself named and to which pt_blk_run() came: the target of a TIP, or where
+ * tracing was enabled; zero before the first. Where decoding fails at this very address, the way to it was
+ * right. Zero, or -pte_invalid. */
+extern pt_export int pt_blk_get_named_ip(const struct pt_block_decoder *decoder, uint64_t *ip);
+
 /* What a decoder has come to know of the trace and goes on by: a copy, without the code and who observes.
  * NULL: no memory, or no decoder. */
 struct pt_run_state;

@@ -85,6 +85,14 @@ void gap_explain(struct sb_gap *gap, const struct stream_replay *replay, int err
 	}
 }
 
+/* Whether the trace itself says that execution came to @ip. */
+static int is_named(const struct stream_replay *replay, uint64_t ip)
+{
+	uint64_t named;
+
+	return pt_blk_get_named_ip(replay->decoder, &named) == 0 && named == ip;
+}
+
 int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *replay, int errcode)
 {
 	/* What is not known of the calls before the place where it went on, is not wrong. */
@@ -92,7 +100,7 @@ int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *
 		return replay->resumed;
 	switch (gap->reason) {
 	case sb_gap_not_mapped:
-		return replay->just_enabled && gap->ip == replay->last_ip;
+		return is_named(replay, gap->ip);
 	case sb_gap_no_binary:
 	case sb_gap_binary_mismatch:
 	case sb_gap_anonymous:
