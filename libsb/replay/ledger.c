@@ -173,8 +173,10 @@ int ledger_flow(struct ledger *ledger, const struct sb_flow *flow)
 	const struct sb_membership *membership = flow->membership;
 	struct sb_account_thread *thread;
 
-	if (!is_wanted(ledger->options, flow->tsc))
+	if (!is_wanted(ledger->options, flow->tsc)) {
+		ledger->account.ninsn_filtered += flow->ninsn;
 		return 0;
+	}
 	thread = get_thread(ledger, flow->pid, flow->tid, membership ? membership->container : NULL);
 	if (!thread)
 		return -sbe_nomem;
@@ -198,7 +200,10 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .ninsn = item->ninsn,
 	                             .epoch = item->place.epoch};
 
-	return ledger_flow(ledger, &flow);
+	if (!item->place.unwanted)
+		return ledger_flow(ledger, &flow);
+	ledger->account.ninsn_filtered += item->ninsn;
+	return 0;
 }
 
 /* Nothing is held back any more. */
@@ -257,16 +262,18 @@ static int reserve_paths(struct ledger *ledger, size_t more)
 
 static int same_place(const struct ledger_place *a, const struct ledger_place *b)
 {
-	return a->pid == b->pid && a->tid == b->tid && a->tsc == b->tsc && a->epoch == b->epoch;
+	return a->pid == b->pid && a->tid == b->tid && a->tsc == b->tsc && a->epoch == b->epoch &&
+	       a->membership == b->membership && a->unwanted == b->unwanted;
 }
 
-/* Adds to the last item, or begins a new one. */
-static int add_flow(struct ledger *ledger, const struct ledger_place *place, const struct pt_run *run)
+/* Adds a run, of which @npaths are kept, to the last item, or begins a new one. */
+static int add_flow(struct ledger *ledger, const struct ledger_place *place, const struct pt_run *run,
+                    uint32_t npaths)
 {
 	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
 
 	if (last && !last->gap && same_place(&last->place, place)) {
-		last->npaths += run->npaths;
+		last->npaths += npaths;
 		last->nblocks += run->nblocks;
 		last->ninsn += run->ninsn;
 		return 0;
@@ -276,25 +283,26 @@ static int add_flow(struct ledger *ledger, const struct ledger_place *place, con
 	ledger->item[ledger->nitems++] = (struct held_item){.place = *place,
 	                                                    .ninsn = run->ninsn,
 	                                                    .first = ledger->npaths,
-	                                                    .npaths = run->npaths,
+	                                                    .npaths = npaths,
 	                                                    .nblocks = run->nblocks};
 	return 0;
 }
 
 static int hold_run(struct ledger *ledger, struct ledger_place place, const struct pt_run *run)
 {
+	/* Who only counts needs no paths. */
+	const uint32_t npaths = ledger->sink->flow && !place.unwanted ? run->npaths : 0;
 	const size_t before = ledger->npaths;
 
-	if (add_flow(ledger, &place, run) < 0)
+	if (add_flow(ledger, &place, run, npaths) < 0)
 		return -sbe_nomem;
 	ledger->nblocks += run->nblocks;
-	/* Who only counts needs no paths. */
-	if (!ledger->sink->flow)
+	if (!npaths)
 		return 0;
-	if (reserve_paths(ledger, run->npaths) < 0)
+	if (reserve_paths(ledger, npaths) < 0)
 		return -sbe_nomem;
-	memcpy(ledger->path + before, run->path, run->npaths * sizeof(*run->path));
-	ledger->npaths += run->npaths;
+	memcpy(ledger->path + before, run->path, npaths * sizeof(*run->path));
+	ledger->npaths += npaths;
 	return keep_paths(ledger, before, 0);
 }
 
@@ -313,7 +321,7 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 		ledger->last_tsc = place.tsc;
 		if (ledger->nblocks >= HELD_BLOCKS_MAX)
 			status = ledger_confirm(ledger);
-		if (status == 0 && !place.unwanted)
+		if (status == 0)
 			status = hold_run(ledger, place, run);
 		if (status < 0)
 			return status;
@@ -385,6 +393,7 @@ int ledger_add_part(struct ledger *ledger, const struct ledger_part *part)
 	account->bytes_decoded += from->bytes_decoded;
 	account->ninsn += from->ninsn;
 	account->nblocks += from->nblocks;
+	account->ninsn_filtered += from->ninsn_filtered;
 	account->nswitches += from->nswitches;
 	for (int i = 0; i < sb_gap_reasons; ++i) {
 		account->gap[i].count += from->gap[i].count;

@@ -141,6 +141,7 @@ static void a_container_is_heard_of_while_a_process_is_in_it(void **state)
 	assert_sums(fixture, "docker 0123 1/6");
 	assert_int_equal(sb_session_account(fixture->session)->nthreads, 1);
 	assert_int_equal(sb_session_account(fixture->session)->ninsn, 6);
+	assert_int_equal(sb_session_account(fixture->session)->ninsn_filtered, 18);
 }
 
 static void without_a_filter_all_are_summed_up(void **state)
@@ -200,8 +201,10 @@ static void all_kinds_of_filters_have_to_agree(void **state)
 	fixture->options.tsc_to = 2000;
 	assert_heard(fixture, "1@1700");
 	assert_sums(fixture, "docker 0123 1/3");
+	assert_int_equal(sb_session_account(fixture->session)->ninsn_filtered, 21);
 	WANT(fixture, container, "fed");
 	assert_heard(fixture, "");
+	assert_int_equal(sb_session_account(fixture->session)->ninsn_filtered, 24);
 }
 
 static void names_are_those_of_the_time(void **state)
@@ -273,6 +276,7 @@ static void the_same_with_many_jobs(void **state)
 	fixture->options.tsc_to = 1600;
 	assert_heard(fixture, "1@1500");
 	assert_sums(fixture, "docker 0123 1/3");
+	assert_int_equal(sb_session_account(fixture->session)->ninsn_filtered, 21);
 }
 
 int main(void)

@@ -354,8 +354,11 @@ static void summary_has_a_table_of_containers(void **state)
 	        "\n"));
 	free(text);
 	account.ncontainers = 0;
+	account.ninsn_filtered = 4711;
 	text = write_flows(&sink_summary, NULL, 0, &account, NULL);
 	assert_null(strstr(text, "container"));
+	assert_non_null(
+	        strstr(text, "that are not used\n4711 instructions are left out, as asked for\n\ngaps"));
 	free(text);
 }
 

@@ -133,6 +133,9 @@ static void put_processes(struct output *output, const struct sb_account *accoun
 	              " sideband records, %" PRIu64 " of types that are not used\n",
 	              nprocesses, account->nthreads, account->nswitches, account->nrecords,
 	              account->nrecords_skipped);
+	if (account->ninsn_filtered)
+		output_printf(output, "%" PRIu64 " instructions are left out, as asked for\n",
+		              account->ninsn_filtered);
 }
 
 /* An id is as long as docker and podman show it; names are whole. */

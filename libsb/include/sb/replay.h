@@ -29,7 +29,7 @@ enum sb_gap_reason {
 	sb_gap_no_sync,         /* bytes before the first PSB */
 	sb_gap_truncated, /* AUX data that the recording promises but does not hold, or flagged as cut */
 	sb_gap_no_kernel, /* the kernel's code is not known */
-	sb_gap_filtered,  /* left out because the caller asked for it (cpu, pid, time) */
+	sb_gap_filtered,  /* the trace of CPUs that the caller did not ask for */
 	sb_gap_reasons
 };
 sb_export const char *sb_gap_reason_name(enum sb_gap_reason reason); /* "overflow", "no-binary", ... */
@@ -125,7 +125,8 @@ struct sb_account_container {
 struct sb_account {
 	uint64_t bytes_total, bytes_decoded;
 	uint64_t ninsn, nblocks;
-	uint64_t nswitches; /* applied on all CPUs */
+	uint64_t ninsn_filtered; /* left out: of others than the caller asked for, or of another time */
+	uint64_t nswitches;      /* applied on all CPUs */
 	struct {
 		uint64_t count, bytes;
 	} gap[sb_gap_reasons];
