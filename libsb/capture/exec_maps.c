@@ -3,10 +3,12 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Linux' address of the vsyscall page: it is listed, but nothing runs there. */
 #define VSYSCALL_BASE UINT64_C(0xffffffffff600000)
@@ -59,9 +61,30 @@ static int parse_line(struct exec_map *map, char *line)
 	return 1;
 }
 
+/* The process' root as /proc/PID/maps would name it: a path that ends in no slash. */
+static void read_root(char root[PATH_MAX], pid_t pid)
+{
+	char path[64];
+	ssize_t size;
+
+	snprintf(path, sizeof(path), "/proc/%d/root", pid);
+	size = readlink(path, root, PATH_MAX - 1);
+	root[size < 0 ? 0 : size] = '\0';
+	if (!strcmp(root, "/"))
+		root[0] = '\0';
+}
+
+/* Perf is told a path as the process sees it, and we as we do. */
+static char *name_below(const char *root, char *name)
+{
+	const size_t size = strlen(root);
+
+	return size && !strncmp(name, root, size) && name[size] == '/' ? name + size : name;
+}
+
 int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err)
 {
-	char path[64], *line = NULL;
+	char path[64], root[PATH_MAX], *line = NULL;
 	struct exec_map map;
 	size_t room = 0;
 	int status = 0;
@@ -72,8 +95,12 @@ int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err)
 	if (!file)
 		return errno == ENOENT ? 0
 		                       : sb_error_set(err, -sbe_io, path, UINT64_MAX, "%s", strerror(errno));
+	read_root(root, pid);
 	while (!status && getline(&line, &room, file) > 0) {
-		if (parse_line(&map, line) && maps_add(maps, &map))
+		if (!parse_line(&map, line))
+			continue;
+		map.name = name_below(root, map.name);
+		if (maps_add(maps, &map))
 			status = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
 	free(line);

@@ -13,7 +13,7 @@ struct exec_map {
 	uint32_t maj, min;
 	uint64_t ino;
 	uint32_t prot, flags; /* as mmap(2) has them */
-	char *name;           /* what perf calls it: a path, "[vdso]", "//anon"; owned */
+	char *name; /* what perf calls it: a path below the process' root, "[vdso]", "//anon"; owned */
 };
 
 /* Sorted by address. Zeroed is empty. */
