@@ -7,6 +7,7 @@
  */
 #include <sb/container.h>
 
+#include <fnmatch.h>
 #include <string.h>
 
 enum { ID_LENGTH = 64, UID_LENGTH = 36, STATIC_UID_LENGTH = 32 };
@@ -326,5 +327,32 @@ int sb_container_path(const char *path, size_t from, struct sb_container_path *f
 		parent = part;
 		part = below;
 	}
+	return 0;
+}
+
+/* ---- Patterns --------------------------------------------------------------------------------- */
+
+static int is_abbreviation(const char *id, const char *pattern)
+{
+	const size_t size = strlen(pattern);
+
+	return size && strspn(id, "0123456789abcdef") == ID_LENGTH && !id[ID_LENGTH] &&
+	       !strncmp(id, pattern, size);
+}
+
+static int matches(const struct sb_container *container, const char *pattern)
+{
+	if (strpbrk(pattern, "*?["))
+		return !fnmatch(pattern, container->id, 0) ||
+		       (*container->pod && !fnmatch(pattern, container->pod, 0));
+	return !strcmp(container->id, pattern) || is_abbreviation(container->id, pattern) ||
+	       (*pattern && !strcmp(container->pod, pattern));
+}
+
+int sb_container_matches(const struct sb_container *container, const char *pattern)
+{
+	for (; container; container = container->outer)
+		if (matches(container, pattern))
+			return 1;
 	return 0;
 }

@@ -3,7 +3,6 @@
  * Containers are made when the first thread turns out to be in one, so that all that there are had somebody
  * in them.
  */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
@@ -363,31 +362,5 @@ int membership_seal(struct membership_table *table)
 	free(table->mystery);
 	table->change = NULL;
 	table->mystery = NULL;
-	return 0;
-}
-
-/* ---- Patterns --------------------------------------------------------------------------------- */
-
-static int is_abbreviation(const char *id, const char *pattern)
-{
-	const size_t size = strlen(pattern);
-
-	return size && strspn(id, "0123456789abcdef") == 64 && !id[64] && !strncmp(id, pattern, size);
-}
-
-static int matches(const struct sb_container *container, const char *pattern)
-{
-	if (strpbrk(pattern, "*?["))
-		return !fnmatch(pattern, container->id, 0) ||
-		       (*container->pod && !fnmatch(pattern, container->pod, 0));
-	return !strcmp(container->id, pattern) || is_abbreviation(container->id, pattern) ||
-	       (*pattern && !strcmp(container->pod, pattern));
-}
-
-int sb_container_matches(const struct sb_container *container, const char *pattern)
-{
-	for (; container; container = container->outer)
-		if (matches(container, pattern))
-			return 1;
 	return 0;
 }

@@ -497,6 +497,101 @@ static void patterns(void **state)
 	assert_false(sb_container_matches(&lxc, ""));
 }
 
+/* ---- Order ------------------------------------------------------------------------------------ */
+
+static uint32_t draw(uint32_t *random, uint32_t below)
+{
+	*random = *random * 1664525u + 1013904223u;
+	return (*random >> 8) % below;
+}
+
+/* Something happens to one of some threads, which fork, enter namespaces, and are sampled. */
+static struct sb_record make_event(uint32_t *random, uint64_t time, uint64_t entries[NR_NAMESPACES][2])
+{
+	const int32_t pid = 1 + (int32_t)draw(random, 40), other = 1 + (int32_t)draw(random, 40);
+	struct sb_record record = record_at(PERF_RECORD_SAMPLE, time, pid, pid);
+
+	switch (draw(random, 3)) {
+	case 0:
+		record.type = PERF_RECORD_FORK;
+		record.u.task.pid = record.u.task.tid = other;
+		record.u.task.ppid = record.u.task.ptid = pid;
+		break;
+	case 1:
+		record.type = PERF_RECORD_NAMESPACES;
+		record.u.namespaces.pid = record.u.namespaces.tid = pid;
+		record.u.namespaces.nr = NR_NAMESPACES;
+		record.u.namespaces.entries = (const uint8_t *)entries;
+		for (int i = 0; i < NR_NAMESPACES; ++i) {
+			entries[i][0] = 4;
+			entries[i][1] = draw(random, 4);
+		}
+		break;
+	default:
+		record.u.sample.has = PERF_SAMPLE_CGROUP;
+		record.u.sample.cgroup = HOST + draw(random, 5);
+		break;
+	}
+	return record;
+}
+
+/* All memberships of each thread follow each other without a gap. */
+static void assert_complete(struct sb_system *system)
+{
+	size_t count, ncontainers;
+	const struct sb_membership *all = sb_system_memberships(system, &count);
+	const struct sb_container *const *container = sb_system_containers(system, &ncontainers);
+
+	for (size_t i = 0; i < count; ++i) {
+		assert_true(all[i].from < all[i].to);
+		assert_true(all[i].to == UINT64_MAX || (i + 1 < count && all[i + 1].from == all[i].to));
+		assert_true(all[i].from == 0 || (i && all[i - 1].to == all[i].from));
+		if (all[i].container) {
+			assert_true(all[i].container->index < ncontainers);
+			assert_ptr_equal(container[all[i].container->index], all[i].container);
+		}
+	}
+}
+
+/* What comes in rounds, and is concluded from round by round, is what it would be all at once. */
+static void rounds_change_nothing(void **state)
+{
+	const struct sb_record finished = {.type = SB_RECORD_FINISHED_ROUND};
+	uint64_t entries[NR_NAMESPACES][2];
+	uint32_t random = 1;
+
+	(void)state;
+	for (int run = 0; run < 200; ++run) {
+		struct sb_system *thrifty = system_new(1), *gathering = system_new(0);
+
+		assert_non_null(thrifty);
+		assert_non_null(gathering);
+		usual_cgroups(thrifty);
+		usual_cgroups(gathering);
+		for (uint64_t time = 1; time < 300; ++time) {
+			/* Two at a time come in the wrong order. */
+			const struct sb_record record = make_event(&random, time ^ 1, entries);
+
+			assert_int_equal(system_record(gathering, &record), 0);
+			assert_int_equal(system_record(thrifty, &record), 0);
+			if (time % 20 == 19)
+				assert_int_equal(system_record(thrifty, &finished), 0);
+		}
+		assert_int_equal(system_seal(thrifty, 0), 0);
+		assert_int_equal(system_seal(gathering, 0), 0);
+		assert_complete(thrifty);
+		for (uint64_t time = 0; time < 320; time += 7)
+			for (int32_t pid = 1; pid <= 40; ++pid) {
+				char expected[512];
+
+				strcpy(expected, membership_text(gathering, pid, pid, time));
+				assert_member(thrifty, pid, pid, time, expected);
+			}
+		sb_system_free(thrifty);
+		sb_system_free(gathering);
+	}
+}
+
 /* ---- Many ------------------------------------------------------------------------------------- */
 
 static double seconds(void)
@@ -586,6 +681,7 @@ int main(void)
 	        model_test(a_mount_namespace_that_is_used_outside_proves_nothing),
 	        model_test(a_cgroup_tells_more_than_namespaces),
 	        cmocka_unit_test(patterns),
+	        cmocka_unit_test(rounds_change_nothing),
 	        cmocka_unit_test(many_are_not_quadratic),
 	};
 

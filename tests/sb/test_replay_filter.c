@@ -12,7 +12,9 @@
 
 enum { HOST = 100, WEB, OTHER_WEB, NCGROUPS = 3, HOST_NS = 1, OWN_NS = 77 };
 
-static const char *const cgroups[NCGROUPS] = {"/", "/system.slice/docker-" DOCKER ".scope", "/docker/" OTHER};
+static const char in_docker[] = "/system.slice/docker-" DOCKER ".scope";
+static const char in_other[] = "/docker/" OTHER;
+static const char *const cgroups[NCGROUPS] = {"/", in_docker, in_other};
 
 static const uint8_t code[] = {0x90, 0x90, 0x0f, 0x05};
 
