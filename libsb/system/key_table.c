@@ -8,6 +8,9 @@
 
 #include "system/arena.h"
 
+/* Owners have two bits of a number, or of the next one, to themselves. */
+enum { KEYS_MAX = (1 << 30) - 2 };
+
 void key_table_init(struct key_table *table, size_t key_size, uint64_t seed)
 {
 	*table = (struct key_table){.key_size = key_size, .seed = seed};
@@ -71,7 +74,7 @@ int key_table_keep(struct key_table *table, const void *key, uint32_t *number)
 		*number = *slot - 1;
 		return 0;
 	}
-	if (table->count >= UINT32_MAX / 2 ||
+	if (table->count >= KEYS_MAX ||
 	    array_reserve(&table->key, &table->capacity, table->count, table->key_size) < 0)
 		return -sbe_nomem;
 	memcpy(table->key + table->count * table->key_size, key, table->key_size);
