@@ -181,6 +181,12 @@ static int on_crossing(void *context, uint64_t ip)
 
 void sideband_observer_begin_run(struct sideband_observer *observer)
 {
+	const struct switch_track *track = &observer->track;
+
+	/* Where the kernel is traced, tracing need not be turned off when something changes: it changes
+	 * there. */
+	if (observer->in_kernel || observer->who.pid != track->pid || observer->who.tid != track->tid)
+		find_out(observer, sideband_observer_now(observer));
 	observer->run = observer->who;
 	observer->run_epoch = observer->epoch;
 }
