@@ -36,6 +36,11 @@ static int take_sink(void *target, const char *value, struct option_error *error
 	return result;
 }
 
+static int take_jitdump(void *target, const char *value, struct option_error *error)
+{
+	return job_add_jitdump(target, value, error);
+}
+
 static int take_cpu(void *target, const char *value, struct option_error *error)
 {
 	struct job *job = target;
@@ -124,6 +129,8 @@ static const struct option_row rows[] = {
         FILE_OPTION_ROWS,
         BUNDLE_OPTION_ROW,
         KERNEL_OPTION_ROWS,
+        {"jitdump", 0, "FILE", "code that a process made and wrote to FILE (jit-PID.dump); may be repeated",
+         take_jitdump},
         {"cpu", 0, "LIST", "only these CPUs: 0,2-5", take_cpu},
         {"pid", 0, "LIST", "only these processes", take_pid},
         {"container", 0, "NAME",
@@ -216,6 +223,8 @@ static int open_session(struct replay *replay, struct sb_error *err)
 	        .ncgroups = job->cgroup.count,
 	        .comm = (const char *const *)job->comm.value,
 	        .ncomms = job->comm.count,
+	        .jitdump = (const char *const *)job->jitdump,
+	        .njitdumps = job->njitdumps,
 	};
 	int code = sb_perfdata_open(&replay->perfdata, job->recording, err);
 

@@ -280,6 +280,38 @@ static void find_vdso(struct sb_resolver *resolver, struct answer *answer)
 
 /* ------------------------------------------------------------------------------------------------- */
 
+/* Code that the process made itself: whoever put it into the model has seen the file. */
+static void find_jit(struct answer *answer)
+{
+	struct sb_binary *binary = &answer->binary;
+	const struct sb_map *map = &answer->map;
+
+	switch (map->origin) {
+	case sb_map_jit:
+		binary->path = strdup(map->filename);
+		binary->offset = map->pgoff;
+		binary->size = map->end;
+		binary->missing = sb_gap_none;
+		if (!binary->path)
+			answer_say(answer, sb_gap_no_binary, "%.100s: out of memory", map->filename);
+		return;
+	case sb_map_jit_moved:
+		answer_say(answer, sb_gap_anonymous, "%.80s: what was moved there was never loaded",
+		           map->filename);
+		return;
+	case sb_map_jit_cut:
+		answer_say(answer, sb_gap_anonymous, "%.80s is cut off: what was there since is not known",
+		           map->filename);
+		return;
+	default:
+		answer_say(
+		        answer, sb_gap_anonymous,
+		        "%.60s: several pieces of code were there, and its times are not of the trace's clock",
+		        map->filename);
+		return;
+	}
+}
+
 static const char *container_of(const struct sb_resolver *resolver, uint32_t scope)
 {
 	return scope ? resolver->root[scope - 1].container : NULL;
@@ -289,6 +321,10 @@ void resolve(struct sb_resolver *resolver, struct answer *answer)
 {
 	const char *name = answer->map.filename;
 
+	if (answer->map.origin != sb_map_recorded) {
+		find_jit(answer);
+		return;
+	}
 	if (resolver->bundle && bundle_take(resolver->bundle, container_of(resolver, answer->scope), answer))
 		return;
 	if (strcmp(name, "[vdso]") == 0)

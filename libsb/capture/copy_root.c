@@ -16,10 +16,16 @@
 
 #define VDSO_NAME "[vdso]"
 
+/* A file that has been copied. */
+struct copied_file {
+	char *name;
+	int growing; /* it is to be copied again in the end */
+};
+
 struct copy_root {
 	int directory;
 	char *path;
-	char **done;
+	struct copied_file *done;
 	size_t ndone, room;
 };
 
@@ -54,41 +60,36 @@ failed:
 	return status;
 }
 
-void copy_root_close(struct copy_root *root)
-{
-	if (!root)
-		return;
-	if (root->directory >= 0)
-		close(root->directory);
-	for (size_t i = 0; i < root->ndone; i++)
-		free(root->done[i]);
-	free(root->done);
-	free(root->path);
-	free(root);
-}
-
 static int is_done(const struct copy_root *root, const char *name)
 {
 	for (size_t i = 0; i < root->ndone; i++) {
-		if (!strcmp(root->done[i], name))
+		if (!strcmp(root->done[i].name, name))
 			return 1;
 	}
 	return 0;
+}
+
+/* A jitdump is written for as long as the process runs. */
+static int is_growing(const char *name)
+{
+	const char *end = strrchr(name, '.');
+
+	return strstr(name, "/jit-") && end && !strcmp(end, ".dump");
 }
 
 static int mark_done(struct copy_root *root, const char *name, struct sb_error *err)
 {
 	if (root->ndone == root->room) {
 		size_t room = root->room ? 2 * root->room : 16;
-		char **done = realloc(root->done, room * sizeof(*done));
+		struct copied_file *done = realloc(root->done, room * sizeof(*done));
 
 		if (!done)
 			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 		root->done = done;
 		root->room = room;
 	}
-	root->done[root->ndone] = strdup(name);
-	if (!root->done[root->ndone])
+	root->done[root->ndone] = (struct copied_file){strdup(name), is_growing(name)};
+	if (!root->done[root->ndone].name)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	root->ndone++;
 	return 0;
@@ -131,23 +132,30 @@ static int open_mapped(pid_t pid, const struct exec_map *map)
 	return fd >= 0 ? fd : open(map->name, O_RDONLY | O_CLOEXEC);
 }
 
+/* The file at @from, from its beginning, as @name. */
+static int copy_descriptor(const struct copy_root *root, const char *name, int from, struct sb_error *err)
+{
+	int to = create(root, name + strspn(name, "/")), status = 0;
+
+	if (to < 0 || lseek(from, 0, SEEK_SET) < 0 || copy_bytes(to, from))
+		status = fail(name, err);
+	if (to >= 0 && close(to) && !status)
+		status = fail(name, err);
+	return status;
+}
+
 static int copy_file(const struct copy_root *root, pid_t pid, const struct exec_map *map,
                      struct sb_error *err)
 {
-	const char *name = map->name + strspn(map->name, "/");
-	int from, to, status = make_parents(root, name, err);
+	int from, status = make_parents(root, map->name + strspn(map->name, "/"), err);
 
 	if (status < 0)
 		return status;
 	from = open_mapped(pid, map);
 	if (from < 0)
 		return fail(map->name, err);
-	to = create(root, name);
-	if (to < 0 || copy_bytes(to, from))
-		status = fail(name, err);
+	status = copy_descriptor(root, map->name, from, err);
 	close(from);
-	if (to >= 0 && close(to) && !status)
-		status = fail(name, err);
 	return status;
 }
 
@@ -181,4 +189,32 @@ int copy_root_add(struct copy_root *root, pid_t pid, const struct exec_map *map,
 	if (status < 0)
 		return status;
 	return vdso ? copy_vdso(root, pid, map, err) : copy_file(root, pid, map, err);
+}
+
+int copy_root_finish(struct copy_root *root, struct sb_error *err)
+{
+	int status = 0;
+
+	for (size_t i = 0; root && i < root->ndone && !status; i++) {
+		int from = root->done[i].growing ? open(root->done[i].name, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : -1;
+
+		if (from < 0)
+			continue; /* what it was in the beginning is better than nothing */
+		status = copy_descriptor(root, root->done[i].name, from, err);
+		close(from);
+	}
+	return status;
+}
+
+void copy_root_close(struct copy_root *root)
+{
+	if (!root)
+		return;
+	if (root->directory >= 0)
+		close(root->directory);
+	for (size_t i = 0; i < root->ndone; i++)
+		free(root->done[i].name);
+	free(root->done);
+	free(root->path);
+	free(root);
 }

@@ -387,6 +387,8 @@ static int close_files(struct tracer *tracer, int status)
 {
 	int closed = truth_file_close(tracer->truth, status < 0 ? NULL : tracer->err);
 
+	if (status >= 0)
+		status = copy_root_finish(tracer->copies, tracer->err);
 	copy_root_close(tracer->copies);
 	if (status < 0 || closed < 0) {
 		sb_perfdata_writer_abort(tracer->writer);

@@ -9,6 +9,7 @@ static int run(struct tracer *tracer, struct vcpu *cpu)
 	uint64_t ip;
 	int status;
 
+	t->counter = cpu->clock;
 	status = tracee_run(t, mode, cpu->slice, &result, tracer->err);
 	if (status < 0)
 		return status;

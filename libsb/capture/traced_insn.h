@@ -35,6 +35,7 @@ enum branch_rule {
 	br_ret,
 	br_indirect, /* from a register or a memory operand */
 	br_syscall,  /* stops the tracee by itself */
+	br_counter,  /* no branch: reads the time stamp counter */
 	br_step      /* too rare for a rule of its own: let the processor do it */
 };
 

@@ -45,7 +45,8 @@ struct tracee {
 	pid_t tid;
 	struct tracee_process *process; /* NULL until the parent's report */
 	enum tracee_place place;
-	uint64_t tsc; /* it does nothing before */
+	uint64_t tsc;     /* it does nothing before */
+	uint64_t counter; /* what it reads from the time stamp counter */
 
 	int has_status; /* a stop was reported and not yet dealt with: */
 	int status;     /* waitpid(2)'s */

@@ -79,12 +79,22 @@ static void mark_body(struct path_builder *builder, const struct traced_insn *in
 	}
 }
 
+/* RDTSC is told the clock of the recording, which has to be up to date: it is a path of its own. Not in the
+ * vdso, where the kernel's clocks are computed from the processor's counter. */
+static int reads_counter(const struct path_builder *builder, uint64_t ip)
+{
+	const struct exec_map *map = exec_maps_find(&builder->mm->maps, ip);
+
+	return builder->path->branch.rule == br_counter && (!map || strcmp(map->name, "[vdso]") != 0);
+}
+
 static enum path_end end_of_rule(uint8_t rule)
 {
 	switch (rule) {
 	case br_syscall:
 		return path_syscall;
 	case br_step:
+	case br_counter:
 		return path_step;
 	default:
 		return path_branch;
@@ -107,6 +117,12 @@ static void build(struct path_builder *builder)
 		size = fetch(builder, ip, bytes);
 		if (!size || traced_insn_decode(insn, &path->branch, ip, bytes, size))
 			break;
+		if (reads_counter(builder, ip)) {
+			if (path->ninsns)
+				break;
+		} else if (path->branch.rule == br_counter) {
+			path->branch.rule = br_none;
+		}
 		mark_body(builder, insn);
 		path->ninsns++;
 		if (path->branch.rule != br_none) {

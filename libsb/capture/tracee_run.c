@@ -137,6 +137,14 @@ static void step_result(const struct tracee *t, uint32_t index, struct tracee_ru
 		result->nretired++;
 }
 
+/* RDTSC reads the clock of the recording: a program that notes times in files can be understood. */
+static void show_counter(struct tracee *t)
+{
+	t->regs.rax = t->counter & UINT32_MAX;
+	t->regs.rdx = t->counter >> 32;
+	t->regs_changed = 1;
+}
+
 static int step(struct tracee *t, uint32_t index, struct tracee_run_result *result, struct sb_error *err)
 {
 	const struct traced_insn *insn = &result->path->insn[index];
@@ -154,6 +162,9 @@ static int step(struct tracee *t, uint32_t index, struct tracee_run_result *resu
 		return stop_result(t, result);
 	}
 	step_result(t, index, result);
+	if (result->path->end == path_step && result->path->branch.rule == br_counter &&
+	    result->nretired > before)
+		show_counter(t);
 	if (result->nretired == before && !result->moved && is_foreign_trap(t))
 		return stop_result(t, result);
 	return 0;

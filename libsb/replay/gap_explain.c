@@ -2,6 +2,7 @@
 #include "replay/gap_explain.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void say(struct sb_gap *gap, enum sb_gap_reason reason, const char *text)
 {
@@ -30,6 +31,17 @@ static void explain_missing_kernel(const struct stream_replay *replay, struct sb
 		say(gap, sb_gap_no_kernel, "neither kcore nor a TEXT_POKE record has code there");
 }
 
+static void say_missing(const struct stream_replay *replay, struct sb_gap *gap, const struct sb_map *map,
+                        const struct sb_binary *binary)
+{
+	const size_t length = strlen(binary->detail);
+
+	say(gap, binary->missing, binary->detail);
+	if (binary->missing == sb_gap_anonymous && map->origin == sb_map_recorded && replay->jit)
+		jit_code_explain(replay->jit, replay->observer->track.pid, gap->ip, gap->detail + length,
+		                 sizeof(gap->detail) - length);
+}
+
 /* What the model says about an address at which the image has nothing. */
 static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
 {
@@ -46,15 +58,15 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 		say(gap, sb_gap_unknown_process, why_unknown(observer));
 		return;
 	}
-	map = observer->epoch ? sb_epoch_map(observer->epoch, gap->ip) : NULL;
-	if (!map || map->begin > gap->ip) {
+	map = observer->epoch ? sb_epoch_code(observer->epoch, gap->ip) : NULL;
+	if (!map) {
 		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
 		return;
 	}
 	if (image_builder_find(replay->images, map, &binary) < 0)
 		say(gap, sb_gap_no_binary, map->filename);
 	else if (binary->missing)
-		say(gap, binary->missing, binary->detail);
+		say_missing(replay, gap, map, binary);
 	else if (gap->ip - map->begin >= binary->size)
 		say(gap, sb_gap_not_mapped, "behind the end of the code in the file");
 	else

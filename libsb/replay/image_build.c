@@ -169,12 +169,12 @@ static int add_map(struct built_image *built, const struct sb_map *map)
 static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
 {
 	struct built_image *built = context;
-	const struct sb_map *map = sb_epoch_map(built->epoch, ip);
+	const struct sb_map *map = sb_epoch_code(built->epoch, ip);
 	struct lost_maps *lost = built->builder->lost;
 	struct sb_map inferred;
 	int status = 0;
 
-	if (map && map->begin <= ip)
+	if (map)
 		status = add_map(built, map);
 	else if (lost && lost_map_find(lost, built->epoch, ip, &inferred))
 		status = add_map(built, &inferred);

@@ -25,6 +25,7 @@ struct sb_session {
 	struct replay_filter filter;
 	struct sb_resolver *resolver;
 	int owns_resolver;
+	struct jit_code *jit;
 	struct pt_image_section_cache *sections;
 	struct evidence evidence;
 	struct kernel_text kernel; /* when the kernel is traced */
@@ -83,15 +84,15 @@ static struct sb_replay_options given_options(const struct sb_replay_options *op
 	return given;
 }
 
-/* Roots are not kept: the resolver copies them. */
+/* Roots and jitdumps are not kept: resolver and jit_code copy what they need. */
 static int take_options(struct sb_session *session, const struct sb_replay_options *options)
 {
 	const struct sb_replay_options given = given_options(options);
 	int status;
 
 	session->options = given;
-	session->options.root = NULL;
-	session->options.nroots = 0;
+	session->options.root = session->options.jitdump = NULL;
+	session->options.nroots = session->options.njitdumps = 0;
 	session->options.kcore = session->options.vmlinux = session->options.kallsyms = NULL;
 	session->options.container = session->options.cgroup = session->options.comm = NULL;
 	session->options.cpu = NULL;
@@ -107,38 +108,40 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 	return status;
 }
 
-static int open_resolver(struct sb_session *session, const struct sb_replay_options *options,
+static int open_resolver(struct sb_session *session, const struct sb_replay_options *given,
                          struct sb_error *err)
 {
-	session->resolver = session->options.resolver;
+	session->resolver = given->resolver;
 	if (session->resolver)
 		return 0;
 	session->owns_resolver = 1;
-	return sb_resolver_new(&session->resolver, options ? options->root : NULL,
-	                       options ? options->nroots : 0, session->options.no_host_root, err);
+	return sb_resolver_new(&session->resolver, given->root, given->nroots, given->no_host_root, err);
 }
 
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,
                       struct sb_error *err)
 {
 	const struct sb_replay_options given = given_options(options);
+	const struct sb_perfdata_info *info = sb_perfdata_info(session->perfdata);
 	int status;
 
-	status = sb_system_build(&session->system, session->perfdata, err);
+	status = open_resolver(session, &given, err);
+	if (status == 0)
+		status = jit_code_new(&session->jit, session->resolver, &info->clock, given.jitdump,
+		                      given.njitdumps, err);
+	if (status == 0)
+		status = system_build(&session->system, session->perfdata, jit_code_coder(session->jit), err);
 	if (status < 0)
 		return status;
 	if (evidence_init(&session->evidence, session->system) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	session->traces_kernel = !sb_perfdata_info(session->perfdata)->user_only;
+	session->traces_kernel = !info->user_only;
 	if (session->traces_kernel)
 		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given, err);
 	if (status < 0)
 		return status;
 	if (filter_init(&session->filter, &session->options, session->system) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	status = open_resolver(session, options, err);
-	if (status < 0)
-		return status;
 	session->sections = pt_iscache_alloc("sbtrace");
 	return session->sections ? 0 : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 }
@@ -179,6 +182,7 @@ void sb_session_close(struct sb_session *session)
 	if (session->evidence.system)
 		evidence_fini(&session->evidence);
 	pt_iscache_free(session->sections);
+	jit_code_free(session->jit);
 	if (session->owns_resolver)
 		sb_resolver_free(session->resolver);
 	sb_system_free(session->system);
@@ -238,6 +242,7 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	                             .resolver = session->resolver,
 	                             .sections = session->sections,
 	                             .evidence = &session->evidence,
+	                             .jit = session->jit,
 	                             .traces_kernel = session->traces_kernel,
 	                             .kernel = session->traces_kernel ? &session->kernel : NULL};
 	const unsigned int jobs =

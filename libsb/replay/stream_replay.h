@@ -5,6 +5,7 @@
 
 #include <sb/replay.h>
 
+#include "replay/jit_code.h"
 #include "replay/ledger.h"
 #include "replay/run_watch.h"
 #include "replay/segment.h"
@@ -19,6 +20,7 @@ struct stream_replay {
 	struct image_builder *images;
 	struct sideband_observer *observer;
 	struct sb_error *err;
+	struct jit_code *jit; /* for what it knows of code that is missing; NULL: nothing */
 
 	struct run_watch watch; /* for the kernel switching */
 

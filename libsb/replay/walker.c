@@ -75,13 +75,16 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 	        .evidence = world->evidence,
 	        .slack = slack_ns(info),
 	};
+	int status;
 
 	if (walker->replay.decoder)
 		return stream_replay_move(&walker->replay, sched, nscheds);
 	sideband_observer_init(&walker->observer, &sources, sched, nscheds);
 	stream_replay_fini(&walker->replay);
-	return stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger,
-	                          &walker->images, &walker->observer, walker->err);
+	status = stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger,
+	                            &walker->images, &walker->observer, walker->err);
+	walker->replay.jit = world->jit;
+	return status;
 }
 
 int walker_open(struct walker *walker, const struct sb_aux_stream *stream)

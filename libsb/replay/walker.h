@@ -16,6 +16,7 @@ struct replay_world {
 	const struct replay_filter *filter;
 	struct sb_resolver *resolver;
 	struct pt_image_section_cache *sections;
+	struct jit_code *jit;
 	struct pt_config config;
 	int traces_kernel;                /* the trace is not of user space alone */
 	const struct kernel_text *kernel; /* NULL: not known */

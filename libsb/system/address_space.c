@@ -190,21 +190,21 @@ static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t ti
 	struct sb_epoch epoch = {.id = (uint32_t)pool->nepochs, .from = time, .to = UINT64_MAX};
 	int status;
 
-	status = array_reserve(&pool->epoch_root, &pool->epoch_capacity, pool->nepochs,
-	                       sizeof(*pool->epoch_root));
+	status = array_reserve(&pool->epoch_trees, &pool->epoch_capacity, pool->nepochs,
+	                       sizeof(*pool->epoch_trees));
 	if (status == 0)
 		status = reserve_epoch(space);
 	if (status < 0)
 		return status;
-	pool->epoch_root[pool->nepochs++] = NULL;
+	pool->epoch_trees[pool->nepochs++] = (struct space_trees){NULL, NULL};
 	space->epoch[space->nepochs++] = epoch;
 	space->borrowed = 0;
 	space->lent = 0;
 	return 0;
 }
 
-/* From now on, the tree as it is belongs to others as well. */
-static void share_tree(struct space_pool *pool, struct space *space)
+/* From now on, the trees as they are belong to others as well. */
+static void share_trees(struct space_pool *pool, struct space *space)
 {
 	space->version = ++pool->last_version;
 }
@@ -220,9 +220,9 @@ static int epoch_for_change(struct space_pool *pool, struct space *space, uint64
 	epoch = present_epoch(space);
 	if (conflict && (epoch->from < time || space->lent)) {
 		if (!space->borrowed)
-			pool->epoch_root[epoch->id] = space->root;
+			pool->epoch_trees[epoch->id] = space->trees;
 		epoch->to = time;
-		share_tree(pool, space);
+		share_trees(pool, space);
 		return epoch_begin(pool, space, time);
 	}
 	if (!space->borrowed)
@@ -314,33 +314,107 @@ static struct sb_map_node *insert_rest(struct change *change, struct sb_map_node
 	return root;
 }
 
-int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node)
+/* Takes out of *@root what @map covers a part of: all of it, or leaving the rest. */
+static void tree_clear(struct change *change, struct sb_map_node **root, const struct sb_map *map, int all)
 {
-	struct change change = {.pool = pool};
-	const enum verdict verdict = compare_with_tree(space->root, &node->map);
 	const struct sb_map_node *old;
-	int status;
 
-	if (verdict == map_known) {
-		spare_node(pool, node);
-		return 0;
-	}
-	status = epoch_for_change(pool, space, node->map.time, verdict == map_conflicts);
-	if (status < 0)
-		return status;
-	change.version = space->version;
-	while ((old = find(space->root, node->map.begin)) && old->map.begin < node->map.end &&
-	       !change.failed) {
+	while (!change->failed && (old = find(*root, map->begin)) && old->map.begin < map->end) {
 		const struct sb_map before = old->map;
 
-		space->root = tree_remove(&change, space->root, before.begin);
+		*root = tree_remove(change, *root, before.begin);
+		if (!all && !change->failed)
+			*root = insert_rest(change, *root, &before, map);
+	}
+}
+
+/* Puts the mapping into the tree; what is there and says the same becomes part of it. */
+static void tree_map(struct change *change, struct sb_map_node **root, struct sb_map_node *node)
+{
+	const struct sb_map_node *old;
+
+	while ((old = find(*root, node->map.begin)) && old->map.begin < node->map.end && !change->failed) {
+		const struct sb_map before = old->map;
+
+		*root = tree_remove(change, *root, before.begin);
 		if (agree(&before, &node->map))
 			unite(&node->map, &before);
 		else
-			space->root = insert_rest(&change, space->root, &before, &node->map);
+			*root = insert_rest(change, *root, &before, &node->map);
 	}
+	if (!change->failed)
+		*root = tree_insert(change, *root, node);
+}
+
+/* Whether @root has something where @map is. */
+static int is_covered(const struct sb_map_node *root, const struct sb_map *map)
+{
+	const struct sb_map_node *found = find(root, map->begin);
+
+	return found && found->map.begin < map->end;
+}
+
+int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node)
+{
+	struct change change = {.pool = pool};
+	const enum verdict verdict = compare_with_tree(space->trees.maps, &node->map);
+	const int ends_code =
+	        is_covered(space->trees.code, &node->map) && !sb_map_is_anonymous(node->map.filename);
+	int status;
+
+	if (verdict == map_known && !ends_code) {
+		spare_node(pool, node);
+		return 0;
+	}
+	status = epoch_for_change(pool, space, node->map.time, verdict == map_conflicts || ends_code);
+	if (status < 0)
+		return status;
+	change.version = space->version;
+	if (ends_code)
+		tree_clear(&change, &space->trees.code, &node->map, 1);
 	if (!change.failed)
-		space->root = tree_insert(&change, space->root, node);
+		tree_map(&change, &space->trees.maps, node);
+	return change.failed ? -sbe_nomem : 0;
+}
+
+/* Whether some of what is mapped at @map comes from a file. */
+static int is_on_file(const struct sb_map_node *root, const struct sb_map *map)
+{
+	for (const struct sb_map_node *old = find(root, map->begin); old && old->map.begin < map->end;
+	     old = find(root, old->map.end))
+		if (!sb_map_is_anonymous(old->map.filename))
+			return 1;
+	return 0;
+}
+
+static int is_same_code(const struct sb_map *a, const struct sb_map *b)
+{
+	return a->begin == b->begin && a->end == b->end && a->origin == b->origin && a->pgoff == b->pgoff &&
+	       strcmp(a->filename, b->filename) == 0;
+}
+
+int space_code(struct space_pool *pool, struct space *space, struct sb_map_node *node)
+{
+	struct change change = {.pool = pool};
+	const struct sb_map_node *old = find(space->trees.code, node->map.begin);
+	const int ends_code = old && old->map.begin < node->map.end;
+	const int ends_file = is_on_file(space->trees.maps, &node->map);
+	int status;
+
+	if (ends_code && !ends_file && is_same_code(&old->map, &node->map)) {
+		spare_node(pool, node);
+		return 0;
+	}
+	/* Forked children shall not see what comes from now on: they may have other code there. */
+	status = epoch_for_change(pool, space, node->map.time, ends_code || ends_file || space->lent);
+	if (status < 0)
+		return status;
+	change.version = space->version;
+	tree_clear(&change, &space->trees.code, &node->map, 1);
+	if (ends_file && !change.failed)
+		tree_clear(&change, &space->trees.maps, &node->map, 0);
+	if (!change.failed)
+		space->trees.code = tree_insert(&change, space->trees.code, node);
 	return change.failed ? -sbe_nomem : 0;
 }
 
@@ -375,22 +449,26 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 	        .id = present_epoch(parent)->id, .from = child->public.from, .to = UINT64_MAX};
 	child->nepochs = 1;
 	child->borrowed = 1;
-	child->root = parent->root;
+	child->trees = parent->trees;
 	parent->lent = 1;
-	share_tree(pool, parent);
+	share_trees(pool, parent);
 	return 0;
 }
 
 void space_seal(struct space_pool *pool, const struct space *space)
 {
 	if (space->nepochs && !space->borrowed)
-		pool->epoch_root[space->epoch[space->nepochs - 1].id] = space->root;
+		pool->epoch_trees[space->epoch[space->nepochs - 1].id] = space->trees;
 }
 
 void space_publish(const struct space_pool *pool, struct space *space)
 {
-	for (size_t i = 0; i < space->nepochs; ++i)
-		space->epoch[i].root = pool->epoch_root[space->epoch[i].id];
+	for (size_t i = 0; i < space->nepochs; ++i) {
+		const struct space_trees *trees = &pool->epoch_trees[space->epoch[i].id];
+
+		space->epoch[i].root = trees->maps;
+		space->epoch[i].code = trees->code;
+	}
 	space->public.epoch = space->epoch;
 	space->public.nepochs = space->nepochs;
 }
@@ -411,7 +489,7 @@ void space_pool_init(struct space_pool *pool)
 void space_pool_free(struct space_pool *pool)
 {
 	arena_free(&pool->arena);
-	free(pool->epoch_root);
+	free(pool->epoch_trees);
 	memset(pool, 0, sizeof(*pool));
 }
 
@@ -420,6 +498,15 @@ const struct sb_map *sb_epoch_map(const struct sb_epoch *epoch, uint64_t addr)
 	const struct sb_map_node *found = find(epoch->root, addr);
 
 	return found ? &found->map : NULL;
+}
+
+const struct sb_map *sb_epoch_code(const struct sb_epoch *epoch, uint64_t addr)
+{
+	const struct sb_map_node *found = find(epoch->code, addr);
+
+	if (!found || found->map.begin > addr)
+		found = find(epoch->root, addr);
+	return found && found->map.begin <= addr ? &found->map : NULL;
 }
 
 const struct sb_epoch *sb_space_epoch(const struct sb_space *space, uint64_t time)

@@ -3,6 +3,9 @@
  * The mappings of an epoch are a search tree (a treap by address). A tree that somebody else may see - an
  * earlier epoch, the parent of a fork - is never changed: a change copies the nodes on its way, and
  * shares the rest. So forks and new epochs cost next to nothing, however many mappings there are.
+ *
+ * Code that a process made itself stands in a second tree, above the mappings: whoever makes anonymous memory
+ * executable again (W^X does so all the time) says nothing about the code in it.
  */
 #ifndef SB_ADDRESS_SPACE_H
 #define SB_ADDRESS_SPACE_H
@@ -20,13 +23,18 @@ struct sb_map_node {
 	struct sb_map map;
 };
 
+/* The trees of an epoch, or of a space at present. */
+struct space_trees {
+	struct sb_map_node *maps, *code;
+};
+
 /* What all spaces of a system draw from. */
 struct space_pool {
 	struct arena arena;        /* spaces and nodes: whole cache lines */
 	struct sb_map_node *spare; /* nodes that are in no tree, linked by left */
 	uint64_t seed; /* of the trees' priorities: nobody can prepare a recording that makes them deep */
 	uint32_t last_version;
-	struct sb_map_node **epoch_root; /* by epoch id: the final tree */
+	struct space_trees *epoch_trees; /* by epoch id: as they are in the end */
 	size_t nepochs, epoch_capacity;
 };
 
@@ -36,7 +44,7 @@ struct space {
 	_Alignas(64) struct sb_space public; /* first: handed out; .epoch is not used before the end */
 	struct sb_epoch first;               /* most spaces have one epoch */
 	struct space *earlier;               /* of the same pid */
-	struct sb_map_node *root;
+	struct space_trees trees;
 	uint32_t version;
 	int borrowed;           /* the present epoch's id is the parent's */
 	int lent;               /* the present epoch's id is a child's, too */
@@ -55,6 +63,10 @@ struct sb_map_node *space_node(struct space_pool *pool);
 
 /* Adds the mapping of @node, which is of the pool, in no tree yet, and given away. Zero or -sbe_nomem. */
 int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node);
+
+/* The same for code that the process made itself (map.origin): it ends all older code that it covers a part
+ * of. What was mapped from a file there makes room for it. */
+int space_code(struct space_pool *pool, struct space *space, struct sb_map_node *node);
 
 /* Where the search for the first mapping that ends after @addr goes on from @node; NULL: nowhere. */
 static inline const struct sb_map_node *space_search_step(const struct sb_map_node *node, uint64_t addr)

@@ -260,7 +260,10 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	struct process *process = get_process(table, pid);
 	struct space *space = process ? get_space(table, process) : NULL;
 
-	return space ? space_map(&table->pool, space, node) : -sbe_nomem;
+	if (!space)
+		return -sbe_nomem;
+	return node->map.origin == sb_map_recorded ? space_map(&table->pool, space, node)
+	                                           : space_code(&table->pool, space, node);
 }
 
 int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup)
@@ -290,10 +293,10 @@ void process_map_soon(const struct process_table *table, const struct process_so
 		const struct process *process = find_process(table, soon[i].pid);
 
 		space[i] = process ? process->latest : NULL;
-		__builtin_prefetch(space[i] ? &space[i]->root : NULL);
+		__builtin_prefetch(space[i] ? &space[i]->trees : NULL);
 	}
 	for (size_t i = 0; i < count; ++i) {
-		node[i] = space[i] ? space[i]->root : NULL;
+		node[i] = space[i] ? space[i]->trees.maps : NULL;
 		__builtin_prefetch(node[i]);
 		left |= node[i] != NULL;
 	}

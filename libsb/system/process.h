@@ -78,6 +78,7 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
                  int32_t ptid);
 void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
+/* A mapping, or code, as its origin says. */
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node);
 /* A sample in a cgroup, and namespaces; their numbers are those of table->members. */
 int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup);

@@ -46,6 +46,12 @@ struct change {
 	uint32_t kind;
 };
 
+/* A file with code that a process made itself. */
+struct code_source {
+	int32_t pid;
+	const char *filename;
+};
+
 struct sb_system {
 	const struct sb_perfdata *perfdata; /* for build-ids; NULL: there are none. Only while it is built */
 	struct process_table processes;
@@ -56,6 +62,12 @@ struct sb_system {
 	struct change *change; /* not told yet */
 	int unsorted;          /* not in the order of their times */
 	size_t nchanges, change_capacity;
+	const struct system_coder *coder; /* borrowed; NULL: none */
+	struct code_source *source;
+	size_t nsources, source_capacity;
+	struct system_code *code; /* those before next_code have been told */
+	int code_unsorted;
+	size_t ncodes, next_code, code_capacity;
 	uint64_t told; /* a thrifty system told changes up to here */
 	uint64_t nrecords, nskipped;
 	int damaged;
@@ -82,6 +94,8 @@ void sb_system_free(struct sb_system *system)
 	schedule_free(&system->schedule);
 	kernel_events_free(&system->kernel);
 	string_table_free(&system->names);
+	free(system->source);
+	free(system->code);
 	free(system->change);
 	free(system);
 }
@@ -138,12 +152,26 @@ static int is_user_code(const struct sb_record *record)
 	return !record->u.mmap.is_mmap2 || (record->u.mmap.prot & PROT_EXEC);
 }
 
+/* "jit-PID.dump", in any directory. */
+static int is_marker(const char *filename)
+{
+	const char *slash = strrchr(filename, '/');
+	const char *name = slash ? slash + 1 : filename;
+	size_t digits;
+
+	if (strncmp(name, "jit-", 4) != 0)
+		return 0;
+	digits = strspn(name + 4, "0123456789");
+	return digits && strcmp(name + 4 + digits, ".dump") == 0;
+}
+
 static int gather_map(struct sb_system *system, const struct sb_record *record, uint64_t time)
 {
 	struct change change = {
 	        .time = time, .kind = change_map, .pid = record->u.mmap.pid, .tid = record->u.mmap.tid};
 	const char *filename;
 	struct sb_map *map;
+	int status;
 
 	if (!is_user_code(record) || change.pid < 0 || change.tid < 0)
 		return 0;
@@ -169,7 +197,45 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	map->time = time;
 	map->recorded_pgoff = map->pgoff;
 	map->recorded_size = record->u.mmap.len;
-	return gather(system, &change);
+	status = gather(system, &change);
+	if (status == 0 && system->coder && is_marker(filename))
+		status = system->coder->marker(system->coder->context, system, change.pid, map);
+	return status;
+}
+
+int system_watch(struct sb_system *system, const struct system_coder *coder)
+{
+	system->coder = coder;
+	return coder->begin(coder->context, system);
+}
+
+int system_code_source(struct sb_system *system, int32_t pid, const char *filename)
+{
+	const char *kept = string_table_keep(&system->names, filename);
+
+	if (!kept || system->nsources >= INT32_MAX ||
+	    array_reserve(&system->source, &system->source_capacity, system->nsources,
+	                  sizeof(*system->source)) < 0)
+		return -sbe_nomem;
+	system->source[system->nsources] = (struct code_source){pid, kept};
+	return (int)system->nsources++;
+}
+
+void system_code_source_pid(struct sb_system *system, int source, int32_t pid)
+{
+	system->source[source].pid = pid;
+}
+
+int system_code(struct sb_system *system, const struct system_code *code)
+{
+	if (system->thrifty && code->time < system->told)
+		return 1;
+	if (array_reserve(&system->code, &system->code_capacity, system->ncodes, sizeof(*code)) < 0)
+		return -sbe_nomem;
+	if (system->ncodes > system->next_code && code->time < system->code[system->ncodes - 1].time)
+		system->code_unsorted = 1;
+	system->code[system->ncodes++] = *code;
+	return 0;
 }
 
 /* A sample tells the cgroup of whoever was interrupted. The idle task is nobody. */
@@ -281,6 +347,47 @@ static size_t expect(const struct sb_system *system, size_t first)
 	return i - first;
 }
 
+static int sort_code(struct sb_system *system)
+{
+	if (!system->code_unsorted)
+		return 0;
+	system->code_unsorted = 0;
+	return array_sort(system->code + system->next_code, system->ncodes - system->next_code,
+	                  sizeof(*system->code));
+}
+
+static int tell_code(struct sb_system *system, const struct system_code *code)
+{
+	const struct code_source *source = &system->source[code->source];
+	struct sb_map_node *node = space_node(&system->processes.pool);
+
+	if (!node)
+		return -sbe_nomem;
+	node->map.begin = code->begin;
+	node->map.end = code->end;
+	node->map.pgoff = code->offset;
+	node->map.filename = source->filename;
+	node->map.pid = source->pid;
+	node->map.origin = (uint8_t)code->origin;
+	node->map.time = code->time;
+	return process_map(&system->processes, source->pid, node);
+}
+
+/* The code whose time has come before @time: what records say at the same time comes first. */
+static int tell_code_before(struct sb_system *system, uint64_t time)
+{
+	int status = 0;
+
+	while (system->next_code < system->ncodes && system->code[system->next_code].time < time &&
+	       status == 0) {
+		const struct system_code *code = &system->code[system->next_code++];
+
+		system->told = code->time;
+		status = tell_code(system, code);
+	}
+	return status;
+}
+
 /* Tells the changes up to @time, and keeps the rest. */
 static int tell_until(struct sb_system *system, uint64_t time)
 {
@@ -288,15 +395,20 @@ static int tell_until(struct sb_system *system, uint64_t time)
 	        system->unsorted ? array_sort(system->change, system->nchanges, sizeof(*system->change)) : 0;
 	size_t ntold = 0, nexpected = 0;
 
+	if (status == 0)
+		status = sort_code(system);
 	while (ntold < system->nchanges && system->change[ntold].time <= time && status == 0) {
 		if (ntold == nexpected)
 			nexpected += expect(system, nexpected);
-		status = tell(&system->processes, &system->change[ntold++]);
+		status = tell_code_before(system, system->change[ntold].time);
+		if (status == 0)
+			status = tell(&system->processes, &system->change[ntold++]);
 	}
 	system->unsorted = 0;
 	if (!ntold)
 		return status;
-	system->told = system->change[ntold - 1].time;
+	if (system->change[ntold - 1].time > system->told)
+		system->told = system->change[ntold - 1].time;
 	system->nchanges -= ntold;
 	memmove(system->change, system->change + ntold, system->nchanges * sizeof(*system->change));
 	return status;
@@ -342,6 +454,11 @@ int system_seal(struct sb_system *system, int damaged)
 {
 	int status = tell_until(system, UINT64_MAX);
 
+	if (status == 0)
+		status = tell_code_before(system, UINT64_MAX);
+	free(system->code);
+	system->code = NULL;
+	system->ncodes = system->next_code = system->code_capacity = 0;
 	free(system->change);
 	system->change = NULL;
 	system->nchanges = system->change_capacity = 0;
@@ -369,16 +486,20 @@ static int read_records(struct sb_system *system, const struct sb_perfdata *perf
 	return 0;
 }
 
-/* As sb_system_build(); positive: thrift does not work out. */
-static int build(struct sb_system **result, const struct sb_perfdata *perfdata, int thrifty)
+/* As system_build(); positive: thrift does not work out. */
+static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
+                 const struct system_coder *coder, int thrifty)
 {
 	struct sb_system *system = system_new(thrifty);
-	int status;
+	int status = 0;
 
 	if (!system)
 		return -sbe_nomem;
 	system->perfdata = perfdata;
-	status = read_records(system, perfdata);
+	if (coder)
+		status = system_watch(system, coder);
+	if (status == 0)
+		status = read_records(system, perfdata);
 	system->perfdata = NULL;
 	if (status == 0)
 		status = system_seal(system, system->damaged || sb_perfdata_info(perfdata)->interrupted);
@@ -389,19 +510,24 @@ static int build(struct sb_system **result, const struct sb_perfdata *perfdata, 
 	return status;
 }
 
-int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err)
+int system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
+                 const struct system_coder *coder, struct sb_error *err)
 {
-	int status;
+	int status = build(system, perfdata, coder, 1);
 
-	if (!system || !perfdata)
-		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_system_build: no recording");
-	status = build(system, perfdata, 1);
 	if (status > 0)
-		status = build(system, perfdata, 0);
+		status = build(system, perfdata, coder, 0);
 	if (status < 0)
 		return sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
 		                    "out of memory while reading the sideband");
 	return 0;
+}
+
+int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	if (!system || !perfdata)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_system_build: no recording");
+	return system_build(system, perfdata, NULL, err);
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------- */
@@ -522,7 +648,7 @@ int map_walk(const struct sb_system *system, int (*callback)(void *context, cons
 	int status = 0;
 
 	for (size_t i = 0; i < pool->nepochs && status == 0; ++i) {
-		const struct sb_epoch epoch = {.id = (uint32_t)i, .root = pool->epoch_root[i]};
+		const struct sb_epoch epoch = {.id = (uint32_t)i, .root = pool->epoch_trees[i].maps};
 		const struct sb_map *map = sb_epoch_map(&epoch, 0);
 
 		for (; map && status == 0; map = sb_epoch_map(&epoch, map->end))

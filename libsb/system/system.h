@@ -14,6 +14,39 @@ struct sb_system *system_new(int thrifty);
  * for a thrifty system, which then is of no more use. */
 int system_record(struct sb_system *system, const struct sb_record *record);
 
+/* ---- Code that processes made themselves -------------------------------------------------------- */
+
+/* A file with such code, of one process: its number in the system, or a negative code. */
+int system_code_source(struct sb_system *system, int32_t pid, const char *filename);
+/* What of it was not told yet is another process'. */
+void system_code_source_pid(struct sb_system *system, int source, int32_t pid);
+
+/* From @time on, @origin's code is at [begin, end). In any order, at any time before its time has come; as
+ * system_record(). */
+struct system_code {
+	uint64_t time; /* perf clock; first: sorted by it */
+	uint64_t begin, end, offset;
+	enum sb_map_origin origin;
+	int source;
+};
+int system_code(struct sb_system *system, const struct system_code *code);
+
+/* Who knows such code. Both return zero or a negative code; positive: as system_record(). */
+struct system_coder {
+	void *context;
+	int (*begin)(void *context, struct sb_system *system); /* no record was read yet */
+	/* A process mapped a file that is called as jitdumps are. */
+	int (*marker)(void *context, struct sb_system *system, int32_t pid, const struct sb_map *map);
+};
+/* Before the first record; @coder must stay until all were read. */
+int system_watch(struct sb_system *system, const struct system_coder *coder);
+
+/* As sb_system_build(). */
+int system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
+                 const struct system_coder *coder, struct sb_error *err);
+
+/* ------------------------------------------------------------------------------------------------- */
+
 /* There are no more records; @damaged: although there should have been. From here on the system can
  * be asked. */
 int system_seal(struct sb_system *system, int damaged);

@@ -15,6 +15,7 @@ void job_free(struct job *job)
 	for (int i = 0; i < job_files; i++)
 		free(job->file[i]);
 	job_files_free(&job->files);
+	job_strings_free(job->jitdump, job->njitdumps);
 	free(job->cpu.value);
 	free(job->pid.value);
 	job_strings_free(job->container.value, job->container.count);
@@ -55,6 +56,13 @@ int job_add_text(struct job_texts *texts, const char *text, struct option_error 
 	if (!*text)
 		return option_fail(error, "the pattern is empty");
 	return job_strings_add(&texts->value, &texts->count, job_items_most, text, error);
+}
+
+int job_add_jitdump(struct job *job, const char *path, struct option_error *error)
+{
+	if (!*path)
+		return option_fail(error, "the file's name is empty");
+	return job_strings_add(&job->jitdump, &job->njitdumps, job_items_most, path, error);
 }
 
 static int list_add_range(struct job_list *list, uint64_t first, uint64_t last, struct option_error *error)
@@ -200,6 +208,12 @@ void job_override(struct job *job, struct job *over)
 			over->file[i] = replaced;
 		}
 	job_files_override(&job->files, &over->files);
+	if (over->njitdumps) {
+		job->jitdump = over->jitdump;
+		job->njitdumps = over->njitdumps;
+		over->jitdump = keep.jitdump;
+		over->njitdumps = keep.njitdumps;
+	}
 	if (over->nsinks) {
 		job->sink = over->sink;
 		job->nsinks = over->nsinks;

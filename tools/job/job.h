@@ -47,6 +47,8 @@ struct job {
 	char *recording; /* NULL: not given */
 	char *file[job_files];
 	struct job_files files;
+	char **jitdump;
+	size_t njitdumps;
 	struct job_list cpu, pid;
 	struct job_texts container, cgroup, comm;
 	struct job_time from, to;
@@ -66,6 +68,7 @@ void job_free(struct job *job);
 /* All return zero, or -1 with the reason. Paths are taken as they are. */
 int job_set_recording(struct job *job, const char *path, struct option_error *error);
 int job_set_file(struct job *job, enum job_file which, const char *path, struct option_error *error);
+int job_add_jitdump(struct job *job, const char *path, struct option_error *error);
 /* "3", "0-3", "0-3,8". */
 int job_list_add(struct job_list *list, const char *text, struct option_error *error);
 int job_add_text(struct job_texts *texts, const char *text, struct option_error *error);

@@ -315,6 +315,17 @@ static int set_roots(struct reader *reader, yaml_node_t *node, void *target)
 	return read_list(reader, node, "a list of directories", add_root, target);
 }
 
+static int add_jitdump(struct reader *reader, yaml_node_t *node, void *target)
+{
+	(void)target;
+	return set_path(reader, node, "the name of a file", job_add_jitdump);
+}
+
+static int set_jitdumps(struct reader *reader, yaml_node_t *node, void *target)
+{
+	return read_list(reader, node, "a list of files", add_jitdump, target);
+}
+
 /* A mapping whose keys are the containers' names. */
 static int set_container_roots(struct reader *reader, yaml_node_t *node, void *target)
 {
@@ -551,6 +562,7 @@ static int read_job(struct reader *reader)
 	        {"container_roots", false, set_container_roots},
 	        {"build_id_dirs", false, set_build_id_dirs},
 	        {"debuginfod", false, set_debuginfod},
+	        {"jitdumps", false, set_jitdumps},
 	        {"bundle", false, set_bundle},
 	        {"cpu", false, set_cpu},
 	        {"pid", false, set_pid},

@@ -15,7 +15,8 @@
  *
  * A container whose root was given has its files there: others are taken for it only by build-id, or device
  * and inode. [vdso] is ROOT/[vdso] (or ROOT/vdso.so, ROOT/vdso); without one, the vdso of this process when
- * its build-id or size is right is written to a temporary file.
+ * its build-id or size is right is written to a temporary file. Code that a process made itself (map->origin)
+ * is where the model says.
  */
 #ifndef SB_BINARY_H
 #define SB_BINARY_H

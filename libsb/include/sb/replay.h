@@ -105,6 +105,11 @@ struct sb_replay_options {
 	size_t ncgroups;
 	const char *const *comm;
 	size_t ncomms;
+	/* Files with the code that just-in-time compilers made. Those that the recorded processes mapped
+	 * ("jit-PID.dump") are looked up below the roots; one that is named here takes the place of the one
+	 * of the same name there. */
+	const char *const *jitdump;
+	size_t njitdumps;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */

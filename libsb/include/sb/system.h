@@ -20,7 +20,19 @@
 
 struct sb_system;
 
-/* Who maps what: executable user mappings only. */
+/* Where the bytes of a mapping are. */
+enum sb_map_origin {
+	sb_map_recorded, /* in the file that a record names */
+	/* Code that a just-in-time compiler made, and wrote to a jitdump: at .pgoff of the file .filename, a
+	 * path of this machine. */
+	sb_map_jit,
+	sb_map_jit_moved,   /* moved there by the compiler, and the dump does not say what it was */
+	sb_map_jit_cut,     /* the dump is cut off: what stands there since is not known */
+	sb_map_jit_untimed, /* several pieces of code stood there, and the dump's times say not which one when
+	                     */
+};
+
+/* Who maps what: executable user mappings, and code that the processes made themselves. */
 struct sb_map {
 	uint64_t begin, end; /* end exclusive */
 	uint64_t pgoff;
@@ -29,7 +41,8 @@ struct sb_map {
 	uint64_t ino;
 	uint8_t build_id_size;
 	uint8_t build_id[20];
-	int32_t pid; /* who mapped it: a forked child has its parent's mappings */
+	uint8_t origin; /* enum sb_map_origin */
+	int32_t pid;    /* who mapped it: a forked child has its parent's mappings */
 	uint64_t time;
 	/* The mapping that this is a part of, as recorded, before others covered parts of it. Size 0: more
 	 * than one record contributed. */
@@ -43,11 +56,15 @@ struct sb_epoch {
 	uint32_t id; /* unique within the system, dense from 0: an index for what callers keep per epoch */
 	uint64_t from, to;
 	const struct sb_map_node *root; /* a search tree that epochs share parts of; NULL: no mappings */
+	const struct sb_map_node *code; /* the same for the code that the process made itself */
 };
 
 /* The first mapping that ends after @addr, or NULL: it holds @addr when its begin is <= @addr.
  * All mappings in order: for (map = sb_epoch_map(e, 0); map; map = sb_epoch_map(e, map->end)). */
 sb_export const struct sb_map *sb_epoch_map(const struct sb_epoch *epoch, uint64_t addr);
+
+/* What runs at @addr: code that the process made itself, else the recorded mapping there; or NULL. */
+sb_export const struct sb_map *sb_epoch_code(const struct sb_epoch *epoch, uint64_t addr);
 
 /* Whether a recorded name says that no file stands behind a mapping: "//anon", "[heap]", "/memfd:..". */
 sb_export int sb_map_is_anonymous(const char *filename);
