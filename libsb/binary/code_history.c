@@ -25,7 +25,7 @@ struct history {
 	struct jitdump_code *code;
 	struct place *place; /* owned; sorted */
 	size_t nplaces;
-	size_t *standing;        /* owned; by place: the code that begins there now */
+	size_t *standing;        /* owned; by place: the code that began there last, and was not replaced */
 	uint64_t *level[LEVELS]; /* owned; bits by place: code stands there */
 };
 
@@ -144,13 +144,12 @@ static void take_along(struct history *history, struct jitdump_code *code)
 	if (found != place || place >= history->nplaces)
 		return;
 	old = &history->code[history->standing[place]];
-	if (old->pid != code->pid || old->begin != code->moved_from || old->code_index != code->code_index ||
-	    old->end - old->begin != code->end - code->begin)
+	if (old->to != UINT64_MAX || old->pid != code->pid || old->begin != code->moved_from ||
+	    old->code_index != code->code_index || old->end - old->begin != code->end - code->begin)
 		return;
 	code->offset = old->offset;
 	code->name = old->name;
 	old->to = code->from;
-	set_remove(history, place);
 }
 
 static void put(struct history *history, struct jitdump_code *code)
@@ -167,7 +166,10 @@ static void put(struct history *history, struct jitdump_code *code)
 		old = &history->code[history->standing[end]];
 		if (old->pid != code->pid || old->end <= code->begin)
 			break;
-		old->to = code->from;
+		if (old->to == UINT64_MAX)
+			old->to = code->from;
+		old->replaced = code->from;
+		code->replaces = 1;
 		set_remove(history, end);
 	}
 	history->standing[place] = (size_t)(code - history->code);
@@ -185,7 +187,8 @@ int code_history(struct jitdump_code *code, size_t count)
 		return -sbe_nomem;
 	status = history_init(&history, code, count);
 	for (size_t i = 0; i < count && status == 0; ++i) {
-		code[i].to = UINT64_MAX;
+		code[i].to = code[i].replaced = UINT64_MAX;
+		code[i].replaces = 0;
 		if (code[i].is_moved)
 			take_along(&history, &code[i]);
 		put(&history, &code[i]);

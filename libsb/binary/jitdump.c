@@ -99,8 +99,8 @@ static int wrong_range(const struct reader *reader, uint64_t offset, uint64_t be
 	                    size, begin);
 }
 
-/* The name stands behind the numbers, the code at the record's end: that is where perf takes it from when there
- * is something between them. */
+/* The name stands behind the numbers, the code at the record's end: that is where perf takes it from when
+ * there is something between them. */
 static int read_load(struct reader *reader, uint64_t offset, uint32_t size)
 {
 	const uint8_t *record = reader->bytes + offset;

@@ -27,6 +27,7 @@ enum jitdump_record { jitdump_load, jitdump_move, jitdump_debug_info, jitdump_cl
 struct jitdump_code {
 	uint64_t from; /* the dump's clock; first: sorted by it */
 	uint64_t to;   /* when other code came over a part of it, or it was moved away; UINT64_MAX: never */
+	uint64_t replaced; /* when other code came over a part of its place; UINT64_MAX: never */
 	uint64_t begin, end;
 	uint64_t offset; /* of its bytes in the dump; JITDUMP_NO_BYTES: the dump does not say what was moved
 	                    there */
@@ -34,6 +35,7 @@ struct jitdump_code {
 	uint64_t moved_from; /* the address that it had before */
 	int32_t pid, tid;    /* as the process knows itself, which is another number in another namespace */
 	int is_moved;
+	int replaces;     /* it came over a part of a place where code was before */
 	const char *name; /* in the dump's bytes */
 };
 

@@ -299,6 +299,11 @@ static void find_jit(struct answer *answer)
 		answer_say(answer, sb_gap_anonymous, "%.80s: what was moved there was never loaded",
 		           map->filename);
 		return;
+	case sb_map_jit_unsure:
+		answer_say(answer, sb_gap_anonymous,
+		           "%.60s: other code came there, and the trace's time does not say exactly when",
+		           map->filename);
+		return;
 	case sb_map_jit_cut:
 		answer_say(answer, sb_gap_anonymous, "%.80s is cut off: what was there since is not known",
 		           map->filename);

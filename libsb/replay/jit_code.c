@@ -39,6 +39,7 @@ struct jit_process {
 struct jit_code {
 	struct sb_resolver *resolver;
 	const struct sb_clock *clock;
+	uint64_t lag, lead; /* ns by which the trace's time may be behind the true one, and ahead of it */
 	struct dump *named; /* owned */
 	size_t nnamed;
 	struct system_coder coder;
@@ -132,19 +133,60 @@ static int source_of(const struct dump *dump, struct sb_system *system, int32_t 
 	return *last;
 }
 
-/* @pid: the recording's number of the dump's process; nothing of it comes before @time. @cut: the end of a
- * dump that is cut off: whether anything is still there is not known. */
+/* The time of the trace when a moment of the dump cannot have come yet, or must have come. */
+static uint64_t surely_before(const struct jit_code *jit, uint64_t moment)
+{
+	const uint64_t ns = sb_clock_tsc_to_ns(jit->clock, moment);
+
+	return ns > jit->lag ? ns - jit->lag : 0;
+}
+
+static uint64_t surely_after(const struct jit_code *jit, uint64_t moment)
+{
+	const uint64_t ns = sb_clock_tsc_to_ns(jit->clock, moment);
+
+	return ns < UINT64_MAX - jit->lead ? ns + jit->lead : UINT64_MAX;
+}
+
+/* Something else than @added, but not before @time. */
+static int add_unknown(struct sb_system *system, struct system_code added, enum sb_map_origin origin,
+                       uint64_t from, uint64_t time)
+{
+	added.origin = origin;
+	added.time = from > time ? from : time;
+	return system_code(system, &added);
+}
+
+/* One piece: what it replaces and what replaces it are told apart by the trace's time, as far as that is
+ * exact. */
+static int add_piece(const struct jit_code *jit, const struct dump *dump, struct sb_system *system,
+                     const struct jitdump_code *code, uint64_t time, int source)
+{
+	const uint64_t from =
+	        code->replaces ? surely_after(jit, code->from) : sb_clock_tsc_to_ns(jit->clock, code->from);
+	const uint64_t to = code->replaced == UINT64_MAX ? UINT64_MAX : surely_before(jit, code->replaced);
+	const struct system_code added = system_code_of(code, from > time ? from : time, source);
+	int status = 0;
+
+	if (code->replaces)
+		status = add_unknown(system, added, sb_map_jit_unsure, surely_before(jit, code->from), time);
+	if (status == 0 && from < to)
+		status = system_code(system, &added);
+	if (status == 0 && dump->content.truncated_at)
+		status = add_unknown(system, added, sb_map_jit_cut,
+		                     surely_before(jit, dump->content.known_to), added.time);
+	return status;
+}
+
+/* @pid: the recording's number of the dump's process; nothing of it comes before @time. */
 static int add_timed(const struct jit_code *jit, struct dump *dump, struct sb_system *system, int32_t pid,
-                     uint64_t time, int cut)
+                     uint64_t time)
 {
 	int32_t last_pid = dump->content.pid;
 	int last = 0, status = 0;
 
 	for (size_t i = 0; i < dump->content.ncodes && status == 0; ++i) {
 		const struct jitdump_code *code = &dump->content.code[i];
-		const uint64_t from =
-		        sb_clock_tsc_to_ns(jit->clock, cut ? dump->content.known_to : code->from);
-		struct system_code added;
 		int source;
 
 		if (code->pid < 0 || (code->pid != dump->content.pid && pid != dump->content.pid))
@@ -152,10 +194,7 @@ static int add_timed(const struct jit_code *jit, struct dump *dump, struct sb_sy
 		source = source_of(dump, system, code->pid, &last_pid, &last);
 		if (source < 0)
 			return source;
-		added = system_code_of(code, from > time ? from : time, source);
-		if (cut)
-			added.origin = sb_map_jit_cut;
-		status = system_code(system, &added);
+		status = add_piece(jit, dump, system, code, time, source);
 	}
 	return status;
 }
@@ -230,16 +269,11 @@ static int add_untimed(struct dump *dump, struct sb_system *system, uint64_t tim
 static int add_dump(const struct jit_code *jit, struct dump *dump, struct sb_system *system, int32_t pid,
                     uint64_t time)
 {
-	int status;
-
 	dump->build = jit->build;
 	dump->source = system_code_source(system, pid, dump->path);
 	if (dump->source < 0)
 		return dump->source;
-	if (!dump->timed)
-		return add_untimed(dump, system, time);
-	status = add_timed(jit, dump, system, pid, time, 0);
-	return status || !dump->content.truncated_at ? status : add_timed(jit, dump, system, pid, time, 1);
+	return dump->timed ? add_timed(jit, dump, system, pid, time) : add_untimed(dump, system, time);
 }
 
 /* ---- Processes -------------------------------------------------------------------------------- */
@@ -404,7 +438,22 @@ static int on_begin(void *context, struct sb_system *system)
 
 /* ---- Life ------------------------------------------------------------------------------------- */
 
-int jit_code_new(struct jit_code **result, struct sb_resolver *resolver, const struct sb_clock *clock,
+/* How exact the trace's time is. Between two timing packets it stands still, or follows the cycles of the
+ * core, whose frequency may change; outcomes of branches may come behind the next MTC packet. Without MTC,
+ * time may stand still until the kernel's next tick. */
+static void set_exactness(struct jit_code *jit, const struct sb_perfdata_info *info)
+{
+	enum { TICK = 10000000 }; /* ns */
+	const int has_mtc = info->pt_mtc && info->tsc_ctc_den && info->pt_mtc_freq < 32;
+	const uint64_t ratio = has_mtc ? info->tsc_ctc_num / info->tsc_ctc_den + 1 : 0;
+	struct sb_clock length = info->clock;
+
+	length.time_zero = 0;
+	jit->lag = has_mtc ? sb_clock_tsc_to_ns(&length, (ratio << info->pt_mtc_freq) + 2 * ratio) : TICK;
+	jit->lead = has_mtc || info->pt_cyc ? jit->lag : 0;
+}
+
+int jit_code_new(struct jit_code **result, struct sb_resolver *resolver, const struct sb_perfdata_info *info,
                  const char *const *named, size_t nnamed, struct sb_error *err)
 {
 	struct jit_code *jit = calloc(1, sizeof(*jit));
@@ -421,10 +470,11 @@ int jit_code_new(struct jit_code **result, struct sb_resolver *resolver, const s
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
 	jit->resolver = resolver;
-	jit->clock = clock;
+	jit->clock = &info->clock;
+	set_exactness(jit, info);
 	jit->coder = (struct system_coder){jit, on_begin, on_marker};
 	for (size_t i = 0; i < nnamed && status == 0; ++i) {
-		status = dump_open(&jit->named[i], named[i], clock, err);
+		status = dump_open(&jit->named[i], named[i], jit->clock, err);
 		jit->nnamed += 1;
 	}
 	if (status < 0) {

@@ -7,6 +7,7 @@
  *
  * Time. A piece of code is there before it first runs, and old code does not run after it has been
  * overwritten: so the dump's time only matters where one piece came over another, where a new epoch begins.
+ * Around such a moment, for as long as the trace's time is not exact, what is there is not known.
  * The times must be counts of the processor (TSC) for that; a dump with times of CLOCK_MONOTONIC, which no
  * trace has, serves where nothing was ever overwritten. What was moved away stays in its old place until
  * something else comes there, as threads may still be on their way through it; so it does when the dump ends.
@@ -15,7 +16,7 @@
 #define SB_JIT_CODE_H
 
 #include <sb/binary.h>
-#include <sb/clock.h>
+#include <sb/perfdata.h>
 
 #include "system/system.h"
 
@@ -23,7 +24,7 @@ struct jit_code;
 
 /* Reads the dumps @named. Those that the recording names are found through @resolver; it and @clock must
  * stay. Zero or a negative code. */
-int jit_code_new(struct jit_code **jit, struct sb_resolver *resolver, const struct sb_clock *clock,
+int jit_code_new(struct jit_code **jit, struct sb_resolver *resolver, const struct sb_perfdata_info *info,
                  const char *const *named, size_t nnamed, struct sb_error *err);
 void jit_code_free(struct jit_code *jit); /* NULL is fine */
 

@@ -127,8 +127,8 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 
 	status = open_resolver(session, &given, err);
 	if (status == 0)
-		status = jit_code_new(&session->jit, session->resolver, &info->clock, given.jitdump,
-		                      given.njitdumps, err);
+		status = jit_code_new(&session->jit, session->resolver, info, given.jitdump, given.njitdumps,
+		                      err);
 	if (status == 0)
 		status = system_build(&session->system, session->perfdata, jit_code_coder(session->jit), err);
 	if (status < 0)

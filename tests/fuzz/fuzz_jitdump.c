@@ -30,32 +30,38 @@ static int is_origin(const struct jitdump_code *old, const struct jitdump_code *
 
 static void check_history(const struct jitdump *dump)
 {
-	int standing[compared_most] = {0};
+	enum { gone, left, here } standing[compared_most] = {gone}; /* left: moved away, and nothing came */
 
 	for (size_t i = 0; i < dump->ncodes; i++) {
 		const struct jitdump_code *code = &dump->code[i];
-		int has_origin = !code->is_moved;
+		int has_origin = !code->is_moved, replaces = 0;
 
 		FUZZ_CHECK(!i || dump->code[i - 1].from <= code->from, "not sorted");
 		for (size_t k = 0; k < i && code->is_moved; k++) {
-			if (!standing[k] || !is_origin(&dump->code[k], code))
+			if (standing[k] != here || !is_origin(&dump->code[k], code))
 				continue;
 			FUZZ_CHECK(dump->code[k].to == code->from, "%zu was moved, but did not end", k);
 			FUZZ_CHECK(dump->code[k].offset == code->offset, "%zu has other bytes", i);
-			standing[k] = 0;
+			standing[k] = left;
 			has_origin = 1;
 		}
 		FUZZ_CHECK(has_origin || code->offset == JITDUMP_NO_BYTES, "%zu comes from nowhere", i);
 		for (size_t k = 0; k < i; k++) {
 			if (!standing[k] || !overlaps(&dump->code[k], code))
 				continue;
-			FUZZ_CHECK(dump->code[k].to == code->from, "%zu was overwritten, but did not end", k);
-			standing[k] = 0;
+			FUZZ_CHECK(standing[k] == left || dump->code[k].to == code->from,
+			           "%zu was overwritten, but did not end", k);
+			FUZZ_CHECK(dump->code[k].replaced == code->from, "%zu was not replaced", k);
+			standing[k] = gone;
+			replaces = 1;
 		}
-		standing[i] = 1;
+		FUZZ_CHECK(code->replaces == replaces, "%zu replaces something, or not", i);
+		standing[i] = here;
 	}
-	for (size_t i = 0; i < dump->ncodes; i++)
-		FUZZ_CHECK(!standing[i] || dump->code[i].to == UINT64_MAX, "%zu ended", i);
+	for (size_t i = 0; i < dump->ncodes; i++) {
+		FUZZ_CHECK(standing[i] != here || dump->code[i].to == UINT64_MAX, "%zu ended", i);
+		FUZZ_CHECK(standing[i] == gone || dump->code[i].replaced == UINT64_MAX, "%zu replaced", i);
+	}
 }
 
 /* ---- The model ---- */

@@ -10,6 +10,30 @@
 #include "replay/jit_code.h"
 #include "support/jitdump_bytes.h"
 
+/* The fixture's, with MTC packets every 8 ns: the trace's time is exact to 10 ns. */
+static int setup_timed(void **state)
+{
+	const struct sb_perfdata_write_config config = {.size = sizeof(config),
+	                                                .ncpus = 2,
+	                                                .pt_pmu_type = 8,
+	                                                .pt_config = 0x300e601,
+	                                                .family = 6,
+	                                                .model = 85,
+	                                                .stepping = 4,
+	                                                .clock = {.time_shift = 0, .time_mult = 1},
+	                                                .tsc_ctc_num = 99,
+	                                                .tsc_ctc_den = 100,
+	                                                .user_only = 1};
+	struct fixture *fixture;
+
+	setup(state);
+	fixture = *state;
+	sb_perfdata_writer_abort(fixture->writer);
+	assert_int_equal(sb_perfdata_writer_open(&fixture->writer, fixture->recording, &config, NULL), 0);
+	assert_int_equal(sb_write_finished_init(fixture->writer, NULL), 0);
+	return 0;
+}
+
 #define A "\x90\x90\x0f\x05"
 #define B "\x90\x0f\x05"
 #define C "\x0f\x05"
@@ -76,13 +100,45 @@ static void code_is_overwritten(void **state)
 	has_dump(fixture, 30, 1, &bytes);
 	runs(fixture, 0,
 	     (const uint64_t[][2]){
-	             {100, 0x1000}, {140, 0x1000}, {200, 0x1000}, {300, 0x1001}, {400, 0x1000}, {0, 0}});
+	             {100, 0x1000}, {130, 0x1000}, {200, 0x1000}, {300, 0x1001}, {400, 0x1000}, {0, 0}});
 	assert_flow(fixture,
-	            "0/1/1@100: 1000 1001 1002; 0/1/1@140: 1000 1001 1002; 0/1/1@200: 1000 1001; "
+	            "0/1/1@100: 1000 1001 1002; 0/1/1@130: 1000 1001 1002; 0/1/1@200: 1000 1001; "
 	            "0/1/1@300: 1001",
 	            "anonymous");
 	assert_string_equal(fixture->details,
 	                    "memory without a file: \"//anon\"; /jit-1.dump has no code there\n");
+}
+
+/* Around the moment, it takes more exact times than there are. */
+static void what_runs_while_code_is_overwritten_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct dump_bytes bytes;
+
+	has_process(fixture);
+	dump_begin(&bytes, 1, TIMED);
+	dump_load(&bytes, 50, 1, 0x1000, "a", A, 4, 1);
+	dump_load(&bytes, 150, 1, 0x1000, "b", B, 3, 2);
+	dump_load(&bytes, 200, 1, 0x1000, "short-lived", C, 2, 3);
+	dump_load(&bytes, 205, 1, 0x1000, "a", A, 4, 4);
+	has_dump(fixture, 30, 1, &bytes);
+	runs(fixture, 0,
+	     (const uint64_t[][2]){{60, 0x1000},
+	                           {139, 0x1000},
+	                           {140, 0x1000},
+	                           {151, 0x1000},
+	                           {160, 0x1000},
+	                           {189, 0x1000},
+	                           {190, 0x1000},
+	                           {203, 0x1000},
+	                           {206, 0x1000},
+	                           {215, 0x1000},
+	                           {0, 0}});
+	assert_flow(fixture,
+	            "0/1/1@60: 1000 1001 1002; 0/1/1@139: 1000 1001 1002; 0/1/1@160: 1000 1001; "
+	            "0/1/1@189: 1000 1001; 0/1/1@215: 1000 1001 1002",
+	            "anonymous anonymous");
+	assert_non_null(strstr(fixture->details, "jit-1.dump: other code came there, and the trace's time"));
 }
 
 static void code_is_moved(void **state)
@@ -342,7 +398,7 @@ static void a_late_record_changes_nothing(void **state)
 
 static size_t count_epochs(struct fixture *fixture)
 {
-	const struct sb_clock clock = {.time_mult = 1};
+	const struct sb_perfdata_info *info;
 	struct sb_perfdata *perfdata;
 	struct sb_resolver *resolver;
 	struct sb_system *system;
@@ -352,8 +408,9 @@ static size_t count_epochs(struct fixture *fixture)
 	assert_int_equal(sb_perfdata_writer_finish(fixture->writer, NULL), 0);
 	fixture->writer = NULL;
 	assert_int_equal(sb_perfdata_open(&perfdata, fixture->recording, NULL), 0);
+	info = sb_perfdata_info(perfdata);
 	assert_int_equal(sb_resolver_new(&resolver, fixture->options.root, 1, 1, NULL), 0);
-	assert_int_equal(jit_code_new(&jit, resolver, &clock, NULL, 0, NULL), 0);
+	assert_int_equal(jit_code_new(&jit, resolver, info, NULL, 0, NULL), 0);
 	assert_int_equal(system_build(&system, perfdata, jit_code_coder(jit), NULL), 0);
 	count = sb_system_space(system, 1, 100)->nepochs;
 	sb_system_free(system);
@@ -391,23 +448,28 @@ static void pieces_that_replace_others_begin_epochs(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test_setup_teardown(code_is_overwritten, setup, teardown),
-	        cmocka_unit_test_setup_teardown(code_is_moved, setup, teardown),
-	        cmocka_unit_test_setup_teardown(memory_that_is_mapped_again_keeps_its_code, setup, teardown),
-	        cmocka_unit_test_setup_teardown(files_and_code_replace_each_other, setup, teardown),
-	        cmocka_unit_test_setup_teardown(a_child_has_what_its_parent_had, setup, teardown),
-	        cmocka_unit_test_setup_teardown(an_exec_leaves_nothing, setup, teardown),
-	        cmocka_unit_test_setup_teardown(a_dump_is_of_the_process_that_maps_it, setup, teardown),
-	        cmocka_unit_test_setup_teardown(without_times_only_what_never_changed_is_known, setup,
+	        cmocka_unit_test_setup_teardown(code_is_overwritten, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(what_runs_while_code_is_overwritten_is_not_known, setup_timed,
 	                                        teardown),
-	        cmocka_unit_test_setup_teardown(what_a_dump_that_is_cut_off_says_counts_up_to_there, setup,
+	        cmocka_unit_test_setup_teardown(code_is_moved, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(memory_that_is_mapped_again_keeps_its_code, setup_timed,
 	                                        teardown),
-	        cmocka_unit_test_setup_teardown(a_damaged_dump_is_not_used, setup, teardown),
-	        cmocka_unit_test_setup_teardown(dumps_may_be_named, setup, teardown),
-	        cmocka_unit_test_setup_teardown(a_named_dump_must_be_good, setup, teardown),
-	        cmocka_unit_test_setup_teardown(a_late_record_changes_nothing, setup, teardown),
-	        cmocka_unit_test_setup_teardown(pieces_in_places_of_their_own_are_one_epoch, setup, teardown),
-	        cmocka_unit_test_setup_teardown(pieces_that_replace_others_begin_epochs, setup, teardown),
+	        cmocka_unit_test_setup_teardown(files_and_code_replace_each_other, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(a_child_has_what_its_parent_had, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(an_exec_leaves_nothing, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(a_dump_is_of_the_process_that_maps_it, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(without_times_only_what_never_changed_is_known, setup_timed,
+	                                        teardown),
+	        cmocka_unit_test_setup_teardown(what_a_dump_that_is_cut_off_says_counts_up_to_there,
+	                                        setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(a_damaged_dump_is_not_used, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(dumps_may_be_named, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(a_named_dump_must_be_good, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(a_late_record_changes_nothing, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(pieces_in_places_of_their_own_are_one_epoch, setup_timed,
+	                                        teardown),
+	        cmocka_unit_test_setup_teardown(pieces_that_replace_others_begin_epochs, setup_timed,
+	                                        teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

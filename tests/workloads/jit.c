@@ -6,6 +6,7 @@
  * Format: tools/perf/Documentation/jitdump-specification.txt in the Linux sources. */
 #include <elf.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,9 +51,12 @@ struct piece {
 };
 
 static const char *directory;
-static int use_clock, is_silent, dump = -1;
+static int use_clock, is_silent, is_late, dump = -1;
+static uint8_t pending[1 << 16]; /* of the dump */
+static size_t npending;
 static uint8_t *arena;
 static uint64_t last_index;
+static uint32_t process; /* whose dump is open */
 static unsigned int failures;
 
 /* ---- The dump ---- */
@@ -67,21 +71,33 @@ static uint64_t now(void)
 	return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+static void write_out(void)
+{
+	if (npending && write(dump, pending, npending) != (ssize_t)npending)
+		exit(2);
+	npending = 0;
+}
+
 static void say(const void *bytes, size_t size)
 {
-	if (!is_silent && write(dump, bytes, size) != (ssize_t)size)
-		exit(2);
+	if (is_silent || size > sizeof(pending) - npending)
+		return;
+	memcpy(pending + npending, bytes, size);
+	npending += size;
+	if (!is_late)
+		write_out();
 }
 
 static void open_dump(void)
 {
-	struct header header = {0x4a695444,         1,     sizeof(header),   EM_X86_64, 0,
-	                        (uint32_t)getpid(), now(), use_clock ? 0 : 1};
+	struct header header = {0x4a695444, 1,       sizeof(header), EM_X86_64,
+	                        0,          process, now(),          use_clock ? 0 : 1};
 	char path[4096];
 
+	header.pid = process = (uint32_t)getpid();
 	if (is_silent)
 		return;
-	snprintf(path, sizeof(path), "%s/jit-%d.dump", directory, (int)getpid());
+	snprintf(path, sizeof(path), "%s/jit-%d.dump", directory, (int)process);
 	dump = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0666);
 	if (dump < 0) {
 		perror(path);
@@ -95,9 +111,8 @@ static void open_dump(void)
 
 static void say_loaded(const struct piece *piece)
 {
-	struct load record = {{0, 0, now()},        (uint32_t)getpid(),   (uint32_t)getpid(),
-	                      (uintptr_t)piece->at, (uintptr_t)piece->at, piece->size,
-	                      piece->index};
+	struct load record = {{0, 0, now()},        process,     process,     (uintptr_t)piece->at,
+	                      (uintptr_t)piece->at, piece->size, piece->index};
 	uint8_t bytes[sizeof(record) + 32 + PIECE_MAX];
 	int name = snprintf((char *)bytes + sizeof(record), 32, "piece%u", piece->variant) + 1;
 
@@ -109,14 +124,9 @@ static void say_loaded(const struct piece *piece)
 
 static void say_moved(const struct piece *piece, const uint8_t *from)
 {
-	struct move record = {{1, sizeof(record), now()},
-	                      (uint32_t)getpid(),
-	                      (uint32_t)getpid(),
-	                      (uintptr_t)piece->at,
-	                      (uintptr_t)from,
-	                      (uintptr_t)piece->at,
-	                      piece->size,
-	                      piece->index};
+	struct move record = {
+	        {1, sizeof(record), now()}, process,     process,     (uintptr_t)piece->at, (uintptr_t)from,
+	        (uintptr_t)piece->at,       piece->size, piece->index};
 
 	say(&record, sizeof(record));
 }
@@ -126,6 +136,7 @@ static void say_closed(void)
 	struct prefix record = {3, sizeof(record), now()};
 
 	say(&record, sizeof(record));
+	write_out();
 }
 
 /* ---- Code ---- */
@@ -174,12 +185,20 @@ static int expected(unsigned int variant, int n)
 	return (int)(variant & 0xffff) + n * (int)(variant % 100) + 3 * ((n + 1) / 2);
 }
 
+/* As much time as any compiler takes. */
+static void take_time(void)
+{
+	__asm__ volatile(".rept 600\n\tnop\n\t.endr");
+}
+
 /* Says what it does, then does it. */
 static void place(struct piece *piece, uint8_t *at)
 {
+	take_time();
 	piece->at = at;
 	say_loaded(piece);
 	memcpy(at, piece->bytes, piece->size);
+	take_time();
 }
 
 static void run(const struct piece *piece, int n)
@@ -248,9 +267,11 @@ static void move_about(void)
 	for (unsigned int i = 1; i <= 20; i++) {
 		uint8_t *from = piece.at;
 
+		take_time();
 		piece.at += i % 2 ? 0x100 : 16;
 		say_moved(&piece, from);
 		memmove(piece.at, from, piece.size);
+		take_time();
 		run(&piece, 1 + (int)(i % 3));
 		if (i % 2) {
 			compile(&other, 6000 + 7 * i);
@@ -276,6 +297,27 @@ static void write_or_execute(void)
 	}
 }
 
+static void *run_piece(void *piece)
+{
+	run(piece, 3);
+	return NULL;
+}
+
+/* Threads run code that was made for them, in one place. */
+static void threads(void)
+{
+	struct piece piece;
+	pthread_t thread;
+
+	for (unsigned int i = 0; i < 6; i++) {
+		compile(&piece, 9000 + 11 * i);
+		place(&piece, arena + 0x7000);
+		if (pthread_create(&thread, NULL, run_piece, &piece))
+			exit(2);
+		pthread_join(thread, NULL);
+	}
+}
+
 /* A child that has its parent's code, and makes its own where the parent does the same. */
 static void forks(void)
 {
@@ -286,6 +328,7 @@ static void forks(void)
 	compile(&piece, 8001);
 	place(&piece, arena + 0x6000);
 	run(&piece, 2);
+	write_out();
 	child = fork();
 	compile(&own, child ? 8102 : 8203);
 	if (!child) {
@@ -311,6 +354,7 @@ int main(int argc, char **argv)
 	for (int i = 2; i < argc; i++) {
 		use_clock |= !strcmp(argv[i], "clock");
 		is_silent |= !strcmp(argv[i], "none");
+		is_late |= !strcmp(argv[i], "late");
 	}
 	if (argc < 2)
 		return 2;
@@ -324,6 +368,7 @@ int main(int argc, char **argv)
 	overwrite_parts();
 	move_about();
 	write_or_execute();
+	threads();
 	forks();
 	say_closed();
 	printf("%u pieces, %u wrong\n", (unsigned int)last_index, failures);

@@ -28,6 +28,7 @@ enum sb_map_origin {
 	sb_map_jit,
 	sb_map_jit_moved,   /* moved there by the compiler, and the dump does not say what it was */
 	sb_map_jit_cut,     /* the dump is cut off: what stands there since is not known */
+	sb_map_jit_unsure,  /* one came over the other there, and the trace's time is not exact enough */
 	sb_map_jit_untimed, /* several pieces of code stood there, and the dump's times say not which one when
 	                     */
 };
