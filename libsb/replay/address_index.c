@@ -101,12 +101,9 @@ int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips
 {
 	const struct sb_epoch *epoch = space ? sb_space_epoch(space, time) : NULL;
 
-	for (size_t i = 0; i < nips && epoch; ++i) {
-		const struct sb_map *map = sb_epoch_map(epoch, ip[i]);
-
-		if (!map || map->begin > ip[i])
+	for (size_t i = 0; i < nips && epoch; ++i)
+		if (!sb_epoch_code(epoch, ip[i]))
 			return 0;
-	}
 	return epoch != NULL;
 }
 

@@ -250,8 +250,9 @@ static void an_exec_leaves_nothing(void **state)
 	dump_load(&bytes, 50, 1, 0x1000, "a", A, 4, 1);
 	has_dump(fixture, 30, 1, &bytes);
 	execs(fixture, 150, 1, "new");
+	maps(fixture, 160, 1, 0x1000, "//anon");
 	runs(fixture, 0, (const uint64_t[][2]){{100, 0x1000}, {200, 0x1000}, {0, 0}});
-	assert_flow(fixture, "0/1/1@100: 1000 1001 1002", "not-mapped");
+	assert_flow(fixture, "0/1/1@100: 1000 1001 1002", "anonymous");
 }
 
 /* In a container, processes and their dumps have numbers of their own. */
