@@ -536,9 +536,8 @@ static void explain(const struct jit_code *jit, struct jit_process *process, uin
 	if (!process->has_names)
 		read_names(jit, process);
 	if (symbol_ranges_find(&process->names, ip, 0, &found, &bounds) == 0 && found && found->name.raw)
-		snprintf(text, size,
-		         "; its name is known from /tmp/perf-%" PRId32 ".map (%.*s), but not the code",
-		         process->pid, name->length < 40 ? (int)name->length : 40, name->name);
+		snprintf(text, size, "; its name is known from %s (%.40s), but not the code",
+		         process->names_name, found->name.raw);
 	else if (process->note[0])
 		snprintf(text, size, "; %s", process->note);
 	else if (unused)
