@@ -191,6 +191,21 @@ const struct pt_mapping *pt_image_lookup(struct pt_image *image, const struct pt
 	return find(image, &key, vaddr);
 }
 
+const struct pt_mapping *pt_image_find(const struct pt_image *image, const struct pt_asid *asid,
+                                       uint64_t vaddr)
+{
+	const struct pt_space_key key = pt_space_key(asid);
+
+	return pt_mappings_find(&image->mappings, &key, vaddr);
+}
+
+bool pt_image_is_sure(const struct pt_image *image, const struct pt_asid *asid)
+{
+	const struct pt_space_key key = pt_space_key(asid);
+
+	return pt_mappings_are_sure(&image->mappings, &key);
+}
+
 /* How much to ask for when @size was too much: up to the end of the page, where memory is most likely to end.
  */
 static uint64_t less_than(uint64_t size, uint64_t vaddr)

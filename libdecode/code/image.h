@@ -29,6 +29,14 @@ struct pt_image {
  * Valid until the image changes. */
 const struct pt_mapping *pt_image_lookup(struct pt_image *image, const struct pt_asid *asid, uint64_t vaddr);
 
+/* The same without asking the filler. */
+const struct pt_mapping *pt_image_find(const struct pt_image *image, const struct pt_asid *asid,
+                                       uint64_t vaddr);
+
+/* Whether no address can mean two things in @asid: that of spaces which it does not know apart, at most one
+ * has mappings. Then what holds one address of a mapping's holds all of them. */
+bool pt_image_is_sure(const struct pt_image *image, const struct pt_asid *asid);
+
 /* Reads up to @size bytes at @vaddr, across mappings, then through the image's callback where no
  * section is mapped. Returns the number of bytes read (> 0), the isid of the first byte in *isid
  * (0 for the callback); -pte_nomap when there is none; when the first byte's section cannot be mapped,

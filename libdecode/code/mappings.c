@@ -416,6 +416,23 @@ const struct pt_mapping *pt_mappings_find(const struct pt_mappings *all, const s
 	return mapping;
 }
 
+bool pt_mappings_are_sure(const struct pt_mappings *all, const struct pt_space_key *key)
+{
+	struct pt_space_key known = *key;
+	const struct space *space;
+
+	for (space = first_match(all, key); space; space = match_behind(all, key, space->key)) {
+		if (!field_matches(space->key.cr3, known.cr3, pt_asid_no_cr3) ||
+		    !field_matches(space->key.vmcs, known.vmcs, pt_asid_no_vmcs))
+			return false;
+		if (known.cr3 == pt_asid_no_cr3)
+			known.cr3 = space->key.cr3;
+		if (known.vmcs == pt_asid_no_vmcs)
+			known.vmcs = space->key.vmcs;
+	}
+	return true;
+}
+
 bool pt_mappings_are_free(const struct pt_mappings *all, const struct pt_space_key *key, uint64_t vaddr,
                           uint64_t size)
 {

@@ -57,6 +57,9 @@ int pt_mappings_copy(struct pt_mappings *all, const struct pt_mappings *from);
 const struct pt_mapping *pt_mappings_find(const struct pt_mappings *all, const struct pt_space_key *key,
                                           uint64_t vaddr);
 
+/* Whether all spaces that match @key match each other, too, so that no two mappings of theirs overlap. */
+bool pt_mappings_are_sure(const struct pt_mappings *all, const struct pt_space_key *key);
+
 /* Whether nothing is mapped at the @size bytes at @vaddr in any space that matches. */
 bool pt_mappings_are_free(const struct pt_mappings *all, const struct pt_space_key *key, uint64_t vaddr,
                           uint64_t size);

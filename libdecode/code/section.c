@@ -11,6 +11,14 @@
 #include "code/section_keeper.h"
 #include "intel-pt.h"
 
+/* Addresses of sections come again; whoever remembers what he saw in one must not take another for it. */
+static uint64_t next_number(void)
+{
+	static _Atomic uint64_t counter;
+
+	return atomic_fetch_add_explicit(&counter, 1, memory_order_relaxed) + 1;
+}
+
 int pt_section_of_file(struct pt_section **section, struct pt_file *file, uint64_t offset, uint64_t size)
 {
 	struct pt_section *made = calloc(1, sizeof(*made));
@@ -18,6 +26,7 @@ int pt_section_of_file(struct pt_section **section, struct pt_file *file, uint64
 	if (!made)
 		return -pte_nomem;
 	made->file = pt_file_get(file);
+	made->number = next_number();
 	made->offset = offset;
 	made->size = size;
 	atomic_init(&made->refs, 1);

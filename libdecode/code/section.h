@@ -18,6 +18,7 @@ struct pt_keeper;
 
 struct pt_section {
 	struct pt_file *file; /* a reference */
+	uint64_t number;      /* no other section of the process has it, before or after */
 	uint64_t offset;      /* in the file */
 	uint64_t size;        /* in the file; zero only for what a caller of the section cache wants empty */
 	_Atomic(const uint8_t *) bytes;         /* [offset, offset + size), NULL until mapped */

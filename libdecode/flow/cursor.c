@@ -136,6 +136,7 @@ static int walk_window(struct pt_cursor *cursor)
 			return 0;
 		pt_flow_begin_sink(flow, &sink);
 		if (cursor->face->walk(cursor->context, &sink) < 0 || !sink.count || !sink.section ||
+		    !pt_recorder_pass(&record->recorder, flow, cursor->cache, sink.block, sink.count) ||
 		    !cursor->face->append(cursor->context, &sink) || !note_state(record, flow))
 			return 0;
 		if (flow->due)

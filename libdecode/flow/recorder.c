@@ -28,14 +28,9 @@ int pt_flow_is_plain(const struct pt_flow *flow)
 
 int64_t pt_flow_place(const struct pt_flow *flow, struct pt_run_cache *cache)
 {
-	const struct pt_run_view view = {.generation = flow->generation,
-	                                 .cr3 = flow->asid.cr3,
-	                                 .vmcs = flow->asid.vmcs,
-	                                 .mode = flow->mode};
-	const int number = pt_run_cache_view(cache, &view);
-	struct pt_run_place place = {.view = (uint32_t)number};
+	struct pt_run_place place = {.mode = flow->mode};
 
-	if (number < 0)
+	if (!pt_grounds_view(&cache->grounds, flow->image, &flow->asid))
 		return -1;
 	if (flow->enabled) {
 		place.kind = pt_place_at;
@@ -82,6 +77,7 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 		return 0;
 	memset(&recorder->record, 0, sizeof(recorder->record));
 	recorder->before = flow->returns;
+	recorder->generation = pt_image_generation(flow->image);
 	recorder->record.entry = (struct pt_run_entry){
 	        .window = window, .place = place, .size = (uint8_t)size, .flags = address};
 	pt_return_stack_mark(&flow->returns);
@@ -102,6 +98,23 @@ int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_retur
 		effect->pop[i] = before->ip[(before->top - 1 - (uint32_t)i) % pt_return_stack_size];
 	for (int32_t i = 0; i < npush; ++i)
 		effect->push[i] = after->ip[(after->top - (uint32_t)(npush - i)) % pt_return_stack_size];
+	return 1;
+}
+
+int pt_recorder_pass(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache,
+                     const struct pt_run_block *block, uint32_t count)
+{
+	const struct pt_mapping *mapping = NULL;
+
+	if (pt_image_generation(flow->image) != recorder->generation)
+		return 0;
+	for (uint32_t i = 0; i < count; ++i) {
+		if (mapping && block[i].ip >= mapping->begin && block[i].ip <= mapping->end - 1)
+			continue;
+		mapping = pt_ground_take(&recorder->record.ground, &cache->grounds, block[i].ip);
+		if (!mapping)
+			return 0;
+	}
 	return 1;
 }
 

@@ -13,12 +13,18 @@ struct pt_recorder {
 	struct pt_run_record record;   /* all but what is handed out along the way */
 	struct pt_return_stack before; /* the return stack where it begins */
 	const uint8_t *until;          /* the window's end */
+	uint64_t generation;           /* of the image */
 };
 
 /* Begins where the flow stands, at the place with that number, with a window of @size bytes; recorder->until
  * is for the caller to set. Zero: such a window was not met there often enough. */
 int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
                       uint32_t place, uint64_t window, uint32_t size);
+
+/* The way led through blocks which all have a section. Zero: it cannot be kept: it went through too many
+ * mappings, or an observer changed what is mapped. */
+int pt_recorder_pass(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache,
+                     const struct pt_run_block *block, uint32_t count);
 
 /* The flow has come to the window's end. Zero: it did not, or came there in a way that cannot be kept. */
 int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache);

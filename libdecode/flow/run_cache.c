@@ -12,8 +12,9 @@ enum { places_per_path = 4, least_places = 64 };
  * long straight code may need 150 KB. */
 enum { bytes_per_path = 4096, least_bytes = 1 << 20 };
 
-/* How many paths may have place, window and the first return in common. */
-enum { max_alike = 8 };
+/* How many paths may have place, window and the first return in common; and how many that do not stand in the
+ * present view are passed by before a new one takes the place of the last of them. */
+enum { max_alike = 8, max_strangers = 4 };
 
 struct pt_cache_chunk {
 	struct pt_cache_chunk *next;
@@ -78,7 +79,8 @@ int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit)
 	cache->place_slot = calloc(2 * first_places, sizeof(*cache->place_slot));
 	cache->place_mask = 2 * first_places - 1;
 	cache->seen = calloc(1u << seen_bits, sizeof(*cache->seen));
-	if (cache->entry && cache->slot && cache->place && cache->place_slot && cache->seen)
+	if (pt_grounds_init(&cache->grounds) == 0 && cache->entry && cache->slot && cache->place &&
+	    cache->place_slot && cache->seen)
 		return 0;
 	pt_run_cache_fini(cache);
 	return -pte_nomem;
@@ -103,6 +105,7 @@ void pt_run_cache_fini(struct pt_run_cache *cache)
 	free(cache->place);
 	free(cache->place_slot);
 	free(cache->seen);
+	pt_grounds_fini(&cache->grounds);
 	memset(cache, 0, sizeof(*cache));
 }
 
@@ -114,47 +117,20 @@ void pt_run_cache_clear(struct pt_run_cache *cache)
 	memset(cache->seen, 0, sizeof(*cache->seen) << seen_bits);
 	cache->npaths = 0;
 	cache->nplaces = 0;
-	cache->nviews = 0;
-	memset(cache->view_slot, 0, sizeof(cache->view_slot));
+	pt_grounds_clear(&cache->grounds);
 	cache->full = 0;
-}
-
-static int same_view(const struct pt_run_view *a, const struct pt_run_view *b)
-{
-	return a->generation == b->generation && a->cr3 == b->cr3 && a->vmcs == b->vmcs && a->mode == b->mode;
-}
-
-int pt_run_cache_view(struct pt_run_cache *cache, const struct pt_run_view *view)
-{
-	uint64_t i = pt_run_hash(view->generation, (uint32_t)(view->cr3 >> 12)) >> 32;
-	uint16_t *slot;
-
-	for (;; ++i) {
-		slot = &cache->view_slot[i % (2 * pt_run_max_views)];
-		if (!*slot)
-			break;
-		if (same_view(&cache->view[*slot - 1], view))
-			return *slot - 1;
-	}
-	if (cache->nviews == pt_run_max_views) {
-		cache->full = 1;
-		return -1;
-	}
-	cache->view[cache->nviews] = *view;
-	*slot = (uint16_t)++cache->nviews;
-	return *slot - 1;
 }
 
 static uint32_t *place_slot(const struct pt_run_cache *cache, const struct pt_run_place *place)
 {
-	uint64_t i = pt_run_hash(place->ip, place->view << 2 | place->kind) >> 32;
+	uint64_t i = pt_run_hash(place->ip, place->mode << 2 | place->kind) >> 32;
 
 	for (;; ++i) {
 		uint32_t *slot = &cache->place_slot[i & cache->place_mask];
 		const struct pt_run_place *found = &cache->place[*slot ? *slot - 1 : 0];
 
 		if (!*slot ||
-		    (found->ip == place->ip && found->view == place->view && found->kind == place->kind))
+		    (found->ip == place->ip && found->mode == place->mode && found->kind == place->kind))
 			return slot;
 	}
 }
@@ -213,25 +189,31 @@ static uint32_t make_slot(uint64_t hash, uint32_t number)
 	return (pt_run_tag(hash) & 0xffff0000) | number;
 }
 
+static void insert(struct pt_run_cache *cache, uint32_t number)
+{
+	const uint64_t hash = pt_run_hash(cache->entry[number].window, cache->entry[number].place);
+	uint64_t i = hash >> cache->shift;
+
+	while (cache->slot[i & cache->mask])
+		++i;
+	cache->slot[i & cache->mask] = make_slot(hash, number);
+}
+
 static int grow_slots(struct pt_run_cache *cache)
 {
-	const uint64_t count = 2 * (cache->mask + 1);
-	uint32_t *slot = calloc(count, sizeof(*slot));
+	const uint64_t count = cache->mask + 1;
+	uint32_t *const old = cache->slot, *slot = calloc(2 * count, sizeof(*slot));
 
 	if (!slot)
 		return -1;
-	free(cache->slot);
 	cache->slot = slot;
-	cache->mask = count - 1;
+	cache->mask = 2 * count - 1;
 	cache->shift -= 1;
-	for (uint32_t n = 0; n < cache->npaths; ++n) {
-		const uint64_t hash = pt_run_hash(cache->entry[n].window, cache->entry[n].place);
-		uint64_t i = hash >> cache->shift;
-
-		while (slot[i & cache->mask])
-			++i;
-		slot[i & cache->mask] = make_slot(hash, n);
-	}
+	/* Some paths are in none. */
+	for (uint64_t i = 0; i < count; ++i)
+		if (old[i])
+			insert(cache, old[i] & 0xffff);
+	free(old);
 	return 0;
 }
 
@@ -344,12 +326,13 @@ static int keep(struct pt_run_cache *cache, struct pt_run_entry *entry, const st
 }
 
 /* The slot for @entry, which is not there yet; NULL: too many come before it that can be told from it only by
- * more than one return. */
+ * more than one return. One of another view's may be in it: that path is not found any more, but stays valid.
+ */
 static uint32_t *free_slot(const struct pt_run_cache *cache, struct pt_run_entry *entry,
                            const struct pt_return_stack *before)
 {
 	uint64_t i = pt_run_hash(entry->window, entry->place) >> cache->shift;
-	uint32_t alike = 0;
+	uint32_t alike = 0, strangers = 0;
 
 	for (;; ++i) {
 		uint32_t *slot = &cache->slot[i & cache->mask];
@@ -360,7 +343,11 @@ static uint32_t *free_slot(const struct pt_run_cache *cache, struct pt_run_entry
 		if (!pt_entry_is(found, entry->place, entry->window, entry->last,
 		                 entry->flags & pt_entry_by_return))
 			continue;
-		if (!(entry->flags & pt_entry_by_return)) {
+		if (!pt_ground_stands_here(&cache->grounds, found->ground)) {
+			if (++strangers == max_strangers)
+				return slot;
+		} else if (!(entry->flags & pt_entry_by_return)) {
+			strangers = 0;
 			entry->flags |= pt_entry_by_return;
 			entry->window = pt_window_by_return(entry->window, before);
 			i = (pt_run_hash(entry->window, entry->place) >> cache->shift) - 1;
@@ -375,6 +362,7 @@ const struct pt_run_entry *pt_run_cache_add(struct pt_run_cache *cache, const st
 {
 	struct pt_run_entry entry = record->entry;
 	uint32_t *slot;
+	int ground;
 
 	_Static_assert(sizeof(entry) == 64, "an entry is a cache line");
 	if (cache->npaths >= cache->limit ||
@@ -382,6 +370,12 @@ const struct pt_run_entry *pt_run_cache_add(struct pt_run_cache *cache, const st
 		cache->full = 1;
 		return NULL;
 	}
+	ground = pt_grounds_number(&cache->grounds, &record->ground);
+	if (ground < 0) {
+		cache->full = 1;
+		return NULL;
+	}
+	entry.ground = (uint16_t)ground;
 	slot = free_slot(cache, &entry, before);
 	if (!slot || keep(cache, &entry, record) < 0)
 		return NULL;

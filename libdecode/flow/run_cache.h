@@ -7,9 +7,9 @@
  * window may still hold at the first instruction there.
  *
  * Besides place and bytes, the outcome may depend on the last IP, as far as the first TIP does not replace
- * it, and on the return stack, as far as returns go to callers from before the path: both are compared. A
- * view (an image's generation, CR3, VMCS, execution mode) is part of each place, so that nothing must be
- * thrown away when these change.
+ * it, and on the return stack, as far as returns go to callers from before the path: both are compared. And
+ * it depends on the code that the path went through: see run_ground.h. What is mapped elsewhere does not
+ * matter, so that nothing must be thrown away when that changes.
  */
 #ifndef PT_RUN_CACHE_H
 #define PT_RUN_CACHE_H
@@ -18,10 +18,11 @@
 
 #include "intel-pt-run.h"
 #include "flow/return_stack.h"
+#include "flow/run_ground.h"
 #include "packet/bytes.h"
 #include "packet/last_ip.h"
 
-enum { pt_run_max_views = 512, pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
+enum { pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
 
 /* Where execution stands, or would go on. */
 enum pt_place_kind {
@@ -32,14 +33,8 @@ enum pt_place_kind {
 
 struct pt_run_place {
 	uint64_t ip;
-	uint32_t view; /* its number */
+	uint32_t mode; /* enum pt_exec_mode: no path changes it */
 	uint32_t kind; /* enum pt_place_kind */
-};
-
-/* What addresses mean. */
-struct pt_run_view {
-	uint64_t generation, cr3, vmcs;
-	uint32_t mode;
 };
 
 /* What a path does to the return stack: @npop addresses go, which must be these, in this order; then @npush
@@ -70,6 +65,7 @@ struct pt_run_entry {
 	uint32_t place, place_after;
 	uint8_t flags; /* enum pt_run_entry_flag */
 	uint8_t size;  /* of the window */
+	uint16_t ground;
 };
 
 enum pt_run_entry_flag {
@@ -104,9 +100,7 @@ struct pt_run_cache {
 	uint32_t *place_slot;       /* owned; open addressing: numbers, plus one */
 	uint32_t nplaces, place_mask;
 
-	struct pt_run_view view[pt_run_max_views];
-	uint16_t view_slot[2 * pt_run_max_views]; /* open addressing: numbers, plus one */
-	uint32_t nviews;
+	struct pt_run_grounds grounds;
 
 	struct pt_cache_chunk *chunk; /* owned */
 	size_t nbytes;                /* of all chunks */
@@ -116,7 +110,8 @@ struct pt_run_cache {
 
 /* What a recorded path is made of. */
 struct pt_run_record {
-	struct pt_run_entry entry; /* but for path.block, extra */
+	struct pt_run_entry entry; /* but for path.block, extra, ground */
+	struct pt_run_ground ground;
 	struct pt_stack_effect effect;
 	const struct pt_event *event; /* or NULL */
 	/* entry.path.nblocks blocks with entry.path.ninsn instructions; or NULL, and then whatever else is
@@ -138,8 +133,7 @@ void pt_run_cache_fini(struct pt_run_cache *cache);
 /* Forgets everything. */
 void pt_run_cache_clear(struct pt_run_cache *cache);
 
-/* Numbers; made at first use. Negative: there is no room: the cache is full. */
-int pt_run_cache_view(struct pt_run_cache *cache, const struct pt_run_view *view);
+/* The place's number; made at first use. Negative: there is no room: the cache is full. */
 int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place *place);
 
 /* Whether a path from @place along @window was asked for twice before: most are asked for once or twice, and
@@ -244,7 +238,7 @@ static inline int pt_entry_is(const struct pt_run_entry *entry, uint32_t place, 
 	       !((entry->last ^ last) & pt_entry_last_mask(entry->flags));
 }
 
-/* The way from @place along @window; NULL: none is known. */
+/* The way from @place along @window in the present view; NULL: none is known. */
 static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_cache_find(
         const struct pt_run_cache *cache, uint32_t place, uint64_t window, uint64_t last,
         const struct pt_return_stack *stack)
@@ -258,7 +252,8 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_c
 
 		if (!slot)
 			return NULL;
-		if ((slot ^ pt_run_tag(hash)) >> 16 || !pt_entry_is(entry, place, window, last, by_return))
+		if ((slot ^ pt_run_tag(hash)) >> 16 || !pt_entry_is(entry, place, window, last, by_return) ||
+		    !pt_ground_stands_here(&cache->grounds, entry->ground))
 			continue;
 		if (!(entry->flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack))
 			return entry;

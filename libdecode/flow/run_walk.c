@@ -316,6 +316,8 @@ static const struct pt_run_entry *end_record(struct pt_run_walk *walk, const str
 
 	walk->recording = 0;
 	if ((walk->sink.count > walk->first_block && !walk->sink.section) ||
+	    !pt_recorder_pass(&walk->recorder, walk->flow, &walk->cache, &walk->sink.block[walk->first_block],
+	                      walk->sink.count - walk->first_block) ||
 	    !pt_recorder_end(&walk->recorder, walk->flow, &walk->cache))
 		return NULL;
 	record->block = &walk->sink.block[walk->first_block];

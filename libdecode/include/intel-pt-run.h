@@ -47,7 +47,9 @@ struct pt_run_path {
 	uint32_t ninsn;   /* the sum over all blocks */
 	/* The path's number: a path with a number is the same one whenever it comes again, and stays valid
 	 * until a run says ptrf_last_of_paths; numbers count from zero and are below ptr_max_paths. Two
-	 * paths may hold the same blocks. ptr_no_id: the path is valid until the decoder's next call. */
+	 * paths may hold the same blocks. It comes with any image and in any address space in which the same
+	 * sections stand at its blocks' addresses: a kernel's paths in all processes. ptr_no_id: the path is
+	 * valid until the decoder's next call. */
 	uint32_t id;
 	uint32_t reserved;
 };

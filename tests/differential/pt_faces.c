@@ -28,6 +28,8 @@ enum plan_flag {
 	plan_asks = 1 << 4,      /* for position, time and the like, behind each instruction */
 	plan_asks_some = 1 << 6, /* for some of it, behind some of them */
 	plan_fills = 1 << 7,     /* images while they are used, where the cache is as it is */
+	plan_shares = 1 << 8,    /* sections: those that are alike are the same in both images */
+	plan_changes = 1 << 9,   /* the image that is in use, where another would be used */
 	/* Only faces of one kind agree then: */
 	plan_swaps = 1 << 3, /* images in the middle */
 	plan_moves = 1 << 5, /* synchronises in the middle, and observes from there on */
@@ -66,8 +68,18 @@ static const struct way ways[] = {
 };
 enum { nways = sizeof(ways) / sizeof(ways[0]) };
 
+/* What a filler adds to an image. */
+struct filling {
+	const struct client *client;
+	size_t which; /* of the plan's codes */
+};
+
 struct client {
 	const struct way *way;
+	const struct plan *plan;
+	struct pt_image_section_cache *cache; /* NULL: sections are not shared */
+	int isid[2][case_max_sections];
+	struct filling filling[2]; /* for each image */
 	const struct diff_case *code;
 	struct log *log;
 	struct pt_insn_decoder *insn;
@@ -382,20 +394,60 @@ static void synchronise(struct client *client, int resync)
 	entry->ip = client->status < 0 ? 0 : offset;
 }
 
-/* Another image every now and then: an error may come with an instruction or behind it, so calls do not
- * count.
+static int add_section(const struct client *client, struct pt_image *image, size_t which, size_t number)
+{
+	const struct case_section *section = &client->plan->c[which].section[number];
+
+	if (client->cache)
+		return pt_image_add_cached(image, client->cache, client->isid[which][number], NULL);
+	return pt_image_add_file(image, section->path, section->offset, section->size, NULL, section->vaddr);
+}
+
+static void add_code(const struct client *client, struct pt_image *image, size_t which)
+{
+	for (size_t i = 0; i < client->plan->c[which].nsections; ++i)
+		if (add_section(client, image, which, i) < 0)
+			abort();
+}
+
+/* Whether images are filled while they are used. */
+static int fills(const struct client *client)
+{
+	return client->plan->flags & plan_fills && !client->way->limit;
+}
+
+/* Gives the image in use the other code: over what is there, or in place of it. */
+static void change_image(struct client *client, size_t which, int over)
+{
+	if (!over)
+		pt_image_remove_by_asid(client->image[0], NULL);
+	client->filling[0].which = which;
+	/* A filler adds the rest when it is asked. */
+	if (over || !fills(client))
+		add_code(client, client->image[0], which);
+}
+
+static void use_code(struct client *client, size_t which)
+{
+	const size_t image = client->plan->flags & plan_changes ? 0 : which;
+
+	if (client->plan->flags & plan_changes && client->code != &client->plan->c[which])
+		change_image(client, which, choose(client, 5, 2) != 0);
+	client->code = &client->plan->c[which];
+	if (client->insn)
+		pt_insn_set_image(client->insn, client->image[image]);
+	else
+		pt_blk_set_image(client->block, client->image[image]);
+}
+
+/* Other code every now and then: an error may come with an instruction or behind it, so calls do not count.
  */
-static void swap(struct client *client, const struct plan *plan)
+static void swap(struct client *client)
 {
 	const unsigned other = client->given / 37 & 1;
 
-	if (!(plan->flags & plan_swaps) || client->code == &plan->c[other])
-		return;
-	client->code = &plan->c[other];
-	if (client->insn)
-		pt_insn_set_image(client->insn, client->image[other]);
-	else
-		pt_blk_set_image(client->block, client->image[other]);
+	if (client->plan->flags & plan_swaps && client->code != &client->plan->c[other])
+		use_code(client, other);
 }
 
 /* Synchronises, or begins to observe. Returns whether. */
@@ -432,7 +484,7 @@ static void decode(struct client *client, const struct plan *plan)
 			pt_blk_set_run_events(client->block, 1);
 			next_run(client);
 		} else if (syncs == max_syncs || !move(client, plan)) {
-			swap(client, plan);
+			swap(client);
 			next(client);
 		} else {
 			syncs++;
@@ -472,11 +524,6 @@ static struct pt_config make_config(const struct plan *plan, enum kind kind)
 	return config;
 }
 
-static int add_section(struct pt_image *image, const struct case_section *section)
-{
-	return pt_image_add_file(image, section->path, section->offset, section->size, NULL, section->vaddr);
-}
-
 static int holds(const struct case_section *section, uint64_t ip)
 {
 	return ip - section->vaddr < section->size;
@@ -484,16 +531,16 @@ static int holds(const struct case_section *section, uint64_t ip)
 
 static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
 {
-	const struct diff_case *c = context;
+	const struct filling *filling = context;
+	const struct diff_case *c = &filling->client->plan->c[filling->which];
 
 	(void)asid;
 	for (size_t i = 0; i < c->nsections; ++i)
 		if (holds(&c->section[i], ip))
-			return add_section(image, &c->section[i]) == 0;
+			return add_section(filling->client, image, filling->which, i) == 0;
 	return 0;
 }
 
-/* A filler must not replace what is mapped. */
 static int sections_overlap(const struct diff_case *c)
 {
 	for (size_t i = 0; i < c->nsections; ++i)
@@ -503,19 +550,39 @@ static int sections_overlap(const struct diff_case *c)
 	return 0;
 }
 
-/* @filled: as code is needed. */
-static struct pt_image *make_image(struct diff_case *c, int filled)
+/* Numbers for all sections, the same in whatever order images use them. */
+static void make_cache(struct client *client)
 {
-	struct pt_image *image = pt_image_alloc(NULL);
+	const struct plan *plan = client->plan;
 
-	if (filled && !sections_overlap(c)) {
-		pt_image_set_filler(image, fill, c);
-		return image;
+	if (!(plan->flags & plan_shares))
+		return;
+	client->cache = pt_iscache_alloc(NULL);
+	for (size_t which = 0; which < 2; ++which)
+		for (size_t i = 0; i < plan->c[which].nsections; ++i) {
+			const struct case_section *section = &plan->c[which].section[i];
+			const struct case_section *first = &plan->c[0].section[i];
+
+			if (section->size == first->size &&
+			    !memcmp(section->bytes, first->bytes, section->size))
+				section = first;
+			client->isid[which][i] = pt_iscache_add_file(
+			        client->cache, section->path, section->offset, section->size, section->vaddr);
+			if (client->isid[which][i] < 0)
+				abort();
+		}
+}
+
+static void make_images(struct client *client)
+{
+	for (size_t i = 0; i < 2; ++i) {
+		client->image[i] = pt_image_alloc(NULL);
+		client->filling[i] = (struct filling){client, i};
+		if (fills(client))
+			pt_image_set_filler(client->image[i], fill, &client->filling[i]);
+		else
+			add_code(client, client->image[i], i);
 	}
-	for (size_t i = 0; i < c->nsections; ++i)
-		if (add_section(image, &c->section[i]) < 0)
-			abort();
-	return image;
 }
 
 static void make_decoder(struct client *client, const struct plan *plan)
@@ -535,16 +602,16 @@ static void make_decoder(struct client *client, const struct plan *plan)
 }
 
 /* Decodes one copy. Instructions: with a decoder of its own. */
-static void decode_copy(struct client *client, const struct plan *plan, struct pt_image *image, size_t copy)
+static void decode_copy(struct client *client, const struct plan *plan, size_t which, size_t copy)
 {
 	const uint8_t *begin = plan->trace + copy * plan->c[0].size;
 
 	if (client->way->kind == insns) {
 		pt_insn_free_decoder(client->insn);
 		make_decoder(client, plan);
-		pt_insn_set_image(client->insn, image);
+		use_code(client, which);
 	} else {
-		pt_blk_set_image(client->block, image);
+		use_code(client, which);
 		if (pt_blk_set_buffer(client->block, begin, begin + plan->c[0].size) < 0)
 			complain(client, "refuses a buffer");
 	}
@@ -554,7 +621,8 @@ static void decode_copy(struct client *client, const struct plan *plan, struct p
 /* Returns how many paths with a number came; negative: something is wrong. */
 static int64_t decode_one_way(const struct way *way, struct plan *plan, struct log *log, uint64_t seed)
 {
-	struct client client = {.way = way, .log = log, .code = &plan->c[0], .random = {seed}, .seed = seed};
+	struct client client = {
+	        .way = way, .plan = plan, .log = log, .code = &plan->c[0], .random = {seed}, .seed = seed};
 
 	client.asks = (plan->flags & plan_asks) != 0;
 	client.asks_some = !client.asks && plan->flags & plan_asks_some;
@@ -563,28 +631,22 @@ static int64_t decode_one_way(const struct way *way, struct plan *plan, struct l
 		setenv("SBTRACE_RUN_CACHE", way->limit, 1);
 	else
 		unsetenv("SBTRACE_RUN_CACHE");
-	for (size_t i = 0; i < 2; ++i)
-		client.image[i] = make_image(&plan->c[i], plan->flags & plan_fills && !way->limit);
+	make_cache(&client);
+	make_images(&client);
 	log_clear(log, way->name);
 	make_decoder(&client, plan);
 	if (plan->flags & plan_buffers) {
-		for (size_t copy = 0; copy < copies + 2; ++copy) {
-			const size_t other = copy & 1;
-
-			client.code = &plan->c[other];
-			decode_copy(&client, plan, client.image[other], copy % copies);
-		}
+		for (size_t copy = 0; copy < copies + 2; ++copy)
+			decode_copy(&client, plan, copy & 1, copy % copies);
 	} else {
-		if (client.insn)
-			pt_insn_set_image(client.insn, client.image[0]);
-		else
-			pt_blk_set_image(client.block, client.image[0]);
+		use_code(&client, 0);
 		decode(&client, plan);
 	}
 	pt_insn_free_decoder(client.insn);
 	pt_blk_free_decoder(client.block);
 	pt_image_free(client.image[0]);
 	pt_image_free(client.image[1]);
+	pt_iscache_free(client.cache);
 	return client.bad ? -1 : (int64_t)client.known;
 }
 
@@ -638,10 +700,17 @@ static void make_plan(struct plan *plan, uint64_t seed, int damaged)
 		plan->flags |= plan_asks_some;
 	if (random_hit(&random, 300))
 		plan->flags |= plan_fills;
+	if (random_hit(&random, 500))
+		plan->flags |= plan_shares;
+	if (random_hit(&random, 500))
+		plan->flags |= plan_changes;
 	if (random_hit(&random, 250))
 		plan->c[0].flags |= flag_end_on_call;
 	if (random_hit(&random, 250))
 		plan->c[0].flags |= flag_end_on_jump;
+	/* A filler must not replace what is mapped. */
+	if (sections_overlap(&plan->c[0]))
+		plan->flags &= ~(unsigned)plan_fills;
 }
 
 /* Whether what decoders of one kind say besides must be the same. Of runs that is the PSB that they follow.
