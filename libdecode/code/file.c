@@ -35,7 +35,8 @@ int pt_file_make(struct pt_file **file, const char *name)
 	struct stat st;
 
 	/* Whether it can be opened shows when it is mapped; that it may be, is known now. */
-	if (!name || stat(name, &st) < 0 || !S_ISREG(st.st_mode) || eaccess(name, R_OK) < 0)
+	if (!name || stat(name, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    faccessat(AT_FDCWD, name, R_OK, AT_EACCESS) < 0)
 		return -pte_invalid;
 	made = calloc(1, sizeof(*made));
 	if (!made)
