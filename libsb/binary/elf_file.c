@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sb/binary.h>
@@ -238,11 +239,8 @@ static void read_layout(Elf *elf, uint64_t offset, struct layout *layout)
 {
 	const size_t count = segment_count(elf);
 	uint64_t lowest = UINT64_MAX, highest = 0;
-	size_t size = 0;
 
 	memset(layout, 0, sizeof(*layout));
-	if (elf_rawfile(elf, &size))
-		layout->file_size = size;
 	layout->all_executable = 1;
 	for (size_t i = 0; i < count; ++i) {
 		GElf_Phdr segment;
@@ -301,6 +299,7 @@ static int check(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, in
                  size_t why_size)
 {
 	struct layout layout;
+	struct stat st;
 	Elf *elf = elf_of(fd);
 
 	*code_size = size;
@@ -311,6 +310,9 @@ static int check(int fd, uint64_t offset, uint64_t size, uint64_t *code_size, in
 	}
 	read_layout(elf, offset, &layout);
 	elf_end(elf);
+	/* libelf would read all of the file to tell. */
+	if (fstat(fd, &st) == 0 && st.st_size > 0)
+		layout.file_size = (uint64_t)st.st_size;
 	if (mapping_fits(&layout, offset, size, code_size) &&
 	    (!whole || is_whole_segment(&layout, offset, size)))
 		return 0;
