@@ -82,22 +82,61 @@ static bool is_unchanged(const struct pt_file *file, const struct stat *st)
 	       st->st_mtim.tv_nsec == file->mtime_nsec;
 }
 
+/* Reading a few pages takes less time than mapping them. */
+static bool is_small(const struct pt_file *file)
+{
+	return file->size <= 16 * 1024;
+}
+
+static uint8_t *read_all(const struct pt_file *file, int fd, int *errcode)
+{
+	uint8_t *bytes = malloc(file->size);
+	size_t done = 0;
+	ssize_t n = 1;
+
+	*errcode = bytes ? -pte_bad_image : -pte_nomem;
+	while (bytes && done < file->size && n > 0) {
+		n = pread(fd, bytes + done, file->size - done, (off_t)done);
+		done += n > 0 ? (size_t)n : 0;
+	}
+	if (done == file->size)
+		return bytes;
+	free(bytes);
+	return NULL;
+}
+
+static uint8_t *map_all(const struct pt_file *file, int fd, int *errcode)
+{
+	void *bytes = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
+
+	*errcode = errno == ENOMEM ? -pte_nomem : -pte_bad_image;
+	return bytes == MAP_FAILED ? NULL : bytes;
+}
+
 /* Under the lock. */
 static const uint8_t *map(const struct pt_file *file, int *errcode)
 {
-	void *bytes = MAP_FAILED;
+	const uint8_t *bytes = NULL;
 	struct stat st;
 	int fd = open_regular(file->name, &st);
 
 	*errcode = fd == -pte_nomem ? -pte_nomem : -pte_bad_image;
 	if (fd < 0)
 		return NULL;
-	if (is_unchanged(file, &st)) {
-		bytes = mmap(NULL, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-		*errcode = errno == ENOMEM ? -pte_nomem : -pte_bad_image;
-	}
+	if (is_unchanged(file, &st))
+		bytes = is_small(file) ? read_all(file, fd, errcode) : map_all(file, fd, errcode);
 	close(fd);
-	return bytes == MAP_FAILED ? NULL : bytes;
+	return bytes;
+}
+
+static void unmap(const struct pt_file *file)
+{
+	void *bytes = (void *)(uintptr_t)file->bytes;
+
+	if (is_small(file))
+		free(bytes);
+	else
+		munmap(bytes, file->size);
 }
 
 /* Writing to a file shows in its mapping, and removing it hides whether it was written to. */
@@ -136,7 +175,7 @@ void pt_file_unmap(struct pt_file *file)
 	pthread_mutex_lock(&file->lock);
 	file->users -= 1;
 	if (!file->users) {
-		munmap((void *)(uintptr_t)file->bytes, file->size);
+		unmap(file);
 		file->bytes = NULL;
 	}
 	pthread_mutex_unlock(&file->lock);

@@ -2,7 +2,8 @@
  *
  * Reference-counted and shared by all sections of the file. It is mapped as a whole, once, while any of
  * its sections has taken bytes: so many pieces cost the process one memory area, of which it has 65530.
- * Between making and mapping it is closed, so that any number of files may exist.
+ * Between making and mapping it is closed, so that any number of files may exist. The bytes of a small file
+ * are a copy.
  */
 #ifndef PT_FILE_H
 #define PT_FILE_H

@@ -84,19 +84,19 @@ static void the_least_recently_used_goes_first(void **state)
 	int isid[3];
 
 	for (int i = 0; i < 3; i++) {
-		file[i] = make_file(f, (const char *[]){"one", "two", "three"}[i], 1000);
+		file[i] = make_file(f, (const char *[]){"one", "two", "three"}[i], 20000);
 		isid[i] = add(f, file[i], 0x1000);
 	}
-	assert_int_equal(pt_iscache_set_limit(f->cache, 2000), 0);
-	expect_readable(f, isid[0], 0x1000, 1000);
-	expect_readable(f, isid[1], 0x1000, 1000);
-	expect_readable(f, isid[0], 0x1000, 1000); /* used again: now the newest */
-	expect_readable(f, isid[2], 0x1000, 1000);
+	assert_int_equal(pt_iscache_set_limit(f->cache, 40000), 0);
+	expect_readable(f, isid[0], 0x1000, 20000);
+	expect_readable(f, isid[1], 0x1000, 20000);
+	expect_readable(f, isid[0], 0x1000, 20000); /* used again: now the newest */
+	expect_readable(f, isid[2], 0x1000, 20000);
 	assert_int_equal(mappings_of(file[0]), 1);
 	assert_int_equal(mappings_of(file[1]), 0);
 	assert_int_equal(mappings_of(file[2]), 1);
 	/* Comes back when it is needed, in place of the oldest. */
-	expect_readable(f, isid[1], 0x1000, 1000);
+	expect_readable(f, isid[1], 0x1000, 20000);
 	assert_int_equal(mappings_of(file[0]), 0);
 	assert_int_equal(mappings_of(file[1]), 1);
 	for (int i = 0; i < 3; i++)
@@ -106,10 +106,10 @@ static void the_least_recently_used_goes_first(void **state)
 static void one_that_is_too_large_does_not_push_out_the_others(void **state)
 {
 	struct image_fixture *f = *state;
-	char *small = make_file(f, "small", 1000);
+	char *small = make_file(f, "small", 20000);
 
-	assert_int_equal(pt_iscache_set_limit(f->cache, 5000), 0);
-	expect_readable(f, add(f, small, 0x1000), 0x1000, 1000);
+	assert_int_equal(pt_iscache_set_limit(f->cache, 50000), 0);
+	expect_readable(f, add(f, small, 0x1000), 0x1000, 20000);
 	expect_readable(f, add(f, f->code.file, 0x1000), 0x1000, code_file_size);
 	assert_int_equal(mappings_of(small), 1);
 	assert_int_equal(mappings_of(f->code.file), 0);
