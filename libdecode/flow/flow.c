@@ -267,8 +267,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->start = psb;
 	flow->at_start = 1;
 	flow->mode = ptem_unknown;
-	pt_asid_init(&flow->asid);
-	memset(flow->cache, 0, sizeof(flow->cache));
+	pt_flow_set_asid(flow, pt_asid_no_cr3, pt_asid_no_vmcs);
 	pt_flow_notify(flow, ptds_unknown);
 
 	status = pt_evd_sync(&flow->evd, psb);
@@ -377,6 +376,18 @@ int pt_flow_sync_set(struct pt_flow *flow, uint64_t offset)
 	return pt_flow_sync(flow, config->begin + offset);
 }
 
+void pt_flow_set_asid(struct pt_flow *flow, uint64_t cr3, uint64_t vmcs)
+{
+	if (flow->asid.cr3 == cr3 && flow->asid.vmcs == vmcs)
+		return;
+	flow->asid.cr3 = cr3;
+	flow->asid.vmcs = vmcs;
+	flow->node = NULL;
+	flow->spaces += 1;
+	if (!flow->spaces) /* what was remembered at the very first might come again */
+		memset(flow->cache, 0, sizeof(flow->cache));
+}
+
 static struct pt_flow_place *cache_slot(struct pt_flow *flow, uint64_t ip)
 {
 	return &flow->cache[(ip ^ (ip >> 9)) % pt_flow_cache_size];
@@ -452,7 +463,8 @@ int pt_flow_locate(struct pt_flow *flow)
 	const struct pt_node *node;
 	int status;
 
-	if (place->ip == flow->ip && place->generation == flow->generation && place->node) {
+	if (place->ip == flow->ip && place->generation == flow->generation && place->spaces == flow->spaces &&
+	    place->node->mode == flow->mode) {
 		take_place(flow, place);
 		return 0;
 	}
@@ -471,6 +483,7 @@ int pt_flow_locate(struct pt_flow *flow)
 	        .section = mapping->section,
 	        .base = mapping->begin,
 	        .isid = mapping->isid,
+	        .spaces = flow->spaces,
 	};
 	take_place(flow, place);
 	return 0;

@@ -38,7 +38,8 @@ enum pt_flow_half { pt_half_low, pt_half_high, pt_half_unknown };
 /* In place of enum pt_unit: the last one is used up, and nothing was fetched since. */
 enum { pt_flow_no_unit = 16 };
 
-/* Where an address leads: private to one flow, valid for one generation of one image. */
+/* Where an address leads: private to one flow, valid for one generation of one image, and while the address
+ * space stays. */
 struct pt_flow_place {
 	uint64_t ip;
 	uint64_t generation;
@@ -46,6 +47,7 @@ struct pt_flow_place {
 	struct pt_section *section;
 	uint64_t base; /* the section's address */
 	int isid;
+	uint32_t spaces; /* as in struct pt_flow */
 };
 
 struct pt_flow {
@@ -111,6 +113,7 @@ struct pt_flow {
 	} crossing;
 
 	struct pt_asid asid;
+	uint32_t spaces; /* counts changes of asid */
 	struct pt_return_stack returns;
 	struct pt_flow_place cache[pt_flow_cache_size];
 	_Alignas(struct pt_node) uint8_t scratch[pt_node_storage]; /* a node that cannot be remembered */
@@ -234,6 +237,9 @@ void pt_flow_cross(struct pt_flow *flow);
 
 /* Looks up the node at ip. */
 int pt_flow_locate(struct pt_flow *flow);
+
+/* Addresses mean something else from now on, if that is another address space than before. */
+void pt_flow_set_asid(struct pt_flow *flow, uint64_t cr3, uint64_t vmcs);
 
 /* Forgets the node, so that code is looked up anew at @ip. */
 static inline void pt_flow_set_ip(struct pt_flow *flow, uint64_t ip)

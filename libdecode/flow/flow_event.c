@@ -131,25 +131,14 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 		pt_flow_enable(flow, ev->variant.overflow.ip);
 }
 
-/* Addresses mean something else from now on. */
-static void forget_places(struct pt_flow *flow)
-{
-	memset(flow->cache, 0, sizeof(flow->cache));
-	flow->node = NULL;
-}
-
 static void set_cr3(struct pt_flow *flow, uint64_t cr3)
 {
-	if (flow->asid.cr3 != cr3)
-		forget_places(flow);
-	flow->asid.cr3 = cr3;
+	pt_flow_set_asid(flow, cr3, flow->asid.vmcs);
 }
 
 static void set_vmcs(struct pt_flow *flow, uint64_t base)
 {
-	if (flow->asid.vmcs != base)
-		forget_places(flow);
-	flow->asid.vmcs = base;
+	pt_flow_set_asid(flow, flow->asid.cr3, base);
 }
 
 static int apply_exec_mode(struct pt_flow *flow, const struct pt_event *ev)
@@ -160,7 +149,7 @@ static int apply_exec_mode(struct pt_flow *flow, const struct pt_event *ev)
 		return 0;
 	if (ev->status_update && flow->enabled && flow->mode != ptem_unknown)
 		return -pte_bad_status_update;
-	forget_places(flow);
+	flow->node = NULL;
 	flow->mode = mode;
 	return 0;
 }
