@@ -120,16 +120,14 @@ static int goes_on(const struct pt_run_walk *walk, uint32_t first)
 	       !(walk->ntimes && walk->times[walk->ntimes - 1].path == walk->npaths);
 }
 
-/* Hands out the sink's blocks from @first on as they are: as a path, or the rest of one. */
-static void put_loose(struct pt_run_walk *walk, uint32_t first)
+/* Hands out the sink's blocks from @first on as they are, before which it had @before instructions: as a
+ * path, or the rest of one. */
+static void put_loose(struct pt_run_walk *walk, uint32_t first, uint64_t before)
 {
-	const uint32_t nblocks = walk->sink.count - first;
-	uint32_t ninsn = 0;
+	const uint32_t nblocks = walk->sink.count - first, ninsn = (uint32_t)(walk->sink.ninsn - before);
 
 	if (!nblocks)
 		return;
-	for (uint32_t i = first; i < walk->sink.count; ++i)
-		ninsn += walk->sink.block[i].ninsn;
 	if (goes_on(walk, first)) {
 		walk->loose[walk->nloose - 1].nblocks += nblocks;
 		walk->loose[walk->nloose - 1].ninsn += ninsn;
@@ -305,6 +303,7 @@ static void begin_record(struct pt_run_walk *walk, uint32_t events)
 	walk->recorder.until = pos + size;
 	walk->recording = 1;
 	walk->first_block = walk->sink.count;
+	walk->first_insn = walk->sink.ninsn;
 }
 
 /* The way that was recorded ends here, before @event, if there is one. Returns its path; NULL: it is not one
@@ -323,8 +322,7 @@ static const struct pt_run_entry *end_record(struct pt_run_walk *walk, const str
 	record->block = &walk->sink.block[walk->first_block];
 	record->event = event;
 	path->nblocks = walk->sink.count - walk->first_block;
-	for (uint32_t i = 0; i < path->nblocks; ++i)
-		path->ninsn += record->block[i].ninsn;
+	path->ninsn = (uint32_t)(walk->sink.ninsn - walk->first_insn);
 	return pt_run_cache_add(&walk->cache, record, &walk->recorder.before);
 }
 
@@ -335,7 +333,7 @@ static void close_record(struct pt_run_walk *walk, const struct pt_event *event)
 	const struct pt_run_entry *entry = end_record(walk, event);
 
 	if (!entry)
-		put_loose(walk, first);
+		put_loose(walk, first, walk->first_insn);
 	else if (entry->path.nblocks)
 		put_path(walk, &entry->path);
 	if (entry)
@@ -348,7 +346,7 @@ static void stop_record(struct pt_run_walk *walk)
 	if (!walk->recording)
 		return;
 	walk->recording = 0;
-	put_loose(walk, walk->first_block);
+	put_loose(walk, walk->first_block, walk->first_insn);
 }
 
 /* ---- On foot ------------------------------------------------------------------------------------ */
@@ -382,6 +380,7 @@ static int walk_unit(struct pt_run_walk *walk)
 	struct pt_flow *flow = walk->flow;
 	struct pt_flow_sink *sink = &walk->sink;
 	const uint32_t before = sink->count;
+	const uint64_t ninsn = sink->ninsn;
 	int status;
 
 	flow->at_mov_cr3 = 0;
@@ -390,7 +389,7 @@ static int walk_unit(struct pt_run_walk *walk)
 	if (sink->count != before)
 		flow->entry_flags = 0;
 	if (!walk->recording)
-		put_loose(walk, before);
+		put_loose(walk, before, ninsn);
 	else if (status < 0 || (flow->unit != pt_flow_no_unit && !flow->due))
 		stop_record(walk);
 	else if (!flow->due && flow->evd.pos >= walk->recorder.until)

@@ -19,6 +19,7 @@ struct pt_run_walk {
 	struct pt_recorder recorder;
 	uint8_t recording;
 	uint32_t first_block;     /* of what is recorded, in the sink */
+	uint64_t first_insn;      /* the sink's instructions before it */
 	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
 	uint8_t events_inside;    /* events come inside of runs */
 
