@@ -121,6 +121,11 @@ void pt_run_cache_clear(struct pt_run_cache *cache)
 	cache->full = 0;
 }
 
+static int same_place(const struct pt_run_place *a, const struct pt_run_place *b)
+{
+	return a->ip == b->ip && a->mode == b->mode && a->kind == b->kind;
+}
+
 static uint32_t *place_slot(const struct pt_run_cache *cache, const struct pt_run_place *place)
 {
 	uint64_t i = pt_run_hash(place->ip, place->mode << 2 | place->kind) >> 32;
@@ -129,8 +134,7 @@ static uint32_t *place_slot(const struct pt_run_cache *cache, const struct pt_ru
 		uint32_t *slot = &cache->place_slot[i & cache->place_mask];
 		const struct pt_run_place *found = &cache->place[*slot ? *slot - 1 : 0];
 
-		if (!*slot ||
-		    (found->ip == place->ip && found->mode == place->mode && found->kind == place->kind))
+		if (!*slot || same_place(found, place))
 			return slot;
 	}
 }
@@ -158,10 +162,13 @@ static int grow_places(struct pt_run_cache *cache)
 
 int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place *place)
 {
-	uint32_t *slot = place_slot(cache, place);
+	uint32_t *slot;
 
+	if (cache->place_here < cache->nplaces && same_place(&cache->place[cache->place_here], place))
+		return cache->place_here;
+	slot = place_slot(cache, place);
 	if (*slot)
-		return *slot - 1;
+		return cache->place_here = *slot - 1;
 	if (cache->nplaces >= places_per_path * cache->limit + least_places ||
 	    (cache->nplaces == (cache->place_mask + 1) / 2 && grow_places(cache) < 0)) {
 		cache->full = 1;
@@ -170,7 +177,7 @@ int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place
 	slot = place_slot(cache, place);
 	cache->place[cache->nplaces] = *place;
 	*slot = ++cache->nplaces;
-	return *slot - 1;
+	return cache->place_here = *slot - 1;
 }
 
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window)

@@ -99,6 +99,7 @@ struct pt_run_cache {
 	struct pt_run_place *place; /* owned; by number */
 	uint32_t *place_slot;       /* owned; open addressing: numbers, plus one */
 	uint32_t nplaces, place_mask;
+	uint32_t place_here; /* where somebody stood last: likely to be asked for next */
 
 	struct pt_run_grounds grounds;
 

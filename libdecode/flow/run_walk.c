@@ -276,6 +276,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 	stride_ended(walk, before, events);
 	if (place != start)
 		pt_flow_stand_at(flow, &walk->cache.place[place]);
+	walk->cache.place_here = place;
 	if (events)
 		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
 	return 1;
