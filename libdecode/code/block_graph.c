@@ -316,7 +316,7 @@ int pt_graph_next(const struct pt_node **next, struct pt_section *section, const
 	if (*next)
 		return 0;
 	status = pt_graph_node(next, section, node->offset + node->size, node->mode);
-	if (status == 0)
+	if (status == 0 && (*next)->kind != pt_kind_split)
 		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->next, *next,
 		                      memory_order_release);
 	return status;
@@ -333,7 +333,7 @@ int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, con
 		return -pte_nomap;
 	/* A target before the section wraps to a huge offset, which is outside as well. */
 	status = pt_graph_node(taken, section, node->offset + (uint64_t)node->target, node->mode);
-	if (status == 0)
+	if (status == 0 && (*taken)->kind != pt_kind_split)
 		atomic_store_explicit(&((struct pt_node *)(uintptr_t)node)->taken, *taken,
 		                      memory_order_release);
 	return status;

@@ -28,10 +28,11 @@ struct pt_node {
 	int64_t target;                        /* of a direct branch: see pt_node_taken_ip() */
 	uint16_t size;                         /* in bytes, all instructions */
 	uint16_t last;                         /* where the last instruction starts, relative to offset */
-	uint8_t ninsn;
-	uint8_t kind;     /* enum pt_insn_kind of the last instruction; never pt_kind_other */
-	uint8_t iclass;   /* enum pt_insn_class of the last instruction */
+	/* As in struct pt_run_block, so that they are copied at once. */
+	uint16_t ninsn;
 	uint8_t mode;     /* enum pt_exec_mode */
+	uint8_t iclass;   /* enum pt_insn_class of the last instruction */
+	uint8_t kind;     /* enum pt_insn_kind of the last instruction; never pt_kind_other */
 	uint8_t ip_bits;  /* of a direct branch: how wide its target is (insn_class.h); zero: absolute */
 	uint8_t length[]; /* of each instruction */
 };
@@ -60,8 +61,8 @@ static inline uint64_t pt_node_taken_ip(const struct pt_node *node, uint64_t ip)
 int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset,
                   enum pt_exec_mode mode);
 
-/* The node behind @node, or at its branch target; linked at first use. As pt_graph_node(). A target that
- * depends on the load address is outside: -pte_nomap. */
+/* The node behind @node, or at its branch target; linked at first use, but for one of pt_kind_split. As
+ * pt_graph_node(). A target that depends on the load address is outside: -pte_nomap. */
 int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node);
 int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, const struct pt_node *node);
 

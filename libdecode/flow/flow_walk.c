@@ -310,36 +310,42 @@ static inline const struct pt_node *linked(const struct pt_node *node, uint64_t 
 static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	const struct pt_node *node = flow->node, *next;
-	const uint64_t base = flow->base, tnt = flow->evd.tnt;
+	const uint64_t base = flow->base;
 	const uint32_t flags = block_flags(flow), before = sink->count;
-	uint32_t left = flow->evd.tnt_count, n = before;
+	struct pt_run_block *block = &sink->block[before], *const end = &sink->block[sink->capacity];
+	uint32_t left = flow->evd.tnt_count;
+	uint64_t tnt, ninsn = 0;
 
-	if (!n || sink->stop_kinds || flow->ticks || !flow->section || sink->section != flow->section ||
-	    sink->base != base)
+	if (!left || !before || sink->stop_kinds || flow->ticks || !flow->section ||
+	    sink->section != flow->section || sink->base != base)
 		return;
-	while (left && n < sink->capacity) {
+	tnt = flow->evd.tnt << (64 - left); /* the next bit comes first */
+	for (; left && block < end; node = next) {
 		const uint64_t ip = base + node->offset;
 
-		next = linked(node, (tnt >> (left - 1)) & 1);
-		if (!next || next->kind == pt_kind_split)
+		next = linked(node, tnt >> 63);
+		if (!next)
 			break;
-		left -= node->kind == pt_kind_cond;
-		if (node->kind == pt_kind_call)
+		if (node->kind == pt_kind_cond) {
+			left -= 1;
+			tnt <<= 1;
+		} else if (node->kind == pt_kind_call) {
 			push_return(flow, node, ip);
-		fill_block(&sink->block[n++], node, ip, flags);
-		sink->ninsn += node->ninsn;
-		node = next;
+		}
+		fill_block(block++, node, ip, flags);
+		ninsn += node->ninsn;
 	}
-	if (n == before)
+	sink->count = (uint32_t)(block - sink->block);
+	if (sink->count == before)
 		return;
 	if (left != flow->evd.tnt_count)
 		leave_circle(flow);
 	else
-		flow->free_steps += n - before;
+		flow->free_steps += sink->count - before;
+	sink->ninsn += ninsn;
 	flow->evd.tnt_count = left;
 	flow->node = node;
 	flow->ip = base + node->offset;
-	sink->count = n;
 }
 
 /* One block on, with TNT bits at hand. Returns enum step or a negative code. */
