@@ -140,20 +140,25 @@ int pt_grounds_number(struct pt_run_grounds *grounds, const struct pt_run_ground
 bool pt_grounds_change_view(struct pt_run_grounds *grounds, const struct pt_image *image,
                             const struct pt_asid *asid)
 {
-	const struct pt_run_view wanted = {.generation = pt_image_generation(image),
-	                                   .cr3 = asid->cr3,
-	                                   .vmcs = asid->vmcs,
-	                                   .is_sure = pt_image_is_sure(image, asid)};
+	const struct pt_run_view wanted = {
+	        .generation = pt_image_generation(image), .cr3 = asid->cr3, .vmcs = asid->vmcs};
 	const uint64_t hash = mix(mix(mix(1, wanted.generation), wanted.cr3), wanted.vmcs);
 	struct pt_run_view *view = &grounds->view[(hash >> 32) % pt_run_views];
+	bool is_known;
 
 	grounds->image = image;
 	grounds->present = view;
 	grounds->present_state = grounds->state + (size_t)(view - grounds->view) * grounds->capacity;
-	if (view->generation != wanted.generation || view->cr3 != wanted.cr3 || view->vmcs != wanted.vmcs)
+	is_known =
+	        view->generation == wanted.generation && view->cr3 == wanted.cr3 && view->vmcs == wanted.vmcs;
+	if (!is_known) {
 		memset(grounds->present_state, pt_ground_unknown, grounds->capacity);
-	*view = wanted;
-	return wanted.is_sure;
+		*view = wanted;
+	}
+	/* A filler may have added to other spaces since. */
+	if (!is_known || image->filler)
+		view->is_sure = pt_image_is_sure(image, asid);
+	return view->is_sure;
 }
 
 static enum pt_ground_state look_at(const struct pt_run_grounds *grounds, const struct pt_run_mapping *wanted)
