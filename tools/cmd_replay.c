@@ -151,7 +151,8 @@ static const struct option_table options = {
         .usage = "[OPTIONS] RECORDING|JOB.yaml",
         .about =
                 "What every process executed: replays a recording of Intel PT (a perf.data file or directory,\n"
-                "or a directory of cpuN.pt and cpuN.pevent files), or the job that JOB.yaml describes.\n",
+                "\"-\" for one from standard input, or a directory of cpuN.pt and cpuN.pevent files), or the\n"
+                "job that JOB.yaml describes.\n",
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),
         .operand = take_recording,

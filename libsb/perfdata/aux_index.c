@@ -26,11 +26,12 @@ int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chun
 static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *file,
                         const struct sb_record *record, struct sb_error *err)
 {
-	uint64_t payload = record->offset + record->size;
-	uint64_t room = file->end - payload;
+	const uint64_t payload = record->offset + record->size;
+	const uint64_t room = file->data_end - payload;
 	struct sb_aux_chunk chunk = {
-	        .bytes = record->bytes + record->size,
+	        .bytes = file->map.bytes + payload,
 	        .size = record->u.auxtrace.size < room ? record->u.auxtrace.size : room,
+	        .file = (uint32_t)(file - perfdata->file),
 	        .file_offset = payload,
 	        .aux_offset = record->u.auxtrace.offset,
 	        .reference = record->u.auxtrace.reference,
@@ -110,13 +111,13 @@ static void add_time_conv(struct sb_perfdata_info *info, const struct sb_record 
 static void add_tracing_data(struct sb_perfdata *perfdata, const struct record_file *file,
                              const struct sb_record *record)
 {
-	const uint64_t at = (uint64_t)(record->bytes - file->map.bytes) + record->size;
+	const uint64_t at = record->offset + record->size;
 	const uint64_t size = record->u.tracing_data.size;
 	struct sb_error err;
 	const char *wrong;
 
 	/* The walk will see that it is cut. */
-	if (at > file->end || size > file->end - at)
+	if (at > file->data_end || size > file->data_end - at)
 		return;
 	wrong = sb_perfdata_set_tracepoints(perfdata, file->map.bytes + at, size);
 	if (!wrong)
@@ -140,23 +141,17 @@ static int index_record(struct sb_perfdata *perfdata, const struct record_file *
 	case SB_RECORD_TRACING_DATA:
 		add_tracing_data(perfdata, file, record);
 		return 0;
-	case SB_RECORD_COMPRESSED:
-	case SB_RECORD_COMPRESSED2:
-		return sb_error_set(err, -sbe_unsupported, file->map.path, record->offset,
-		                    "its records are compressed (perf record -z), which is not read yet");
 	default:
 		return 0;
 	}
 }
 
-/* The next record that may be of interest; nine of ten are not, and are only checked. */
-static int next(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes, struct sb_record *record,
-                struct sb_error *damage)
+/* The walk has come to records that are packed. */
+enum { PACKED = 1 };
+
+static int is_packed(uint32_t type)
 {
-	/* Where trailers differ, the sizes do. */
-	if (cursor->perfdata->uniform && !cursor->done)
-		sb_perfdata_pass_records(cursor, sizes);
-	return sb_perfdata_next(cursor, record, damage);
+	return type == SB_RECORD_COMPRESSED || type == SB_RECORD_COMPRESSED2;
 }
 
 static int walk(struct sb_perfdata *perfdata, struct sb_error *err)
@@ -165,12 +160,21 @@ static int walk(struct sb_perfdata *perfdata, struct sb_error *err)
 	struct record_sizes sizes;
 	struct sb_error damage;
 	struct sb_record record;
-	int status, indexed;
+	int status = 1;
 
 	record_sizes(&sizes, &perfdata->attr->trailer);
 	sb_perfdata_begin(perfdata, &cursor);
-	while ((status = next(&cursor, &sizes, &record, &damage)) > 0) {
-		indexed = index_record(perfdata, &perfdata->file[cursor.file], &record, err);
+	while (status > 0) {
+		int indexed;
+
+		/* Nine of ten are of no interest, and are only checked. Where trailers differ, the sizes do.
+		 */
+		if (perfdata->uniform && !cursor.done)
+			sb_perfdata_pass_records(&cursor, &sizes);
+		if (is_packed(sb_perfdata_peek(&cursor)))
+			return PACKED;
+		status = sb_perfdata_next(&cursor, &record, &damage);
+		indexed = status > 0 ? index_record(perfdata, &perfdata->file[cursor.file], &record, err) : 0;
 		if (indexed < 0)
 			return indexed;
 	}
@@ -178,6 +182,22 @@ static int walk(struct sb_perfdata *perfdata, struct sb_error *err)
 	if (status < 0)
 		perfdata->damage = damage;
 	return 0;
+}
+
+/* Once records are unpacked, none are packed. */
+static int walk_all(struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	int status = walk(perfdata, err);
+
+	if (status != PACKED)
+		return status;
+	status = 0;
+	for (uint32_t i = 0; i < perfdata->nfiles && status == 0; i++)
+		status = sb_perfdata_unpack(perfdata, &perfdata->file[i], err);
+	perfdata->nchunks = 0;
+	free(perfdata->chunk);
+	perfdata->chunk = NULL;
+	return status < 0 ? status : walk(perfdata, err);
 }
 
 static int compare_buffer(const struct sb_aux_chunk *a, const struct sb_aux_chunk *b)
@@ -198,6 +218,8 @@ static int by_buffer(const void *left, const void *right)
 
 	if (order)
 		return order;
+	if (a->file != b->file)
+		return a->file < b->file ? -1 : 1;
 	return a->file_offset < b->file_offset ? -1 : a->file_offset > b->file_offset;
 }
 
@@ -249,7 +271,7 @@ static void check_clock(struct sb_perfdata *perfdata)
 
 int sb_perfdata_index(struct sb_perfdata *perfdata, struct sb_error *err)
 {
-	int status = walk(perfdata, err);
+	int status = walk_all(perfdata, err);
 
 	if (status == 0)
 		status = build_streams(perfdata, err);

@@ -1,4 +1,8 @@
-/* mapped_file.c - regular files, mapped read-only; and the two helpers every file of this room needs. */
+/* mapped_file.c - files, mapped read-only; and the two helpers every file of this room needs.
+ *
+ * What cannot be mapped as it is, because it is packed or comes out of a pipe, becomes a temporary file
+ * first.
+ */
 #include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
@@ -9,6 +13,9 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "perfdata/spool.h"
+#include "perfdata/unpack.h"
 
 static int map_descriptor(struct mapped_file *map, int fd, const char *path, struct sb_error *err)
 {
@@ -31,22 +38,87 @@ static int map_descriptor(struct mapped_file *map, int fd, const char *path, str
 	return 0;
 }
 
-int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_error *err)
+int sb_mapped_file_from(struct mapped_file *map, int fd, const char *name, struct sb_error *err)
 {
-	int fd, status;
+	int status;
 
 	memset(map, 0, sizeof(*map));
-	/* Opening a FIFO must not wait for its writer. */
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	map->path = strdup(name);
+	status = map->path ? map_descriptor(map, fd, name, err)
+	                   : sb_error_set(err, -sbe_nomem, name, UINT64_MAX, "out of memory");
+	if (status < 0)
+		sb_mapped_file_close(map);
+	return status;
+}
+
+/* Negative, with @err filled, when there is no such file. */
+static int open_file(const char *path, int flags, struct sb_error *err)
+{
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | flags);
+
 	if (fd < 0)
 		return sb_error_set(err, errno == ENOENT ? -sbe_not_found : -sbe_io, path, UINT64_MAX, "%s",
 		                    strerror(errno));
-	map->path = strdup(path);
-	status = map->path ? map_descriptor(map, fd, path, err)
-	                   : sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	return fd;
+}
+
+int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_error *err)
+{
+	/* Opening a FIFO must not wait for its writer. */
+	const int fd = open_file(path, O_NONBLOCK, err);
+	int status;
+
+	memset(map, 0, sizeof(*map));
+	if (fd < 0)
+		return fd;
+	status = sb_mapped_file_from(map, fd, path, err);
 	close(fd);
+	return status;
+}
+
+/* A regular file that is not packed. */
+static int is_mappable(int fd)
+{
+	uint8_t magic[PACKING_MAGIC_SIZE];
+	struct stat status;
+	ssize_t size;
+
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return 0;
+	size = pread(fd, magic, sizeof(magic), 0);
+	return size < 0 || packing_of(magic, (size_t)size) == packing_none;
+}
+
+static int map_unpacked(struct mapped_file *map, int fd, const char *name, struct sb_error *err)
+{
+	struct spool spool;
+	int status = spool_open(&spool, name, err);
+
 	if (status < 0)
-		sb_mapped_file_close(map);
+		return status;
+	status = unpack(&spool, fd, err);
+	if (status == 0)
+		return spool_map(&spool, map, err);
+	spool_close(&spool);
+	return status;
+}
+
+int sb_mapped_file_open_any(struct mapped_file *map, const char *path, struct sb_error *err)
+{
+	const int is_input = !strcmp(path, "-");
+	const char *name = is_input ? "(standard input)" : path;
+	const int fd = is_input ? STDIN_FILENO : open_file(path, 0, err);
+	int status;
+
+	memset(map, 0, sizeof(*map));
+	if (fd < 0)
+		return fd;
+	if (is_mappable(fd))
+		status = sb_mapped_file_from(map, fd, name, err);
+	else
+		status = map_unpacked(map, fd, name, err);
+	if (!is_input)
+		close(fd);
 	return status;
 }
 

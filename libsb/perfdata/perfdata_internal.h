@@ -19,11 +19,29 @@ struct mapped_file {
 	uint64_t size;
 };
 
-/* Records lie at [begin, end) of the mapping; the file promises them up to promised_end. */
+/* Records that were written packed (perf record -z), unpacked into a temporary file, see compressed.c. */
+struct unpacked {
+	struct mapped_file map;
+	struct unpacked_origin
+	        *origin; /* sorted by both: which place of the file a place of the map comes from */
+	size_t norigins;
+	struct sb_error damage; /* what ended the unpacking, unless it was the end; its code is 0 then */
+};
+
+struct unpacked_origin {
+	uint64_t at, file_offset;
+};
+
+/* A file with one stretch of records. AUX data lie between them in the file. */
 struct record_file {
 	struct mapped_file map;
-	uint64_t begin, end, promised_end;
-	int32_t cpu; /* raw cpuN.pevent: N; else -1 */
+	uint64_t data_begin, data_end; /* in the map: records and AUX data */
+	uint64_t promised_end;         /* where the header says that they end */
+	int32_t cpu;                   /* raw cpuN.pevent: N; else -1 */
+	/* What is walked: [begin, end) of @records, which is the map or what was unpacked. */
+	const uint8_t *records;
+	uint64_t begin, end;
+	struct unpacked *unpacked; /* owned; NULL: the records are in the map, as they are */
 };
 
 /* Of perf_event_attr, what the reader needs. */
@@ -51,7 +69,8 @@ struct sb_perfdata {
 	uint32_t nattrs;
 	struct id_attr *id; /* sorted by id */
 	size_t nids;
-	int uniform; /* all attributes lay their trailer out alike: no need to look at identifiers */
+	int uniform;          /* all attributes lay their trailer out alike: no need to look at identifiers */
+	uint32_t id_from_end; /* when they do not: how far before a record's end its identifier is */
 	int one_sample_format;           /* the same for SAMPLEs */
 	int sample_id_at;                /* where a SAMPLE's body has its identifier; -1: not known */
 	struct record_trailer no_format; /* of SAMPLEs of which nobody knows whose they are */
@@ -62,6 +81,9 @@ struct sb_perfdata {
 	struct sb_aux_stream *stream;
 	size_t nstreams;
 	struct sb_error damage;
+	uint64_t dir_format; /* DIR_FORMAT: above 0, records are in data.0, data.1, ... besides */
+	uint32_t mmap_len;   /* COMPRESSED: what was packed at once; 0: not known */
+	char *kcore_dir;     /* NULL: there is none */
 };
 
 /* A file's feature section, see features.c; perf's numbers. */
@@ -91,7 +113,9 @@ enum {
 	SB_HEADER_FEATURES = 72, /* where the feature bits are */
 	SB_ATTR_MIN_SIZE = 64,   /* the first published perf_event_attr */
 	SB_ATTR_MAX_SIZE = 4096,
-	SB_SECTION_SIZE = 16 /* u64 offset, u64 size */
+	SB_SECTION_SIZE = 16, /* u64 offset, u64 size */
+	/* A COMPRESSED2 record of this size says 0: perf once let its 16 bits wrap around. */
+	SB_COMPRESSED2_WRAPPED_SIZE = 1 << 16
 };
 
 /* attr.config of intel_pt as Linux lays it out, for writing and for raw pairs that have no AUXTRACE_INFO. */
@@ -129,6 +153,11 @@ enum sb_pt_priv {
 
 /* Maps a regular file read-only. A file of no bytes gives bytes NULL, size 0. */
 int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_error *err);
+/* The same for an open file, which may be closed afterwards; @name is what errors call it. */
+int sb_mapped_file_from(struct mapped_file *map, int fd, const char *name, struct sb_error *err);
+/* What a caller names: also "-" (standard input), a pipe (whose writer is waited for), and what gzip, zstd or
+ * xz packed. Offsets are those of what was unpacked. */
+int sb_mapped_file_open_any(struct mapped_file *map, const char *path, struct sb_error *err);
 void sb_mapped_file_close(struct mapped_file *map);
 
 /* [begin, end) was read, and may be read again, but not soon: the pages need not stay in memory. */
@@ -141,17 +170,52 @@ char *sb_path_join(const char *directory, const char *name);
  * (then the old array stays). For arrays that only ever grow one by one from NULL. */
 void *sb_array_room(void *array, size_t count, size_t size);
 
-/* Header, attributes and ids of @perfdata->file[0]; sets its record stretch and damage. */
+/* The first eight bytes of a file: whether it is one that is read. */
+int sb_perfdata_check_magic(const uint8_t *magic, const char *path, struct sb_error *err);
+/* All of @perfdata->file[0] but its records: attributes, ids, features; sets its record stretch and damage.
+ */
 int sb_perfdata_read_header(struct sb_perfdata *perfdata, struct sb_error *err);
+/* The same for a file that went through a pipe: all of it is in records. */
+int sb_perfdata_read_pipe(struct sb_perfdata *perfdata, struct sb_error *err);
 /* Features of @perfdata->file[0], which are behind its records. */
 int sb_perfdata_read_features(struct sb_perfdata *perfdata, struct sb_error *err);
+/* One feature: @size bytes of the file, at @offset. What is wrong with it is damage. */
+int sb_perfdata_read_feature(struct sb_perfdata *perfdata, unsigned int bit, uint64_t offset, uint64_t size,
+                             struct sb_error *err);
+
+/* What perf_event_attr says about its own size; 0 was the first version's. */
+uint64_t sb_attr_size(const uint8_t *attr);
+/* Appends the attribute at @bytes, of which there is @room, at least SB_ATTR_MIN_SIZE; and @count ids of the
+ * one that was appended last. */
+int sb_perfdata_add_attr(struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t room,
+                         struct sb_error *err);
+int sb_perfdata_add_ids(struct sb_perfdata *perfdata, const uint8_t *ids, size_t count, struct sb_error *err);
+/* There are no more: how their records are told apart. */
+int sb_perfdata_settle_attrs(struct sb_perfdata *perfdata, struct sb_error *err);
+
+/* Records, and AUX data, of @file are at [begin, end) of its map; both may be behind its end. */
+void sb_record_file_set(struct record_file *file, uint64_t begin, uint64_t end);
+/* How far it is from the record at @bytes to the next one, with the payload behind it, saturating. Zero when
+ * its header is not there as a whole or is no header. */
+uint64_t sb_record_stride(const uint8_t *bytes, uint64_t avail);
+/* Appends the file NAME in the directory to the record files. Zero also when there is none. */
+int sb_perfdata_add_record_file(struct sb_perfdata *perfdata, const char *directory, const char *name,
+                                int32_t cpu, struct sb_error *err);
+/* What belongs to a recording beside its "data": data.0, data.1, ..., kcore_dir. */
+int sb_perfdata_read_directory(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
 /* Finds the pairs below the directory, and reads recording.info. */
 int sb_perfdata_read_raw(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
 /* Walks all records once: chunks, streams, the clock and what is known about Intel PT. */
 int sb_perfdata_index(struct sb_perfdata *perfdata, struct sb_error *err);
 
+/* The type of the record that comes next. Zero when there is none, or none that can be. */
+uint32_t sb_perfdata_peek(struct sb_perfdata_cursor *cursor);
 /* Goes on to the next record that says more than that it is there; what is passed is right. */
 void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes);
+
+/* Unpacks the records of @file, if any are packed; it then walks those. Damage is the walk's to tell. */
+int sb_perfdata_unpack(struct sb_perfdata *perfdata, struct record_file *file, struct sb_error *err);
+void sb_unpacked_free(struct unpacked *unpacked);
 
 /* Appends a chunk to the index. */
 int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk,

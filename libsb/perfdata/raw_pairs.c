@@ -199,32 +199,6 @@ static int set_format(struct sb_perfdata *perfdata, uint64_t sample_type, struct
 	return 0;
 }
 
-static int add_records(struct sb_perfdata *perfdata, const char *directory, const char *name, int32_t cpu,
-                       struct sb_error *err)
-{
-	struct record_file *grown = sb_array_room(perfdata->file, perfdata->nfiles, sizeof(*grown));
-	char *path = grown ? sb_path_join(directory, name) : NULL;
-	struct record_file *file;
-	int status;
-
-	if (grown)
-		perfdata->file = grown;
-	if (!path)
-		return sb_error_set(err, -sbe_nomem, directory, UINT64_MAX, "out of memory");
-	file = &grown[perfdata->nfiles];
-	memset(file, 0, sizeof(*file));
-	status = sb_mapped_file_open(&file->map, path, err);
-	free(path);
-	if (status == -sbe_not_found)
-		return 0;
-	if (status < 0)
-		return status;
-	file->cpu = cpu;
-	file->end = file->promised_end = file->map.size;
-	perfdata->nfiles++;
-	return 0;
-}
-
 static int add_trace(struct sb_perfdata *perfdata, const char *directory, const char *name, int32_t cpu,
                      struct sb_error *err)
 {
@@ -292,14 +266,14 @@ static int add_files(struct sb_perfdata *perfdata, const char *directory, const 
 	int32_t cpu;
 
 	for (i = 0; i < sizeof(before_tracing) / sizeof(before_tracing[0]) && status == 0; i++)
-		status = add_records(perfdata, directory, before_tracing[i], -1, err);
+		status = sb_perfdata_add_record_file(perfdata, directory, before_tracing[i], -1, err);
 	for (cpu = 0; cpu < RAW_CPUS_MAX && status == 0; cpu++) {
 		char name[32];
 
 		if (!present[cpu])
 			continue;
 		snprintf(name, sizeof(name), "cpu%" PRId32 ".pevent", cpu);
-		status = add_records(perfdata, directory, name, cpu, err);
+		status = sb_perfdata_add_record_file(perfdata, directory, name, cpu, err);
 		snprintf(name, sizeof(name), "cpu%" PRId32 ".pt", cpu);
 		if (status == 0)
 			status = add_trace(perfdata, directory, name, cpu, err);

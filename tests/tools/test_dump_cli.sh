@@ -69,7 +69,8 @@ expect 2 "--cpuid-0x15: expected 2 numbers with ','" --cpuid-0x15 1,2,3 good
 expect 2 "--mtc-freq: expected a number from 0 to 15" --mtc-freq 16 good
 expect 1 'no-such-file: No such file' no-such-file
 expect 1 'empty: is empty' empty
-expect 1 'not a regular file' /dev/null
+expect 1 'a perf.data begins' /dev/null
+expect 1 'not a perf.data' /dev/zero
 expect 1 'raw trace, which does not know of CPUs' --cpu 0 good
 "$SBTRACE" dump --help >out || fail "help"
 grep -q -- '--cpuid-0x15 EAX,EBX' out || fail "help does not tell of --cpuid-0x15"

@@ -243,7 +243,8 @@ static const struct option_table table = {
         .usage = "[OPTIONS] TRACE",
         .about =
                 "The packets of a trace, one by one: offset, name, payload, last IP, time. TRACE is a file of raw\n"
-                "Intel PT, or a recording (perf.data, or a directory of cpuN.pt and cpuN.pevent files).\n"
+                "Intel PT, or a recording (perf.data, or a directory of cpuN.pt and cpuN.pevent files; \"-\":\n"
+                "a perf.data from standard input).\n"
                 "With --sideband, the records of a recording: what the kernel and perf said meanwhile.\n",
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),

@@ -15,13 +15,28 @@ static int system_error(const char *path, struct sb_error *err)
 	                    strerror(errno));
 }
 
-/* perf.data begins so, or the other way round when the machine was of the other byte order. */
-static bool has_perf_magic(int fd)
+/* perf.data begins so, or the other way round when the machine was of the other byte order; or it is packed
+ * with gzip, zstd or xz. */
+static bool looks_like_recording(int fd)
 {
-	char magic[8];
+	static const struct {
+		char bytes[9];
+		size_t size;
+	} magic[] = {{"PERFILE2", 8},
+	             {"2ELIFREP", 8},
+	             {"\x1f\x8b", 2},
+	             {"\x28\xb5\x2f\xfd", 4},
+	             {"\xfd"
+	              "7zXZ",
+	              6}};
+	char begin[8] = "";
 
-	return pread(fd, magic, sizeof(magic), 0) == (ssize_t)sizeof(magic) &&
-	       (!memcmp(magic, "PERFILE2", 8) || !memcmp(magic, "2ELIFREP", 8));
+	if (pread(fd, begin, sizeof(begin), 0) < 0)
+		return false;
+	for (size_t i = 0; i < sizeof(magic) / sizeof(magic[0]); i++)
+		if (!memcmp(begin, magic[i].bytes, magic[i].size))
+			return true;
+	return false;
 }
 
 static int open_recording(struct trace_file *file, const char *path, struct sb_error *err)
@@ -50,29 +65,24 @@ static int map_raw(struct trace_file *file, int fd, uint64_t size, const char *p
 	return 0;
 }
 
-static int open_by_kind(struct trace_file *file, int fd, const char *path, struct sb_error *err)
-{
-	struct stat st;
-
-	if (fstat(fd, &st))
-		return system_error(path, err);
-	if (S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && has_perf_magic(fd)))
-		return open_recording(file, path, err);
-	if (!S_ISREG(st.st_mode))
-		return sb_error_set(err, -sbe_unsupported, path, UINT64_MAX, "not a regular file");
-	return map_raw(file, fd, (uint64_t)st.st_size, path, err);
-}
-
+/* What is no regular file can be read but once, by those who know what it should be. */
 int trace_file_open(struct trace_file *file, const char *path, struct sb_error *err)
 {
-	/* Opening a FIFO must not wait for its writer. */
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	int status;
+	struct stat st;
+	int fd, status;
 
 	memset(file, 0, sizeof(*file));
+	if (!strcmp(path, "-"))
+		return open_recording(file, path, err);
+	if (stat(path, &st))
+		return system_error(path, err);
+	if (!S_ISREG(st.st_mode))
+		return open_recording(file, path, err);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
 		return system_error(path, err);
-	status = open_by_kind(file, fd, path, err);
+	status = looks_like_recording(fd) ? open_recording(file, path, err)
+	                                  : map_raw(file, fd, (uint64_t)st.st_size, path, err);
 	close(fd);
 	return status;
 }

@@ -45,8 +45,9 @@ struct sb_perfdata_info {
 struct sb_aux_chunk {
 	const uint8_t *bytes; /* in the mapping */
 	uint64_t size;        /* as the record says, but never past the file's end */
-	uint64_t file_offset;
-	uint64_t aux_offset; /* in the buffer's stream */
+	uint64_t file_offset; /* in the file that holds it */
+	uint32_t file;        /* which one, of a recording in several: 0 is "data" */
+	uint64_t aux_offset;  /* in the buffer's stream */
 	uint64_t reference;
 	int32_t cpu, tid; /* -1: not bound to one */
 	uint32_t idx;
@@ -62,13 +63,25 @@ struct sb_aux_stream {
 	uint64_t size; /* sum of the chunks' */
 };
 
-/* Opens a perf.data file, a directory that holds one ("data"), or a directory of raw pairs
- * (cpuN.pt, cpuN.pevent, and what was known before: sideband.pevent, synth.pevent).
- * A damaged or cut file opens as long as its header and attributes are there: the walk then ends
- * with an error at the place of the damage.
+/* Opens a recording: whatever perf record writes, and raw pairs.
  *
- * -sbe_unsupported: the other byte order, pipe mode (perf record -o -), compressed records
- * (-z), records in several files (--threads), events whose records cannot be told apart.
+ *   a file           as it is, or packed as a whole with gzip, zstd or xz; with packed records (perf record
+ *                    -z); as it went through a pipe (-o -)
+ *   "-", a pipe      the same from standard input, or from a pipe, which is read to its end
+ *   a directory      with "data" (--kcore), data.0, data.1, ... (--threads); "data" itself does as well
+ *   a directory      of raw pairs: cpuN.pt, cpuN.pevent, and what was known before: sideband.pevent,
+ *                    synth.pevent
+ *
+ * What cannot be mapped as it is goes to a temporary file without a name, in the directory TMPDIR names, else
+ * in /var/tmp: memory does not follow its size. Offsets in errors are then those in what was
+ * unpacked, and for packed records those of the record that they were packed in, plus the distance from
+ * where that begins when unpacked.
+ *
+ * A damaged or cut file opens as long as its header and attributes are there: the walk then ends
+ * with an error at the place of the damage, after the recording's other files.
+ *
+ * -sbe_unsupported: the other byte order, events whose records cannot be told apart, a part of a
+ * recording in several files.
  *
  * Raw pairs do not say how they were recorded. A text file recording.info beside them may, with one
  * KEY=VALUE per line (# begins a comment; numbers decimal, or hexadecimal with 0x):
@@ -91,6 +104,9 @@ sb_export int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, 
 sb_export void sb_perfdata_close(struct sb_perfdata *perfdata);
 
 sb_export const char *sb_perfdata_path(const struct sb_perfdata *perfdata);
+/* The directory with the kernel's code (kcore), symbols (kallsyms) and modules as they were when it was
+ * recorded (perf record --kcore); NULL: there is none. */
+sb_export const char *sb_perfdata_kcore_dir(const struct sb_perfdata *perfdata);
 sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata);
 
 /* The build-id that perf wrote down for the host's file @filename when the recording ended (BUILD_ID): its size, 0 when
@@ -113,8 +129,14 @@ struct sb_perfdata_cursor {
 	const struct sb_perfdata *perfdata;
 	uint64_t offset;
 	uint64_t released; /* the file's pages from here to the offset may be in memory */
-	uint32_t file;     /* raw pairs: which .pevent file */
+	uint32_t file;     /* of a recording in several: which one */
 	int done;
+	/* Of packed records, where they come from. */
+	size_t origin;
+	/* The first damage, which is told when all files were walked. */
+	int is_damaged, is_last;
+	uint32_t damaged_file;
+	uint64_t damaged_offset;
 };
 sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_perfdata_cursor *cursor);
 
