@@ -30,11 +30,16 @@ size_t perf_count_records(const char *path, struct perf_count *counts, size_t ma
 {
 	char *output = perf_run("script -D --no-itrace", path, NULL, NULL);
 	const char *mark = "]: PERF_RECORD_";
+	char *rest = output, *line;
 	size_t used = 0;
 
-	for (char *at = output; (at = strstr(at, mark));) {
+	/* Line by line: sanitizers look at all that is left whenever something is searched in it. */
+	while ((line = strsep(&rest, "\n"))) {
+		const char *at = strstr(line, mark);
 		char name[32];
 
+		if (!at)
+			continue;
 		at += strlen(mark);
 		snprintf(name, sizeof(name), "%.*s", (int)strspn(at, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_"),
 		         at);
