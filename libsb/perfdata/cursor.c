@@ -271,11 +271,13 @@ const char *sb_perfdata_cursor_file(const struct sb_perfdata_cursor *cursor)
 uint32_t sb_perfdata_peek(struct sb_perfdata_cursor *cursor)
 {
 	const struct record_file *file;
+	const uint8_t *bytes;
 
 	if (find_file(cursor, NULL))
 		return 0;
 	file = &cursor->perfdata->file[cursor->file];
-	return file->end - cursor->offset < HEADER_SIZE ? 0 : load_u32(file->records + cursor->offset);
+	bytes = file->records + cursor->offset;
+	return sb_record_stride(bytes, file->end - cursor->offset) ? load_u32(bytes) : 0;
 }
 
 void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct record_sizes *sizes)
