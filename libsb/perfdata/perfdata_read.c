@@ -38,24 +38,40 @@ static struct record_file *new_file(struct sb_perfdata *perfdata, struct sb_erro
 	return &grown[perfdata->nfiles];
 }
 
+int sb_perfdata_take_record_file(struct sb_perfdata *perfdata, const struct mapped_file *map,
+                                 struct sb_error *err)
+{
+	struct mapped_file owned = *map;
+	struct record_file *file = new_file(perfdata, err);
+
+	if (!file) {
+		sb_mapped_file_close(&owned);
+		return -sbe_nomem;
+	}
+	file->map = owned;
+	sb_record_file_set(file, 0, owned.size);
+	file->promised_end = file->end;
+	perfdata->nfiles++;
+	return 0;
+}
+
 int sb_perfdata_add_record_file(struct sb_perfdata *perfdata, const char *directory, const char *name,
                                 int32_t cpu, struct sb_error *err)
 {
-	struct record_file *file = new_file(perfdata, err);
-	char *path = file ? sb_path_join(directory, name) : NULL;
+	char *path = sb_path_join(directory, name);
+	struct mapped_file map;
 	int status;
 
 	if (!path)
 		return sb_error_set(err, -sbe_nomem, directory, UINT64_MAX, "out of memory");
-	status = sb_mapped_file_open(&file->map, path, err);
+	status = sb_mapped_file_open(&map, path, err);
 	free(path);
 	if (status < 0)
 		return status == -sbe_not_found ? 0 : status;
-	file->cpu = cpu;
-	sb_record_file_set(file, 0, file->map.size);
-	file->promised_end = file->end;
-	perfdata->nfiles++;
-	return 0;
+	status = sb_perfdata_take_record_file(perfdata, &map, err);
+	if (status == 0)
+		perfdata->file[perfdata->nfiles - 1].cpu = cpu;
+	return status;
 }
 
 /* Inside a directory, the file must be a regular one. */

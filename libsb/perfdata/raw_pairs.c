@@ -23,7 +23,7 @@ static const char *const before_tracing[] = {"sideband.pevent", "synth.pevent"};
 struct recording_info {
 	uint64_t time_shift, time_mult, time_zero;
 	uint64_t tsc_ctc_num, tsc_ctc_den, max_nonturbo_ratio;
-	uint64_t pt_config, mtc_freq, user_only, ncpus, sample_type;
+	uint64_t pt_config, mtc_freq, user_only, ncpus, sample_type, pid;
 	char cpu[32];
 };
 
@@ -43,6 +43,7 @@ static const struct info_key {
         {"user_only", offsetof(struct recording_info, user_only), 1},
         {"ncpus", offsetof(struct recording_info, ncpus), RAW_CPUS_MAX},
         {"sample_type", offsetof(struct recording_info, sample_type), UINT64_MAX},
+        {"pid", offsetof(struct recording_info, pid), INT32_MAX},
 };
 
 static const uint64_t linux_layout[sb_pt_privs] = {
@@ -300,6 +301,8 @@ int sb_perfdata_read_raw(struct sb_perfdata *perfdata, const char *directory, st
 		status = set_format(perfdata, info.sample_type, err);
 	if (status == 0)
 		status = apply_info(perfdata, &info, err);
+	if (status == 0)
+		status = sb_perfdata_read_maps(perfdata, directory, (int32_t)info.pid, err);
 	if (status == 0)
 		status = add_files(perfdata, directory, present, err);
 	free(present);

@@ -97,8 +97,13 @@ struct sb_aux_stream {
  *   user_only=1
  *   ncpus=2                 CPUs of the machine
  *   sample_type=0x10086     what the sample trailer holds; this (TID, TIME, CPU, IDENTIFIER) when absent
+ *   pid=4711                whose the file "maps" is
  *
- * Without it: a clock that converts nothing, TSC packets on, MTC and CYC off, an unknown CPU.
+ * Whoever opened events alone has no records of what was mapped before. Copies of /proc/PID/maps beside the
+ * pairs, called PID.maps (or "maps", with pid=N in recording.info), become records of before
+ * tracing: a COMM, after the first program that is mapped, and an MMAP2 for each mapping of code.
+ *
+ * Without recording.info: a clock that converts nothing, TSC packets on, MTC and CYC off, an unknown CPU.
  */
 sb_export int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_error *err);
 sb_export void sb_perfdata_close(struct sb_perfdata *perfdata);
