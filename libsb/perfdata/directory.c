@@ -97,7 +97,7 @@ static int add_parts(struct sb_perfdata *perfdata, const char *directory, const 
 	return 0;
 }
 
-static int find_kcore(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err)
+int sb_perfdata_find_kcore(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err)
 {
 	char *path = sb_path_join(directory, "kcore_dir");
 	struct stat status;
@@ -114,7 +114,7 @@ static int find_kcore(struct sb_perfdata *perfdata, const char *directory, struc
 int sb_perfdata_read_directory(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err)
 {
 	struct parts parts;
-	int status = find_kcore(perfdata, directory, err);
+	int status = sb_perfdata_find_kcore(perfdata, directory, err);
 
 	/* Interrupted, nobody came to say how the directory is laid out. */
 	if (status < 0 || (!perfdata->dir_format && !perfdata->info.interrupted))

@@ -198,14 +198,16 @@ void sb_record_file_set(struct record_file *file, uint64_t begin, uint64_t end);
 /* How far it is from the record at @bytes to the next one, with the payload behind it, saturating. Zero when
  * its header is not there as a whole or is no header. */
 uint64_t sb_record_stride(const uint8_t *bytes, uint64_t avail);
+/* What belongs to a recording beside its "data": data.0, data.1, ..., kcore_dir. */
+int sb_perfdata_read_directory(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
+/* Of these, only kcore_dir. */
+int sb_perfdata_find_kcore(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
 /* Appends @map, which it takes, to the record files: all of it is records. */
 int sb_perfdata_take_record_file(struct sb_perfdata *perfdata, const struct mapped_file *map,
                                  struct sb_error *err);
 /* Appends the file NAME in the directory to the record files. Zero also when there is none. */
 int sb_perfdata_add_record_file(struct sb_perfdata *perfdata, const char *directory, const char *name,
                                 int32_t cpu, struct sb_error *err);
-/* What belongs to a recording beside its "data": data.0, data.1, ..., kcore_dir. */
-int sb_perfdata_read_directory(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
 /* Finds the pairs below the directory, and reads recording.info. */
 int sb_perfdata_read_raw(struct sb_perfdata *perfdata, const char *directory, struct sb_error *err);
 /* Appends records made of maps (@pid's, when it is positive) and PID.maps in the directory. */

@@ -100,6 +100,8 @@ static int open_directory(struct sb_perfdata *perfdata, const char *path, struct
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	if (stat(data, &status) < 0) {
 		result = sb_perfdata_read_raw(perfdata, path, err);
+		if (result == 0)
+			result = sb_perfdata_find_kcore(perfdata, path, err);
 	} else {
 		result = open_perf_data(perfdata, data, 1, err);
 		if (result == 0)

@@ -12,19 +12,19 @@ struct found {
 	char *kcore, *vmlinux, *kallsyms;
 };
 
-/* perf record --kcore: kcore_dir in the recording's directory, or in the bundle. */
+/* What perf record --kcore left with the recording, or the bundle has of it. */
 static char *recorded(const struct sb_perfdata *perfdata, const struct sb_resolver *resolver,
                       const char *name)
 {
-	const char *recording = sb_perfdata_path(perfdata);
-	char *path;
+	const char *directory = sb_perfdata_kcore_dir(perfdata);
+	char *path = NULL;
 
-	if (asprintf(&path, "%s/kcore_dir/%s", recording, name) < 0)
+	if (directory && asprintf(&path, "%s/%s", directory, name) < 0)
 		return NULL;
-	if (access(path, R_OK) == 0)
+	if (path && access(path, R_OK) == 0)
 		return path;
 	free(path);
-	return sb_bundle_recorded_kernel(resolver, recording, name);
+	return sb_bundle_recorded_kernel(resolver, sb_perfdata_path(perfdata), name);
 }
 
 /* What the options do not name. A bundle's files that were named when it was made count as if they were named
