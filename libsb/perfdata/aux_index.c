@@ -6,6 +6,7 @@
  */
 #include "perfdata/perfdata_internal.h"
 
+#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,30 @@ static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *
 	};
 
 	chunk.missing = record->u.auxtrace.size - chunk.size;
+	return sb_perfdata_add_chunk(perfdata, &chunk, err);
+}
+
+/* A sample holds the last bytes of the buffer of its CPU, or thread; it does not say where in the stream. */
+static int add_sample(struct sb_perfdata *perfdata, const struct record_file *file,
+                      const struct sb_record *record, struct sb_error *err)
+{
+	const uint64_t has = record->u.sample.has & PERF_SAMPLE_AUX ? record->sample.has : 0;
+	const int by_cpu = (has & PERF_SAMPLE_CPU) && !perfdata->per_thread;
+	struct sb_aux_chunk chunk = {
+	        .bytes = record->u.sample.aux,
+	        .size = record->u.sample.aux_size,
+	        .file = (uint32_t)(file - perfdata->file),
+	        .cpu = by_cpu ? (int32_t)record->sample.cpu : -1,
+	        .tid = !by_cpu && (has & PERF_SAMPLE_TID) ? record->sample.tid : -1,
+	};
+
+	if (!(record->u.sample.has & PERF_SAMPLE_AUX) || !chunk.size || chunk.cpu < -1 ||
+	    chunk.cpu > SB_CPU_MAX)
+		return 0;
+	chunk.idx = by_cpu ? (uint32_t)chunk.cpu : 0;
+	chunk.file_offset = record->offset + (uint64_t)(chunk.bytes - record->bytes);
+	chunk.reference = has & PERF_SAMPLE_TIME ? record->sample.time : 0;
+	perfdata->has_samples = 1;
 	return sb_perfdata_add_chunk(perfdata, &chunk, err);
 }
 
@@ -92,6 +117,7 @@ static void add_auxtrace_info(struct sb_perfdata *perfdata, const struct sb_reco
 		                                (uint32_t)priv[sb_pt_time_mult], priv[sb_pt_time_zero]};
 	info->have_sched_switch = (int)(priv[sb_pt_have_sched_switch] & 3);
 	info->snapshot = priv[sb_pt_snapshot_mode] != 0;
+	perfdata->per_thread = !priv[sb_pt_per_cpu_mmaps];
 	info->tsc_ctc_num = (uint32_t)priv[sb_pt_tsc_ctc_n];
 	info->tsc_ctc_den = (uint32_t)priv[sb_pt_tsc_ctc_d];
 	info->max_nonturbo_ratio = (uint8_t)priv[sb_pt_max_nonturbo_ratio];
@@ -130,6 +156,8 @@ static int index_record(struct sb_perfdata *perfdata, const struct record_file *
                         const struct sb_record *record, struct sb_error *err)
 {
 	switch (record->type) {
+	case PERF_RECORD_SAMPLE:
+		return add_sample(perfdata, file, record, err);
 	case SB_RECORD_AUXTRACE:
 		return add_auxtrace(perfdata, file, record, err);
 	case SB_RECORD_AUXTRACE_INFO:
@@ -195,6 +223,7 @@ static int walk_all(struct sb_perfdata *perfdata, struct sb_error *err)
 	for (uint32_t i = 0; i < perfdata->nfiles && status == 0; i++)
 		status = sb_perfdata_unpack(perfdata, &perfdata->file[i], err);
 	perfdata->nchunks = 0;
+	perfdata->has_samples = 0;
 	free(perfdata->chunk);
 	perfdata->chunk = NULL;
 	return status < 0 ? status : walk(perfdata, err);
@@ -220,7 +249,8 @@ static int by_buffer(const void *left, const void *right)
 		return order;
 	if (a->file != b->file)
 		return a->file < b->file ? -1 : 1;
-	return a->file_offset < b->file_offset ? -1 : a->file_offset > b->file_offset;
+	/* In one mapping, as they came. */
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
 static int add_stream(struct sb_perfdata *perfdata, const struct sb_aux_chunk *first, struct sb_error *err)
@@ -232,6 +262,26 @@ static int add_stream(struct sb_perfdata *perfdata, const struct sb_aux_chunk *f
 	perfdata->stream = grown;
 	grown[perfdata->nstreams++] = (struct sb_aux_stream){first->cpu, first->tid, first->idx, first, 0, 0};
 	return 0;
+}
+
+static void add_to_stream(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk)
+{
+	struct sb_aux_stream *stream = &perfdata->stream[perfdata->nstreams - 1];
+
+	stream->nchunks++;
+	if (chunk->cpu >= (int64_t)perfdata->info.ncpus)
+		perfdata->info.ncpus = (uint32_t)chunk->cpu + 1;
+}
+
+/* Snapshots and samples do not know their place. */
+static void place_chunks(struct sb_perfdata *perfdata, struct sb_aux_stream *stream)
+{
+	struct sb_aux_chunk *chunk = &perfdata->chunk[stream->chunk - perfdata->chunk];
+
+	if (perfdata->info.snapshot || perfdata->has_samples)
+		sb_aux_place(chunk, stream->nchunks);
+	for (size_t i = 0; i < stream->nchunks; i++)
+		stream->size += chunk[i].size;
 }
 
 /* Chunks of one buffer become neighbours, in the order of the file. */
@@ -251,11 +301,10 @@ static int build_streams(struct sb_perfdata *perfdata, struct sb_error *err)
 			if (status < 0)
 				return status;
 		}
-		perfdata->stream[perfdata->nstreams - 1].nchunks++;
-		perfdata->stream[perfdata->nstreams - 1].size += chunk->size;
-		if (chunk->cpu >= (int64_t)perfdata->info.ncpus)
-			perfdata->info.ncpus = (uint32_t)chunk->cpu + 1;
+		add_to_stream(perfdata, chunk);
 	}
+	for (i = 0; i < perfdata->nstreams; i++)
+		place_chunks(perfdata, &perfdata->stream[i]);
 	return 0;
 }
 

@@ -81,6 +81,8 @@ struct sb_perfdata {
 	struct sb_aux_stream *stream;
 	size_t nstreams;
 	struct sb_error damage;
+	int per_thread;      /* trace is per thread, not per CPU */
+	int has_samples;     /* trace in SAMPLEs */
 	uint64_t dir_format; /* DIR_FORMAT: above 0, records are in data.0, data.1, ... besides */
 	uint32_t mmap_len;   /* COMPRESSED: what was packed at once; 0: not known */
 	char *kcore_dir;     /* NULL: there is none */
@@ -228,6 +230,9 @@ void sb_unpacked_free(struct unpacked *unpacked);
 /* Appends a chunk to the index. */
 int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk,
                           struct sb_error *err);
+/* Gives chunks of one buffer, which may repeat what those before them held and do not say so, an aux_offset
+ * each: where they agree, they overlap; where not, they do not follow each other. */
+void sb_aux_place(struct sb_aux_chunk *chunk, size_t nchunks);
 /* What config and AUXTRACE_INFO's masks say; @mask has sb_pt_privs elements. */
 void sb_perfdata_set_config(struct sb_perfdata_info *info, uint64_t config, const uint64_t *mask);
 void sb_perfdata_set_cpuid(struct sb_perfdata_info *info, const char *cpuid);

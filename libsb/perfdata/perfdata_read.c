@@ -240,8 +240,11 @@ static void release_part(const struct mapped_file *map, const uint8_t *begin, co
 
 void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin, const uint8_t *end)
 {
-	for (uint32_t i = 0; i < perfdata->nfiles; ++i)
+	for (uint32_t i = 0; i < perfdata->nfiles; ++i) {
 		release_part(&perfdata->file[i].map, begin, end);
+		if (perfdata->file[i].unpacked)
+			release_part(&perfdata->file[i].unpacked->map, begin, end);
+	}
 	for (size_t i = 0; i < perfdata->ntraces; ++i)
 		release_part(&perfdata->trace[i], begin, end);
 }

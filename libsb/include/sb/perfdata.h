@@ -41,7 +41,8 @@ struct sb_perfdata_info {
 	int interrupted;                   /* perf record did not come to its end: there are no features */
 };
 
-/* One piece of a CPU's (or thread's) AUX data, in the order of recording. */
+/* One piece of a CPU's (or thread's) AUX data, in the order of recording: of an AUXTRACE record, or a SAMPLE
+ * that holds some (perf record --aux-sample). */
 struct sb_aux_chunk {
 	const uint8_t *bytes; /* in the mapping */
 	uint64_t size;        /* as the record says, but never past the file's end */
@@ -151,8 +152,8 @@ sb_export void sb_perfdata_begin(const struct sb_perfdata *perfdata, struct sb_p
 sb_export int sb_perfdata_next(struct sb_perfdata_cursor *cursor, struct sb_record *record,
                                struct sb_error *err);
 
-/* The tracepoint that a SAMPLE of this recording is of, or NULL: it is of another kind of event, or the recording
- * has no format of it. */
+/* The tracepoint that a SAMPLE of this recording is of, or NULL: it is of another kind of event, or the
+ * recording has no format of it. */
 sb_export const struct sb_tracepoint *sb_perfdata_tracepoint(const struct sb_perfdata *perfdata,
                                                              const struct sb_record *sample);
 
