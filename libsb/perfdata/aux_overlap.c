@@ -61,7 +61,7 @@ static uint64_t mark_size(const uint8_t *bytes, uint64_t size)
 /* The first PSB of @piece, and what makes it different from others. */
 static int find_mark(const struct span *piece, struct span *mark, uint64_t *at)
 {
-	const uint8_t *found = piece->size ? memmem(piece->bytes, piece->size, psb, PSB_SIZE) : NULL;
+	const uint8_t *found = memmem(piece->bytes, piece->size, psb, PSB_SIZE);
 
 	if (!found)
 		return 0;
@@ -70,70 +70,103 @@ static int find_mark(const struct span *piece, struct span *mark, uint64_t *at)
 	return 1;
 }
 
-/* The bytes that a piece has in common with the end of the one before, which may be filled up with zeros. */
+/* A piece that has bytes in common with the end of the one before, which may be filled up with zeros. */
 struct overlap {
-	uint64_t size, padding;
+	int64_t distance; /* of its beginning from that of the one before; negative: it goes back further */
+	uint64_t padding;
 };
 
-/* Whether @before, from @from on, is what @piece begins with, less than eight zeros at its end aside. */
-static int is_overlap(struct overlap *overlap, const struct span *before, uint64_t from,
-                      const struct span *piece)
+/* Whether @left is what @right begins with, or the other way round, less than eight zeros at the end of @left
+ * aside. */
+static int is_common(struct overlap *overlap, const struct span *left, const struct span *right)
 {
-	const uint64_t left = before->size - from;
+	uint64_t size = left->size < right->size ? left->size : right->size;
 
-	*overlap = (struct overlap){.size = left < piece->size ? left : piece->size};
-	while (memcmp(before->bytes + from, piece->bytes, overlap->size) != 0) {
-		if (left > piece->size || overlap->padding == 7 || overlap->size <= PSB_SIZE ||
-		    before->bytes[from + overlap->size - 1])
+	overlap->padding = 0;
+	while (memcmp(left->bytes, right->bytes, size) != 0) {
+		if (left->size > right->size || overlap->padding == 7 || size <= PSB_SIZE ||
+		    left->bytes[size - 1])
 			return 0;
-		overlap->size--;
+		size--;
 		overlap->padding++;
 	}
 	return 1;
 }
 
-static int find_overlap(struct overlap *overlap, const struct span *before, const struct span *piece)
+/* With @piece @distance bytes behind the beginning of @before. */
+static int is_overlap(struct overlap *overlap, const struct span *before, const struct span *piece,
+                      int64_t distance)
 {
+	const uint64_t skip_before = distance > 0 ? (uint64_t)distance : 0;
+	const uint64_t skip_piece = distance < 0 ? (uint64_t)-distance : 0;
+
+	overlap->distance = distance;
+	return is_common(overlap, &(struct span){before->bytes + skip_before, before->size - skip_before},
+	                 &(struct span){piece->bytes + skip_piece, piece->size - skip_piece});
+}
+
+/* Looks for the first PSB of @one in the @other; @one is the @piece, or what is @before it. */
+static int find_by_mark(struct overlap *overlap, const struct span *before, const struct span *piece,
+                        int one_is_piece)
+{
+	const struct span *one = one_is_piece ? piece : before, *other = one_is_piece ? before : piece;
 	uint64_t at, from = 0;
 	struct span mark;
 
-	if (!before->size || !find_mark(piece, &mark, &at))
+	if (!find_mark(one, &mark, &at))
 		return 0;
-	for (int i = 0; i < CANDIDATES_MAX && from < before->size; i++) {
-		const uint8_t *found =
-		        memmem(before->bytes + from, before->size - from, mark.bytes, mark.size);
-		uint64_t place;
+	for (int i = 0; i < CANDIDATES_MAX && from < other->size; i++) {
+		const uint8_t *found = memmem(other->bytes + from, other->size - from, mark.bytes, mark.size);
+		int64_t distance;
 
 		if (!found)
 			return 0;
-		place = (uint64_t)(found - before->bytes);
-		if (place >= at && is_overlap(overlap, before, place - at, piece))
+		from = (uint64_t)(found - other->bytes);
+		distance = (int64_t)from - (int64_t)at;
+		if (is_overlap(overlap, before, piece, one_is_piece ? distance : -distance))
 			return 1;
-		from = place + 1;
+		from++;
 	}
 	return 0;
+}
+
+/* The piece may begin in the one before, or before it. */
+static int find_overlap(struct overlap *overlap, const struct span *before, const struct span *piece)
+{
+	return before->size && piece->size &&
+	       (find_by_mark(overlap, before, piece, 1) || find_by_mark(overlap, before, piece, 0));
+}
+
+/* Where @chunk is that comes after @before. */
+static uint64_t place(struct sb_aux_chunk *before, const struct sb_aux_chunk *chunk)
+{
+	const struct span left = {before->bytes, before->size}, right = {chunk->bytes, chunk->size};
+	struct overlap overlap;
+
+	if (!find_overlap(&overlap, &left, &right))
+		return (before->aux_offset + before->size + BREAK) & ~(uint64_t)(BREAK - 1);
+	before->size -= overlap.padding;
+	return before->aux_offset + (uint64_t)overlap.distance;
 }
 
 void sb_aux_place(struct sb_aux_chunk *chunk, size_t nchunks)
 {
 	struct sb_aux_chunk *before = chunk;
+	uint64_t sum = 0;
 
+	/* Later ones may go back further, but not by more than there is. */
+	for (size_t i = 0; i < nchunks; i++)
+		sum += chunk[i].size;
+	chunk[0].aux_offset = (sum + BREAK) & ~(uint64_t)(BREAK - 1);
 	for (size_t i = 1; i < nchunks; i++) {
-		const struct span last = {before->bytes, before->size},
-		                  piece = {chunk[i].bytes, chunk[i].size};
-		struct overlap overlap;
-		uint64_t end;
-
-		if (find_overlap(&overlap, &last, &piece)) {
-			before->size -= overlap.padding;
-			chunk[i].aux_offset = before->aux_offset + before->size - overlap.size;
-		} else {
-			end = before->aux_offset + before->size;
-			overlap.size = 0;
-			chunk[i].aux_offset = (end + BREAK) & ~(uint64_t)(BREAK - 1);
-		}
+		chunk[i].aux_offset = place(before, &chunk[i]);
 		/* One that says nothing new is not where the next one goes on. */
-		if (overlap.size < chunk[i].size)
+		if (chunk[i].aux_offset + chunk[i].size > before->aux_offset + before->size)
 			before = &chunk[i];
 	}
+	sum = chunk[0].aux_offset;
+	for (size_t i = 1; i < nchunks; i++)
+		sum = chunk[i].aux_offset < sum ? chunk[i].aux_offset : sum;
+	for (size_t i = 0; i < nchunks; i++)
+		chunk[i].aux_offset -= sum;
 }

@@ -190,6 +190,21 @@ static void samples_that_overlap_are_one_stretch(void **state)
 	assert_int_equal(sb_perfdata_streams(f->perfdata, &(size_t){0})->tid, -1);
 }
 
+/* As samples of several events may. */
+static void samples_that_go_back_further(void **state)
+{
+	static const struct stretch whole = {8, 2400};
+	struct fixture *f = *state;
+
+	begin(f, 0);
+	put_sample(f, 8, 800);
+	put_sample(f, 600, 1400);
+	put_sample(f, 1200, 1600);
+	put_sample(f, 400, 2000);
+	put_sample(f, 8, 2400);
+	expect(f, &whole, 1, 200 + 200 + 1200 + 1992);
+}
+
 static void samples_of_threads(void **state)
 {
 	static const struct stretch whole = {8, 1400};
@@ -270,9 +285,13 @@ static void snapshots_that_overlap_are_one_stretch(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        TEST(samples_that_overlap_are_one_stretch), TEST(samples_of_threads),
-	        TEST(what_does_not_overlap_begins_anew),    TEST(different_bytes_are_not_common),
-	        TEST(without_tsc_all_bytes_have_to_agree),  TEST(snapshots_that_overlap_are_one_stretch),
+	        TEST(samples_that_overlap_are_one_stretch),
+	        TEST(samples_that_go_back_further),
+	        TEST(samples_of_threads),
+	        TEST(what_does_not_overlap_begins_anew),
+	        TEST(different_bytes_are_not_common),
+	        TEST(without_tsc_all_bytes_have_to_agree),
+	        TEST(snapshots_that_overlap_are_one_stretch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
