@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include <sb/perfdata.h>
+#include <sb/replay.h>
 
 #include "sb/record_counts.h"
 #include "support/temp_dir.h"
@@ -228,6 +229,22 @@ static void offsets_are_those_of_the_file(void **state)
 	sb_perfdata_close(perfdata);
 }
 
+/* Who ran where is told by time: no replay without times that a TSC converts to. */
+static void times_of_another_clock(void **state)
+{
+	static const struct form monotonic = {"-k CLOCK_MONOTONIC", "%s"};
+	struct fixture *f = *state;
+	struct sb_perfdata *perfdata = open_recording(record(f, &monotonic));
+	struct sb_session *session;
+	struct sb_error err;
+
+	assert_true(sb_perfdata_info(perfdata)->foreign_clock);
+	assert_int_equal(sb_perfdata_info(perfdata)->clock.time_mult, 0);
+	assert_int_equal(sb_session_open(&session, perfdata, NULL, &err), -sbe_unsupported);
+	assert_non_null(strstr(err.text, "perf record -k"));
+	sb_perfdata_close(perfdata);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -244,6 +261,7 @@ int main(void)
 	        TEST(a_file_packed_as_a_whole),
 	        TEST(the_data_file_of_a_directory),
 	        TEST(offsets_are_those_of_the_file),
+	        TEST(times_of_another_clock),
 	};
 
 	if (!perf_is_installed())
