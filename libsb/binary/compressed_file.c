@@ -1,197 +1,36 @@
 /* compressed_file.c - see compressed_file.h.
  *
- * Formats: gzip RFC 1952, zstd RFC 8878, xz "The .xz File Format" 1.1; read by zlib, libzstd and liblzma. A
- * file may have several members one after the other; zeros may follow. Memory is bounded by what the formats'
- * own tools allow, the result by the caller.
+ * A file may have several members one after the other; zeros may follow. Memory is bounded by what the
+ * formats' own tools allow, the result by the caller.
  */
 #include "binary/compressed_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <lzma.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#include <zstd.h>
 
-enum { IN_SIZE = 64 << 10, OUT_SIZE = 256 << 10, MAGIC_MAX = 6 };
+#include "compression.h"
+#include "nameless_file.h"
 
-/* xz -9 needs 65 MiB, and the kernel's modules less. */
-static const uint64_t xz_memory_limit = 256 << 20;
+enum { IN_SIZE = 64 << 10, OUT_SIZE = 256 << 10 };
 
-/* What is left to read, and where to write. */
-struct piece {
-	const uint8_t *in;
-	size_t in_size;
-	uint8_t *out;
-	size_t out_size;
-};
-
-enum step_result { step_more, step_end, step_bad };
-
-/* A compression as a row: how its files begin, and how one member is unpacked. step() takes from the front of
- * @piece what it can; *why says what is wrong with a bad one. */
-struct compression {
-	const char *name;
-	uint8_t magic[MAGIC_MAX];
-	size_t magic_size;
-	void *(*begin)(void);
-	enum step_result (*step)(void *state, struct piece *piece, const char **why);
-	void (*end)(void *state);
-};
-
-static void piece_advance(struct piece *piece, size_t in_left, size_t out_left)
+static const struct compression *compression_of_file(int fd)
 {
-	piece->in += piece->in_size - in_left;
-	piece->in_size = in_left;
-	piece->out += piece->out_size - out_left;
-	piece->out_size = out_left;
-}
-
-/* ---- gzip ------------------------------------------------------------------------------------- */
-
-static void *gzip_begin(void)
-{
-	z_stream *stream = calloc(1, sizeof(*stream));
-
-	if (stream && inflateInit2(stream, 16 + MAX_WBITS) != Z_OK) {
-		free(stream);
-		return NULL;
-	}
-	return stream;
-}
-
-static enum step_result gzip_step(void *state, struct piece *piece, const char **why)
-{
-	z_stream *stream = state;
-	int status;
-
-	stream->next_in = (Bytef *)(uintptr_t)piece->in;
-	stream->avail_in = (uInt)piece->in_size;
-	stream->next_out = piece->out;
-	stream->avail_out = (uInt)piece->out_size;
-	status = inflate(stream, Z_NO_FLUSH);
-	piece_advance(piece, stream->avail_in, stream->avail_out);
-	if (status == Z_STREAM_END)
-		return step_end;
-	*why = stream->msg ? stream->msg : zError(status);
-	return status == Z_OK || status == Z_BUF_ERROR ? step_more : step_bad;
-}
-
-static void gzip_end(void *state)
-{
-	inflateEnd(state);
-	free(state);
-}
-
-/* ---- zstd ------------------------------------------------------------------------------------- */
-
-static void *zstd_begin(void)
-{
-	return ZSTD_createDStream();
-}
-
-static enum step_result zstd_step(void *state, struct piece *piece, const char **why)
-{
-	ZSTD_inBuffer in = {piece->in, piece->in_size, 0};
-	ZSTD_outBuffer out = {piece->out, piece->out_size, 0};
-	const size_t status = ZSTD_decompressStream(state, &out, &in);
-
-	piece_advance(piece, in.size - in.pos, out.size - out.pos);
-	*why = ZSTD_getErrorName(status);
-	if (ZSTD_isError(status))
-		return step_bad;
-	return status == 0 ? step_end : step_more;
-}
-
-static void zstd_end(void *state)
-{
-	ZSTD_freeDStream(state);
-}
-
-/* ---- xz --------------------------------------------------------------------------------------- */
-
-static void *xz_begin(void)
-{
-	static const lzma_stream fresh = LZMA_STREAM_INIT;
-	lzma_stream *stream = malloc(sizeof(*stream));
-
-	if (!stream)
-		return NULL;
-	*stream = fresh;
-	if (lzma_stream_decoder(stream, xz_memory_limit, 0) != LZMA_OK) {
-		free(stream);
-		return NULL;
-	}
-	return stream;
-}
-
-static const char *xz_reason(lzma_ret status)
-{
-	switch (status) {
-	case LZMA_MEM_ERROR:
-		return "out of memory";
-	case LZMA_MEMLIMIT_ERROR:
-		return "needs more than 256 MiB to unpack";
-	case LZMA_OPTIONS_ERROR:
-		return "uses what this liblzma does not know";
-	default:
-		return "data is corrupt";
-	}
-}
-
-static enum step_result xz_step(void *state, struct piece *piece, const char **why)
-{
-	lzma_stream *stream = state;
-	lzma_ret status;
-
-	stream->next_in = piece->in;
-	stream->avail_in = piece->in_size;
-	stream->next_out = piece->out;
-	stream->avail_out = piece->out_size;
-	status = lzma_code(stream, LZMA_RUN);
-	piece_advance(piece, stream->avail_in, stream->avail_out);
-	if (status == LZMA_STREAM_END)
-		return step_end;
-	*why = xz_reason(status);
-	return status == LZMA_OK || status == LZMA_BUF_ERROR ? step_more : step_bad;
-}
-
-static void xz_end(void *state)
-{
-	lzma_end(state);
-	free(state);
-}
-
-static const struct compression compressions[] = {
-        {"gzip", {0x1f, 0x8b, 0x08}, 3, gzip_begin, gzip_step, gzip_end},
-        {"zstd", {0x28, 0xb5, 0x2f, 0xfd}, 4, zstd_begin, zstd_step, zstd_end},
-        {"xz", {0xfd, '7', 'z', 'X', 'Z', 0}, 6, xz_begin, xz_step, xz_end},
-};
-
-static const struct compression *compression_of(int fd)
-{
-	uint8_t begin[MAGIC_MAX];
+	uint8_t begin[COMPRESSION_MAGIC_MAX];
 	const ssize_t size = pread(fd, begin, sizeof(begin), 0);
 
-	for (size_t i = 0; i < sizeof(compressions) / sizeof(compressions[0]); i++) {
-		const struct compression *compression = &compressions[i];
-
-		if (size >= (ssize_t)compression->magic_size &&
-		    memcmp(begin, compression->magic, compression->magic_size) == 0)
-			return compression;
-	}
-	return NULL;
+	return size > 0 ? compression_of(begin, (size_t)size) : NULL;
 }
 
 int compressed_file_is(int fd)
 {
-	return compression_of(fd) != NULL;
+	return compression_of_file(fd) != NULL;
 }
 
 /* ---- Unpacking -------------------------------------------------------------------------------- */
@@ -243,7 +82,7 @@ static void end_member(struct unpacking *unpacking)
 }
 
 /* A member begins, or zeros that fill up the file are passed by. */
-static int begin_member(struct unpacking *unpacking, struct piece *piece)
+static int begin_member(struct unpacking *unpacking, struct compression_piece *piece)
 {
 	while (piece->in_size && !*piece->in) {
 		piece->in++;
@@ -255,22 +94,23 @@ static int begin_member(struct unpacking *unpacking, struct piece *piece)
 	return unpacking->state ? 0 : bad(unpacking, -sbe_nomem, "out of memory");
 }
 
-static int unpack_step(struct unpacking *unpacking, struct piece *piece)
+static int unpack_step(struct unpacking *unpacking, struct compression_piece *piece)
 {
 	const size_t in_before = piece->in_size;
 	const char *why = "";
-	enum step_result result;
+	enum compression_step result;
 	int status;
 
 	piece->out = unpacking->out;
 	piece->out_size = OUT_SIZE;
 	result = unpacking->compression->step(unpacking->state, piece, &why);
-	if (result == step_more && in_before && piece->in_size == in_before && piece->out_size == OUT_SIZE)
+	if (result == compression_more && in_before && piece->in_size == in_before &&
+	    piece->out_size == OUT_SIZE)
 		return bad(unpacking, -sbe_format, "it does not go on");
-	if (result == step_bad)
+	if (result == compression_bad)
 		return bad(unpacking, -sbe_format, why);
 	status = write_out(unpacking, OUT_SIZE - piece->out_size);
-	if (result == step_end)
+	if (result == compression_end)
 		end_member(unpacking);
 	return status;
 }
@@ -278,7 +118,7 @@ static int unpack_step(struct unpacking *unpacking, struct piece *piece)
 /* All that @size bytes of input give. */
 static int unpack_input(struct unpacking *unpacking, size_t size)
 {
-	struct piece piece = {.in = unpacking->in, .in_size = size};
+	struct compression_piece piece = {.in = unpacking->in, .in_size = size};
 	int status = 0;
 
 	/* A full output may leave some inside the library. */
@@ -313,18 +153,6 @@ static int unpack(struct unpacking *unpacking)
 	return status;
 }
 
-/* On disk where that is possible: what was unpacked is not counted as memory, then. */
-static int nameless_file(void)
-{
-	const char *directory = getenv("TMPDIR");
-	int fd;
-
-	if (!directory || directory[0] != '/')
-		directory = "/tmp";
-	fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	return fd >= 0 ? fd : memfd_create("sbtrace-unpacked", MFD_CLOEXEC);
-}
-
 static int unpack_file(struct plain_file *plain, const struct compression *compression, int fd,
                        const char *path, uint64_t limit, struct sb_error *err)
 {
@@ -334,6 +162,8 @@ static int unpack_file(struct plain_file *plain, const struct compression *compr
 	if (!unpacking)
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	plain->fd = nameless_file();
+	if (plain->fd < 0)
+		plain->fd = memfd_create("sbtrace-unpacked", MFD_CLOEXEC);
 	unpacking->compression = compression;
 	unpacking->path = path;
 	unpacking->from = fd;
@@ -371,7 +201,7 @@ static int as_it_is(struct plain_file *plain, int fd, const char *path, struct s
 
 int plain_file_of(struct plain_file *plain, int fd, const char *path, uint64_t limit, struct sb_error *err)
 {
-	const struct compression *compression = compression_of(fd);
+	const struct compression *compression = compression_of_file(fd);
 	int status;
 
 	*plain = (struct plain_file){.fd = -1};

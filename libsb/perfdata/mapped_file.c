@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "compression.h"
 #include "perfdata/spool.h"
 #include "perfdata/unpack.h"
 
@@ -79,14 +80,14 @@ int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_err
 /* A regular file that is not packed. */
 static int is_mappable(int fd)
 {
-	uint8_t magic[PACKING_MAGIC_SIZE];
+	uint8_t magic[COMPRESSION_MAGIC_MAX];
 	struct stat status;
 	ssize_t size;
 
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return 0;
 	size = pread(fd, magic, sizeof(magic), 0);
-	return size < 0 || packing_of(magic, (size_t)size) == packing_none;
+	return size < 0 || !compression_of(magic, (size_t)size);
 }
 
 static int map_unpacked(struct mapped_file *map, int fd, const char *name, struct sb_error *err)

@@ -2,11 +2,12 @@
 #include "perfdata/spool.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "nameless_file.h"
 
 enum { BUFFER_SIZE = 256 << 10 };
 
@@ -16,42 +17,13 @@ static int spool_error(const struct spool *spool, const char *what, struct sb_er
 	                    strerror(errno));
 }
 
-/* A file without a name; on file systems that have no such, one that loses it at once. */
-static int open_in(const char *directory)
-{
-	char *path = NULL;
-	int fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-
-	if (fd >= 0 || (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT && errno != EINVAL))
-		return fd;
-	path = sb_path_join(directory, "sbtrace-XXXXXX");
-	fd = path ? mkostemp(path, O_CLOEXEC) : -1;
-	if (fd >= 0)
-		unlink(path);
-	free(path);
-	return fd;
-}
-
-static int open_temporary(void)
-{
-	static const char *const usual[] = {"/var/tmp", "/tmp"};
-	const char *wanted = secure_getenv("TMPDIR");
-	int fd = -1;
-
-	if (wanted && *wanted)
-		return open_in(wanted);
-	for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && fd < 0; i++)
-		fd = open_in(usual[i]);
-	return fd;
-}
-
 int spool_open(struct spool *spool, const char *name, struct sb_error *err)
 {
 	*spool = (struct spool){.fd = -1, .name = name};
 	spool->buffer = malloc(BUFFER_SIZE);
 	if (!spool->buffer)
 		return sb_error_set(err, -sbe_nomem, name, UINT64_MAX, "out of memory");
-	spool->fd = open_temporary();
+	spool->fd = nameless_file();
 	if (spool->fd >= 0)
 		return 0;
 	spool_error(spool, "cannot be made", err);

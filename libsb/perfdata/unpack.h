@@ -4,12 +4,6 @@
 
 #include "perfdata/spool.h"
 
-enum { PACKING_MAGIC_SIZE = 6 };
-
-/* How a file is packed that begins with @bytes. */
-enum packing { packing_none, packing_gzip, packing_zstd, packing_xz };
-enum packing packing_of(const uint8_t *bytes, size_t size);
-
 /* Reads @fd to its end, unpacks what is packed, and appends it to @spool. Ends early when what comes out
  * is no perf.data. */
 int unpack(struct spool *spool, int fd, struct sb_error *err);
