@@ -330,6 +330,45 @@ static void the_identifier_chooses_the_trailer(void **state)
 	sb_perfdata_close(perfdata);
 }
 
+/* Before Linux 3.12 there was no IDENTIFIER: an ID at the same distance from the end does as well. */
+static void an_id_chooses_the_trailer(void **state)
+{
+	enum { BEHIND = PERF_SAMPLE_ID | PERF_SAMPLE_STREAM_ID };
+	static const struct attr attrs[] = {
+	        {1, 9, PERF_SAMPLE_TIME | BEHIND, SAMPLE_ID_ALL, {301}, 1},
+	        {1, 9, PERF_SAMPLE_TID | PERF_SAMPLE_TIME | BEHIND, SAMPLE_ID_ALL, {201}, 1},
+	};
+	struct fixture *f = *state;
+	struct sb_perfdata_cursor cursor;
+	struct sb_perfdata *perfdata;
+	struct sb_record record;
+	size_t at;
+
+	begin_file(&f->file, attrs, 2, 128);
+	for (uint64_t id = 201; id <= 301; id += 100) {
+		at = begin_record(&f->file, PERF_RECORD_SWITCH, 0);
+		if (id == 201)
+			put64(&f->file, (uint64_t)12 << 32 | 11);
+		put64(&f->file, id + 1);
+		put64(&f->file, id);
+		put64(&f->file, 77);
+		end_record(&f->file, at);
+	}
+	end_records(&f->file);
+	perfdata = open_file(f);
+	sb_perfdata_begin(perfdata, &cursor);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+	assert_int_equal(record.sample.pid, 11);
+	assert_int_equal(record.sample.tid, 12);
+	assert_int_equal(record.sample.time, 202);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 1);
+	assert_false(record.sample.has & PERF_SAMPLE_TID);
+	assert_int_equal(record.sample.time, 302);
+	assert_int_equal(record.sample.stream_id, 77);
+	assert_int_equal(sb_perfdata_next(&cursor, &record, NULL), 0);
+	sb_perfdata_close(perfdata);
+}
+
 static void an_identifier_of_no_event_is_damage(void **state)
 {
 	static const struct attr attrs[] = {
@@ -885,6 +924,7 @@ int main(void)
 	        TEST(times_of_another_clock_convert_to_nothing),
 	        TEST(attributes_of_any_size),
 	        TEST(the_identifier_chooses_the_trailer),
+	        TEST(an_id_chooses_the_trailer),
 	        TEST(an_identifier_of_no_event_is_damage),
 	        TEST(events_that_cannot_be_told_apart_are_refused),
 	        TEST(an_interrupted_recording_is_read_to_the_end),
