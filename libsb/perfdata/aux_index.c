@@ -2,7 +2,8 @@
  * what the records say about Intel PT and the clock.
  *
  * perf writes an index of its own (feature 18), but not in every mode, and damage must be met
- * anyway; the walk touches records only, never the trace bytes between them.
+ * anyway; the walk touches records only, never the trace bytes between them. Only those of snapshots and
+ * samples are looked at, as they may repeat each other.
  */
 #include "perfdata/perfdata_internal.h"
 

@@ -91,7 +91,7 @@ static void check_form(struct fixture *f, const struct form *form)
 	const char *path = record(f, form);
 	struct sb_perfdata *perfdata = open_recording(path);
 
-	assert_true(assert_perf_counts_the_same(perfdata, path) > 100);
+	assert_true(assert_perf_counts_the_same(perfdata, path) > 20);
 	check_machine(perfdata);
 	sb_perfdata_close(perfdata);
 }
@@ -223,7 +223,7 @@ static void offsets_are_those_of_the_file(void **state)
 			elsewhere++;
 	}
 	/* What perf made up before the start is not packed; what the kernel wrote, is. */
-	assert_true(plain > 50);
+	assert_true(plain > 10);
 	assert_true(elsewhere > 10);
 	fclose(raw);
 	sb_perfdata_close(perfdata);
