@@ -165,7 +165,7 @@ static int dump_stream(struct dump *dump, const struct sb_aux_stream *recorded)
 	size_t nflags;
 	int status;
 
-	flag = sb_system_aux_flags(dump->file.system, recorded->cpu, &nflags);
+	flag = sb_system_stream_flags(dump->file.system, recorded, &nflags);
 	if (sb_trace_open(&trace, recorded, flag, nflags) < 0)
 		return sb_error_set(dump->err, -sbe_nomem, dump->options.path, UINT64_MAX, "out of memory");
 	status = begin_stream(dump, &walk, &stream);

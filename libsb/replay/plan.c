@@ -33,7 +33,7 @@ static int open_stream(struct plan *plan, size_t index)
 	size_t nflags;
 
 	close_stream(plan);
-	flag = sb_system_aux_flags(plan->world->system, stream->cpu, &nflags);
+	flag = sb_system_stream_flags(plan->world->system, stream, &nflags);
 	if (segment_cutter_init(&plan->cutter, stream, flag, nflags) < 0)
 		return -sbe_nomem;
 	plan->is_open = 1;

@@ -95,7 +95,7 @@ int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 	int status;
 
 	close_stream(walker);
-	walker->flag = sb_system_aux_flags(world->system, stream->cpu, &walker->nflags);
+	walker->flag = sb_system_stream_flags(world->system, stream, &walker->nflags);
 	status = segment_cutter_init(&walker->cutter, stream, walker->flag, walker->nflags);
 	if (status < 0)
 		return sb_error_set(walker->err, status, NULL, UINT64_MAX, "out of memory");

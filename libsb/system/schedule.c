@@ -187,19 +187,75 @@ static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const s
 	return runs(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0, -1, -1);
 }
 
-static int add_aux(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+static int has_hole(const struct sb_record *record)
 {
 	const uint64_t holes = PERF_AUX_FLAG_TRUNCATED | PERF_AUX_FLAG_PARTIAL | PERF_AUX_FLAG_COLLISION;
 
-	if (!(record->u.aux.flags & holes))
+	return record->type == PERF_RECORD_AUX && (record->u.aux.flags & holes);
+}
+
+static struct sb_aux_flag flag_of(const struct sb_record *record, uint64_t time)
+{
+	return (struct sb_aux_flag){.time = time,
+	                            .aux_offset = record->u.aux.offset,
+	                            .aux_size = record->u.aux.size,
+	                            .flags = record->u.aux.flags,
+	                            .tid = record->sample.has & PERF_SAMPLE_TID ? record->sample.tid : -1};
+}
+
+static int add_aux(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+{
+	if (!has_hole(record))
 		return 0;
 	if (array_reserve(&cpu->flag, &cpu->flag_capacity, cpu->nflags, sizeof(*cpu->flag)) < 0)
 		return -sbe_nomem;
-	cpu->flag[cpu->nflags++] = (struct sb_aux_flag){.time = time,
-	                                                .aux_offset = record->u.aux.offset,
-	                                                .aux_size = record->u.aux.size,
-	                                                .flags = record->u.aux.flags};
+	cpu->flag[cpu->nflags++] = flag_of(record, time);
 	return 0;
+}
+
+/* A thread's buffer knows no CPU. */
+static int add_thread_aux(struct schedule *schedule, const struct sb_record *record, uint64_t time)
+{
+	if (!has_hole(record) || !(record->sample.has & PERF_SAMPLE_TID))
+		return 0;
+	if (array_reserve(&schedule->thread_flag, &schedule->thread_flag_capacity, schedule->nthread_flags,
+	                  sizeof(*schedule->thread_flag)) < 0)
+		return -sbe_nomem;
+	schedule->thread_flag[schedule->nthread_flags++] = flag_of(record, time);
+	return 0;
+}
+
+static int by_thread(const void *left, const void *right)
+{
+	const struct sb_aux_flag *a = left, *b = right;
+
+	if (a->tid != b->tid)
+		return a->tid < b->tid ? -1 : 1;
+	return a->time < b->time ? -1 : a->time > b->time;
+}
+
+/* The first one of @tid, or of a higher number. */
+static size_t first_of_thread(const struct schedule *schedule, int64_t tid)
+{
+	size_t low = 0, high = schedule->nthread_flags;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (schedule->thread_flag[middle].tid < tid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+const struct sb_aux_flag *schedule_thread_flags(const struct schedule *schedule, int32_t tid, size_t *count)
+{
+	const size_t first = first_of_thread(schedule, tid);
+
+	*count = first_of_thread(schedule, (int64_t)tid + 1) - first;
+	return *count ? &schedule->thread_flag[first] : NULL;
 }
 
 static int add_to_cpu(const struct schedule *schedule, struct cpu_schedule *cpu,
@@ -269,6 +325,8 @@ int schedule_record(struct schedule *schedule, const struct sb_record *record, u
 		cpu->traced = 1;
 	}
 	status = add_to_all(schedule, cpu, record, time);
+	if (status == 0)
+		status = add_thread_aux(schedule, record, time);
 	if (cpu && time > cpu->last_time)
 		cpu->last_time = time;
 	if (time > schedule->last_time)
@@ -307,6 +365,10 @@ int schedule_seal(struct schedule *schedule, int damaged)
 	const uint64_t known = horizon(schedule);
 	int status = 0;
 
+	if (schedule->nthread_flags)
+		qsort(schedule->thread_flag, schedule->nthread_flags, sizeof(*schedule->thread_flag),
+		      by_thread);
+
 	for (size_t i = 0; i < schedule->ncpus && status == 0; ++i) {
 		struct cpu_schedule *cpu = &schedule->cpu[i];
 
@@ -328,5 +390,6 @@ void schedule_free(struct schedule *schedule)
 	}
 	free(schedule->cpu);
 	free(schedule->lost);
+	free(schedule->thread_flag);
 	memset(schedule, 0, sizeof(*schedule));
 }

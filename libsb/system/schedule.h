@@ -32,6 +32,9 @@ struct schedule {
 	size_t ncpus;
 	struct sb_lost *lost;
 	size_t nlost, lost_capacity;
+	/* All of which the thread is known, for streams of threads; sorted by it, once sealed. */
+	struct sb_aux_flag *thread_flag;
+	size_t nthread_flags, thread_flag_capacity;
 	uint64_t last_time;  /* of any record */
 	uint64_t round_time; /* last_time at the end of the last round of flushing all CPUs' buffers ... */
 	uint64_t safe_time;  /* ... and of the round before: up to here all records have been written */
@@ -45,5 +48,8 @@ int schedule_record(struct schedule *schedule, const struct sb_record *record, u
 
 /* There are no more records; @damaged: although there should have been. */
 int schedule_seal(struct schedule *schedule, int damaged);
+
+/* Those of the thread. */
+const struct sb_aux_flag *schedule_thread_flags(const struct schedule *schedule, int32_t tid, size_t *count);
 
 #endif

@@ -611,6 +611,14 @@ const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, in
 	return found ? found->flag : NULL;
 }
 
+const struct sb_aux_flag *sb_system_stream_flags(const struct sb_system *system,
+                                                 const struct sb_aux_stream *stream, size_t *count)
+{
+	if (stream->cpu >= 0)
+		return sb_system_aux_flags(system, stream->cpu, count);
+	return schedule_thread_flags(&system->schedule, stream->tid, count);
+}
+
 const struct sb_lost *sb_system_lost(const struct sb_system *system, size_t *count)
 {
 	*count = system->schedule.nlost;

@@ -508,6 +508,34 @@ static void flagged_aux_data_are_kept(void **state)
 	assert_int_equal(flag->aux_size, 0x100);
 }
 
+/* A thread's buffer goes with it from CPU to CPU. */
+static void flagged_aux_data_of_threads_are_kept(void **state)
+{
+	static const struct sb_aux_stream stream = {.cpu = -1, .tid = 5}, other = {.cpu = -1, .tid = 6};
+	struct sb_system *system = *state;
+	const struct sb_aux_flag *flag;
+	size_t count;
+
+	for (uint64_t i = 0; i < 6; i++) {
+		struct sb_record aux = record_at(PERF_RECORD_AUX, 60 - 10 * i, i % 2, 5, i < 3 ? 5 : 7);
+
+		aux.u.aux.offset = 0x100 * i;
+		aux.u.aux.flags = PERF_AUX_FLAG_TRUNCATED;
+		add(system, aux);
+	}
+	system_seal(system, 0);
+	flag = sb_system_stream_flags(system, &stream, &count);
+	assert_int_equal(count, 3);
+	for (uint64_t i = 0; i < 3; i++) {
+		assert_int_equal(flag[i].tid, 5);
+		assert_int_equal(flag[i].aux_offset, 0x100 * (2 - i));
+	}
+	assert_null(sb_system_stream_flags(system, &other, &count));
+	assert_int_equal(count, 0);
+	sb_system_stream_flags(system, &(struct sb_aux_stream){.cpu = 1, .tid = -1}, &count);
+	assert_int_equal(count, 3);
+}
+
 static void records_that_are_not_used_are_counted(void **state)
 {
 	struct sb_system *system = *state;
@@ -574,6 +602,7 @@ int main(void)
 	        TEST(a_cut_recording_knows_nothing_after_its_first_missing_record),
 	        TEST(finished_rounds_say_up_to_when_all_records_are_there),
 	        TEST(flagged_aux_data_are_kept),
+	        TEST(flagged_aux_data_of_threads_are_kept),
 	        TEST(records_that_are_not_used_are_counted),
 	        TEST(large_systems_are_built_quickly),
 	};

@@ -159,12 +159,16 @@ sb_export const struct sb_container *const *sb_system_containers(const struct sb
 sb_export size_t sb_system_nepochs(const struct sb_system *system);
 sb_export uint64_t sb_system_nrecords(const struct sb_system *system, uint64_t *skipped);
 
-/* Spans of a CPU's AUX stream that the kernel flagged (AUX record): truncated, partial, collision. */
+/* Spans of an AUX stream that the kernel flagged (AUX record): truncated, partial, collision. */
 struct sb_aux_flag {
 	uint64_t time, aux_offset, aux_size, flags;
+	int32_t tid; /* whose record it is; -1: not known */
 };
+/* Those of a CPU's stream; and of any stream, which may be a thread's. */
 sb_export const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *system, int32_t cpu,
                                                         size_t *count);
+sb_export const struct sb_aux_flag *sb_system_stream_flags(const struct sb_system *system,
+                                                           const struct sb_aux_stream *stream, size_t *count);
 
 /* Where sideband records were lost: between the CPU's previous record and @time. The schedule is
  * unknown (pid -1) from there to the CPU's next switch. */
