@@ -34,8 +34,8 @@ int evidence_is_needed(const struct switch_track *track, const struct sb_space *
 const struct sb_space *evidence_space(const struct evidence *evidence, const struct switch_track *track,
                                       const struct evidence_place *place, uint64_t *moment)
 {
-	const uint64_t now = place->now, slack = track->slack;
-	const uint64_t moments[] = {now, now + slack, now > slack ? now - slack : 0};
+	const uint64_t now = place->now;
+	const uint64_t moments[] = {now, now + track->slack};
 
 	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); ++i) {
 		const struct sb_space *space = sb_system_space(evidence->system, track->pid, moments[i]);
@@ -107,6 +107,27 @@ static void find_suspects(struct evidence *evidence, const struct switch_track *
 	while (!suspects->count && --nips);
 }
 
+/* Whether records say who runs, and nothing can be said against it: that nothing is known to be mapped where
+ * it runs means that a record of a mapping is missing. Kernel threads have nothing mapped at all. */
+static int is_recorded(const struct evidence *evidence, const struct switch_track *track, uint64_t now)
+{
+	const struct sb_space *space = sb_system_space(evidence->system, track->pid, now);
+	const struct sb_epoch *epoch = space ? sb_space_epoch(space, now) : NULL;
+
+	return !track->inferred && epoch && sb_epoch_map(epoch, 0);
+}
+
+/* The next switch may already have taken effect, as far as time tells. */
+static int settle_early(struct switch_track *track, const struct suspects *suspects, uint64_t now)
+{
+	const struct sb_sched *next = switch_track_next(track);
+
+	if (!next || next->time > now + track->slack || !is_among(suspects, next->pid))
+		return 0;
+	switch_track_infer(track, next->pid, next->tid);
+	return 1;
+}
+
 int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place)
 {
 	struct suspects suspects;
@@ -119,6 +140,9 @@ int evidence_settle(struct evidence *evidence, struct switch_track *track, const
 		return 0;
 	if (track->pid > 0 && (!suspects.count || is_among(&suspects, track->pid)) &&
 	    !is_doubtful(track, &suspects, place))
+		return 0;
+	if (settle_early(track, &suspects, place->now) ||
+	    (track->pid > 0 && is_recorded(evidence, track, place->now)))
 		return 0;
 	if (suspects.count == 1)
 		infer_process(evidence, track, suspects.pid[0]);
