@@ -158,34 +158,141 @@ static int add_switch(const struct schedule *schedule, struct cpu_schedule *cpu,
 	return status ? status : add(schedule, cpu, entry);
 }
 
+/* Who ran since the CPU's last entry, if only the thread is known from that; and not even the thread, where
+ * its number is another name space's. With another number otherwise, a record in between is missing. */
+static void set_last(struct cpu_schedule *cpu, int32_t pid, int32_t tid)
+{
+	struct sb_sched *last = cpu->nscheds ? &cpu->sched[cpu->nscheds - 1] : NULL;
+
+	if (!last || last->pid != SCHEDULE_PID_LATER || last->time != cpu->last.time || pid < 0)
+		return;
+	if (last->tid != tid && !cpu->foreign_tids)
+		return;
+	last->pid = pid;
+	last->tid = tid;
+	cpu->last = *last;
+}
+
 /* A thread that calls exec() goes on with the leader's number. */
 static int add_exec(const struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
                     uint64_t time)
 {
 	const struct sb_sched *last = &cpu->last;
 
+	/* It is the running thread that tells. */
+	if (record->u.comm.exec)
+		set_last(cpu, record->u.comm.pid, last->tid);
 	if (!cpu->nscheds || !record->u.comm.exec || last->pid != record->u.comm.pid ||
 	    last->tid == record->u.comm.tid || last->time > time)
 		return 0;
 	return runs(schedule, cpu, time, record->u.comm.pid, record->u.comm.tid);
 }
 
-/* What was lost came after the CPU's record before: from there to its next switch nobody knows. */
-static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
-                    uint64_t time)
+/* Who was switched out says a sample of sched:sched_switch, but for a thread that has come to its end. */
+static int knows_who(const struct sb_record *record)
 {
-	struct sb_lost lost = {.time = time, .nrecords = record->u.lost.lost, .cpu = -1};
+	const struct sb_sample_id *who = &record->sample;
 
-	if (record->sample.has & PERF_SAMPLE_CPU)
+	return (who->has & PERF_SAMPLE_TID) && who->pid >= 0 && who->tid >= 0 &&
+	       (who->tid > 0 || record->u.sample.prev_tid == 0);
+}
+
+static void set_prev(const struct cpu_schedule *cpu, struct sb_sched *entry, const struct sb_record *record)
+{
+	entry->prev_pid = SCHEDULE_PID_LATER;
+	entry->prev_tid = record->u.sample.prev_tid;
+	if (knows_who(record)) {
+		entry->prev_pid = record->sample.pid;
+		entry->prev_tid = record->sample.tid;
+	} else if (cpu->nscheds && cpu->last.tid == entry->prev_tid) {
+		entry->prev_pid = cpu->last.pid;
+	}
+}
+
+/* A sample of sched:sched_switch: it knows the threads, and the process of the one that goes. */
+static int add_sample(const struct schedule *schedule, struct cpu_schedule *cpu,
+                      const struct sb_record *record, uint64_t time)
+{
+	const int32_t next = record->u.sample.next_tid;
+	struct sb_sched entry = {
+	        .time = time, .pid = next ? SCHEDULE_PID_LATER : 0, .tid = next, .records = sb_sched_out};
+	int status;
+
+	if (!schedule->by_samples || cpu->has_switches || !record->u.sample.is_sched_switch)
+		return 0;
+	if (knows_who(record) && record->sample.tid != record->u.sample.prev_tid)
+		cpu->foreign_tids = 1;
+	set_prev(cpu, &entry, record);
+	/* Who is switched out now is who ran since the entry before. */
+	set_last(cpu, entry.prev_pid, entry.prev_tid);
+	status = ran_before(schedule, cpu, entry.prev_pid, entry.prev_tid);
+	return status ? status : add(schedule, cpu, &entry);
+}
+
+/* ---- Losses ----------------------------------------------------------------------------------- */
+
+/* From @time to its next switch, nobody knows who runs on the CPU. */
+static int forget_from(const struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time)
+{
+	cpu->lost = 1;
+	return runs(schedule, cpu, time, -1, -1);
+}
+
+static int note_loss(struct schedule *schedule, const struct sb_record *record, uint64_t time,
+                     uint64_t nrecords)
+{
+	struct sb_lost lost = {.time = time, .nrecords = nrecords, .cpu = -1, .type = record->type};
+
+	/* What perf adds at the end happened nowhere. */
+	if ((record->sample.has & PERF_SAMPLE_CPU) && time)
 		lost.cpu = (int32_t)record->sample.cpu;
 	if (array_reserve(&schedule->lost, &schedule->lost_capacity, schedule->nlost, sizeof(lost)) < 0)
 		return -sbe_nomem;
 	schedule->lost[schedule->nlost++] = lost;
-	if (!cpu)
-		return 0;
-	cpu->lost = 1;
-	return runs(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0, -1, -1);
+	return 0;
 }
+
+/* What was lost came after the CPU's record before. */
+static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
+                    uint64_t time)
+{
+	const int status = note_loss(schedule, record, time, record->u.lost.lost);
+
+	schedule->lost_told += record->u.lost.lost;
+	if (status || !cpu)
+		return status;
+	return forget_from(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0);
+}
+
+static int add_lost_samples(struct schedule *schedule, struct cpu_schedule *cpu,
+                            const struct sb_record *record, uint64_t time)
+{
+	enum {
+		MISC_LEFT_OUT = 1 << 15
+	}; /* a BPF program did not want them: PERF_RECORD_MISC_LOST_SAMPLES_BPF */
+	int status;
+
+	if (record->misc & MISC_LEFT_OUT)
+		return 0;
+	status = note_loss(schedule, record, time, record->u.lost.lost);
+	if (!time)
+		schedule->lost_in_all += record->u.lost.lost;
+	if (status || !cpu || !schedule->by_samples || cpu->has_switches)
+		return status;
+	return forget_from(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0);
+}
+
+static int add_throttle(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
+                        uint64_t time)
+{
+	const int status = note_loss(schedule, record, time, 0);
+
+	if (status || !cpu || !schedule->by_samples || cpu->has_switches)
+		return status;
+	return forget_from(schedule, cpu, time);
+}
+
+/* ---- Records ---------------------------------------------------------------------------------- */
 
 static int has_hole(const struct sb_record *record)
 {
@@ -264,7 +371,10 @@ static int add_to_cpu(const struct schedule *schedule, struct cpu_schedule *cpu,
 	switch (record->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
+		cpu->has_switches = 1;
 		return add_switch(schedule, cpu, record, time);
+	case PERF_RECORD_SAMPLE:
+		return add_sample(schedule, cpu, record, time);
 	case PERF_RECORD_ITRACE_START:
 		return runs(schedule, cpu, time, record->u.itrace_start.pid, record->u.itrace_start.tid);
 	case PERF_RECORD_COMM:
@@ -295,6 +405,17 @@ static int expect_cpus(struct schedule *schedule, const struct sb_record *record
 	return 0;
 }
 
+/* AUXTRACE_INFO of Intel PT: where context switches come from. */
+static void expect_switches(struct schedule *schedule, const struct sb_record *record)
+{
+	enum { HAVE_SCHED_SWITCH = 7, TRACEPOINT = 1 }; /* which value; what it says */
+
+	if (record->u.auxtrace_info.type == SB_AUXTRACE_INTEL_PT &&
+	    record->u.auxtrace_info.npriv > HAVE_SCHED_SWITCH)
+		schedule->by_samples =
+		        load_u64(record->u.auxtrace_info.priv + 8 * HAVE_SCHED_SWITCH) == TRACEPOINT;
+}
+
 static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
                       uint64_t time)
 {
@@ -305,8 +426,15 @@ static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const
 		schedule->safe_time = schedule->round_time;
 		schedule->round_time = schedule->last_time;
 		return 0;
+	case SB_RECORD_AUXTRACE_INFO:
+		expect_switches(schedule, record);
+		return 0;
 	case PERF_RECORD_LOST:
 		return add_lost(schedule, cpu, record, time);
+	case PERF_RECORD_LOST_SAMPLES:
+		return add_lost_samples(schedule, cpu, record, time);
+	case PERF_RECORD_THROTTLE:
+		return add_throttle(schedule, cpu, record, time);
 	default:
 		return cpu ? add_to_cpu(schedule, cpu, record, time) : 0;
 	}
@@ -360,6 +488,29 @@ static int forget_after(struct cpu_schedule *cpu, uint64_t time)
 	                                      .records = sb_sched_other});
 }
 
+static void find_pid(const struct cpu_schedule *cpu, int32_t *pid, int32_t *tid,
+                     int32_t (*pid_of)(const void *context, int32_t tid), const void *context)
+{
+	if (*pid != SCHEDULE_PID_LATER)
+		return;
+	*pid = cpu->foreign_tids ? -1 : pid_of(context, *tid);
+	if (*pid < 0)
+		*tid = -1;
+}
+
+void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void *context, int32_t tid),
+                        const void *context)
+{
+	for (size_t i = 0; i < schedule->ncpus && schedule->by_samples; ++i) {
+		struct cpu_schedule *cpu = &schedule->cpu[i];
+
+		for (size_t j = 0; j < cpu->nscheds; ++j) {
+			find_pid(cpu, &cpu->sched[j].pid, &cpu->sched[j].tid, pid_of, context);
+			find_pid(cpu, &cpu->sched[j].prev_pid, &cpu->sched[j].prev_tid, pid_of, context);
+		}
+	}
+}
+
 int schedule_seal(struct schedule *schedule, int damaged)
 {
 	const uint64_t known = horizon(schedule);
@@ -375,6 +526,9 @@ int schedule_seal(struct schedule *schedule, int damaged)
 		status = sort(cpu);
 		if (status == 0)
 			status = array_sort(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
+		/* The kernel tells of losses with the next record: behind the last one, it cannot. */
+		if (status == 0 && schedule->lost_in_all > schedule->lost_told && cpu->last_time)
+			status = forget_after(cpu, cpu->last_time);
 		if (status == 0 && damaged)
 			status = forget_after(cpu, known);
 		drop_repeats(cpu, 0, cpu->nscheds);

@@ -11,6 +11,9 @@
 
 #include "system/arena.h"
 
+/* The process of an entry's thread is found out later: see schedule_find_pids(). */
+enum { SCHEDULE_PID_LATER = -2 };
+
 struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
@@ -23,6 +26,8 @@ struct cpu_schedule {
 	size_t nflags, flag_capacity;
 	uint64_t last_time; /* of any record of this CPU */
 	int lost;           /* records, before the first switch */
+	int has_switches;   /* SWITCH records: samples of sched:sched_switch are not needed */
+	int foreign_tids;   /* those samples number threads otherwise than all else: perf ran in a container */
 	int traced;         /* has records, or is expected to have */
 };
 
@@ -30,8 +35,10 @@ struct schedule {
 	int thrifty;              /* settles what no later record should precede */
 	struct cpu_schedule *cpu; /* by number */
 	size_t ncpus;
+	int by_samples; /* context switches come as samples of sched:sched_switch */
 	struct sb_lost *lost;
 	size_t nlost, lost_capacity;
+	uint64_t lost_told, lost_in_all; /* records: by LOST, and as perf counted in the end */
 	/* All of which the thread is known, for streams of threads; sorted by it, once sealed. */
 	struct sb_aux_flag *thread_flag;
 	size_t nthread_flags, thread_flag_capacity;
@@ -45,6 +52,10 @@ void schedule_free(struct schedule *schedule);
 /* A record of the types that the functions below are for, and every other record, in file order. @time
  * is its time. Zero or a negative code; positive: a thrifty one met an entry that came too late. */
 int schedule_record(struct schedule *schedule, const struct sb_record *record, uint64_t time);
+
+/* Entries whose process is still to be found out get what @pid_of says of their thread; -1: nobody knows. */
+void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void *context, int32_t tid),
+                        const void *context);
 
 /* There are no more records; @damaged: although there should have been. */
 int schedule_seal(struct schedule *schedule, int damaged);

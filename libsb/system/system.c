@@ -283,7 +283,7 @@ static int is_used(uint32_t type)
 	        1ull << PERF_RECORD_SWITCH | 1ull << PERF_RECORD_SWITCH_CPU_WIDE | 1ull << PERF_RECORD_AUX |
 	        1ull << PERF_RECORD_ITRACE_START | 1ull << PERF_RECORD_TEXT_POKE |
 	        1ull << PERF_RECORD_KSYMBOL | 1ull << PERF_RECORD_BPF_EVENT | 1ull << PERF_RECORD_NAMESPACES |
-	        1ull << PERF_RECORD_CGROUP;
+	        1ull << PERF_RECORD_CGROUP | 1ull << PERF_RECORD_THROTTLE | 1ull << PERF_RECORD_LOST_SAMPLES;
 	static const uint64_t perfs = 1ull << (SB_RECORD_ID_INDEX - 64) |
 	                              1ull << (SB_RECORD_FINISHED_ROUND - 64) |
 	                              1ull << (SB_RECORD_AUXTRACE_INFO - 64) |
@@ -292,11 +292,12 @@ static int is_used(uint32_t type)
 	return type < 64 ? kernels >> type & 1 : type < 128 ? perfs >> (type - 64) & 1 : 0;
 }
 
-/* Samples are of use when they say something of cgroups. */
+/* Samples are of use when they say something of cgroups, or of context switches. */
 static int says_something(const struct sb_record *record)
 {
-	return record->type == PERF_RECORD_SAMPLE ? (record->u.sample.has & PERF_SAMPLE_CGROUP) != 0
-	                                          : is_used(record->type);
+	if (record->type != PERF_RECORD_SAMPLE)
+		return is_used(record->type);
+	return (record->u.sample.has & PERF_SAMPLE_CGROUP) || record->u.sample.is_sched_switch;
 }
 
 static uint64_t time_of(const struct sb_record *record)
@@ -450,6 +451,13 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 	}
 }
 
+static int32_t pid_of_thread(const void *processes, int32_t tid)
+{
+	const struct thread *thread = process_thread(processes, tid);
+
+	return thread ? thread->pid : -1;
+}
+
 int system_seal(struct sb_system *system, int damaged)
 {
 	int status = tell_until(system, UINT64_MAX);
@@ -466,6 +474,8 @@ int system_seal(struct sb_system *system, int damaged)
 		status = process_table_seal(&system->processes);
 	if (status == 0)
 		status = kernel_events_seal(&system->kernel);
+	if (status == 0)
+		schedule_find_pids(&system->schedule, pid_of_thread, &system->processes);
 	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
 }
 
@@ -586,9 +596,7 @@ const struct sb_container *const *sb_system_containers(const struct sb_system *s
 
 int32_t sb_system_thread_pid(const struct sb_system *system, int32_t tid)
 {
-	const struct thread *thread = process_thread(&system->processes, tid);
-
-	return thread ? thread->pid : -1;
+	return pid_of_thread(&system->processes, tid);
 }
 
 size_t sb_system_nepochs(const struct sb_system *system)

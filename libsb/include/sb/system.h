@@ -170,11 +170,15 @@ sb_export const struct sb_aux_flag *sb_system_aux_flags(const struct sb_system *
 sb_export const struct sb_aux_flag *sb_system_stream_flags(const struct sb_system *system,
                                                            const struct sb_aux_stream *stream, size_t *count);
 
-/* Where sideband records were lost: between the CPU's previous record and @time. The schedule is
- * unknown (pid -1) from there to the CPU's next switch. */
+/* Where sideband records were lost. LOST: between the CPU's previous record and @time; the schedule is
+ * unknown (pid -1) from there to the CPU's next switch. LOST_SAMPLES with a time: samples of some event;
+ * without, the sum of an event over the whole recording: what the LOST records do not account for was lost
+ * behind each CPU's last record. THROTTLE: an event was switched off for a while. The last two make the
+ * schedule unknown only where it comes from samples (sched:sched_switch). */
 struct sb_lost {
-	uint64_t time, nrecords;
-	int32_t cpu; /* -1: not known */
+	uint64_t time, nrecords; /* nrecords: 0 when not known */
+	int32_t cpu;             /* -1: not known */
+	uint32_t type;           /* PERF_RECORD_LOST, _LOST_SAMPLES, _THROTTLE */
 };
 sb_export const struct sb_lost *sb_system_lost(const struct sb_system *system, size_t *count);
 
