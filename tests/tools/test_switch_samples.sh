@@ -13,9 +13,10 @@ check()
 		"$SBTRACE" replay --root "$3" --no-host-root --sink insn "$kind" 2>"$dir/err" | sha256sum >"$dir/sum.${kind##*/}"
 		grep -q 'unknown-process' "$dir/err" && fail "$1: $(cat "$dir/err")"
 	done
-	"$SBTRACE" dump --sideband -q "$dir/samples.data" 2>/dev/null >"$dir/counts"
-	grep -q ' SWITCH' "$dir/counts" && fail "$1: there still are SWITCH records"
-	grep -q " $(cut -d ' ' -f 1 "$dir/log") SAMPLE" "$dir/counts" || fail "$1: $(cat "$dir/counts")"
+	"$SBTRACE" dump --sideband --type SAMPLE,SWITCH_CPU_WIDE "$dir/samples.data" 2>/dev/null >"$dir/records"
+	grep -q SWITCH_CPU_WIDE "$dir/records" && fail "$1: there still are SWITCH records"
+	[ "$(grep -c '"sched":"sched_switch".* next_pid [0-9]' "$dir/records") samples" = "$(cat "$dir/log")" ] ||
+		fail "$1: not all samples have their fields"
 	if cmp -s "$dir/sum.${2##*/}" "$dir/sum.samples.data"; then
 		echo "$1: $(cat "$dir/log"), the same instructions"
 	else
