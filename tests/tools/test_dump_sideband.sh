@@ -16,14 +16,18 @@ fail()
 	failures=$((failures + 1))
 }
 
-# compare NAME FILE TYPE...: records of these types must be there.
+# compare NAME FILE TYPE...: records of these types must be there. $shift is where offsets begin, - when they are
+# not the same.
+shift=0
 compare()
 {
 	name=$1 file=$2
 	shift 2
-	perf script -D -i "$file" 2>"$dir/err" </dev/null | perl "$as_perf" perf | sort -n >"$dir/perf"
+	ours=$shift perfs=0
+	[ "$shift" != - ] || perfs=-
+	perf script -D -i "$file" 2>"$dir/err" </dev/null | perl "$as_perf" perf $perfs | sort -n >"$dir/perf"
 	"$SBTRACE" dump --sideband --json --raw "$file" >"$dir/json" 2>"$dir/account" || fail "$name: $(cat "$dir/account")"
-	perl "$as_perf" dump <"$dir/json" | sort -n >"$dir/ours"
+	perl "$as_perf" dump "$ours" <"$dir/json" | sort -n >"$dir/ours"
 	if cmp -s "$dir/perf" "$dir/ours"; then
 		echo "$name: $(wc -l <"$dir/ours") records as perf script says"
 	else
@@ -36,7 +40,7 @@ compare()
 	done
 	check_text
 	compared=$((compared + 1))
-	rm -f "$dir"/*
+	rm -rf "${dir:?}"/*
 }
 
 # The text has a line for each record, in the order of the file, and counts what perf counts.
@@ -72,6 +76,17 @@ recorded tracepoint SAMPLE -a -e sched:sched_switch
 recorded tracepoints SAMPLE -a -e sched:sched_switch -e sched:sched_wakeup -g
 recorded samples SAMPLE -e cpu-clock -F 5000 -d -W --phys-data --user-regs=ip,sp --intr-regs=ip --call-graph dwarf,256
 recorded groups SAMPLE -a -e '{sched:sched_switch,cpu-clock}:S'
+
+recorded threads 'COMM SWITCH_CPU_WIDE' -a --threads -e dummy:u --switch-events
+shift=-
+recorded packed 'COMM SWITCH_CPU_WIDE' -a -z -e dummy:u --switch-events
+shift=16
+if perf record -a -e sched:sched_switch -o - -- sh -c 'ls / | sort >/dev/null' 2>"$dir/out" >"$dir/pipe.data"; then
+	compare pipe "$dir/pipe.data" HEADER_ATTR HEADER_FEATURE TRACING_DATA SAMPLE
+else
+	echo "left out: pipe: $(head -n 1 "$dir/out")"
+fi
+shift=0
 
 for file in "$CORPUS_DIR"/*/perf.data; do
 	[ -e "$file" ] || continue

@@ -2,16 +2,20 @@
 # Two listings of the records of one recording in one form, to be compared: what perf script -D prints
 # (records_as_perf.pl perf), and what sbtrace dump --sideband --json --raw does (records_as_perf.pl dump). A line
 # for each record: offset, size, type, cpu and time, perf's text of its fields, its bytes.
-# perf sorts records by time: sort the lines.
+# perf sorts records by time: sort the lines. Of a pipe, perf counts offsets from behind the header, of 16 bytes:
+# records_as_perf.pl dump 16. Of packed records, it tells where the packing begins; with a dash instead of a number,
+# offsets are left out.
 use strict;
 use warnings;
 no warnings 'portable'; # numbers of 64 bits
 use JSON::PP;
 
 my $mode = shift // '';
+my $shift = shift // 0;
 
 sub line_of {
 	my ($offset, $size, $type, $when, $text, $bytes) = @_;
+	$offset = $shift eq '-' ? '-' : $offset - $shift;
 	$text =~ s/\s+/ /g;
 	$text =~ s/^ | $//g;
 	print join("\t", $offset, $size, $type, $when, $text, $bytes), "\n";
@@ -207,6 +211,8 @@ my %strip = (
 	TIME_CONV => sub { $_ = join ' ', /\s(0x[0-9a-f]+|[0-9]+)$/mg },
 );
 
+my %name = (ATTR => 'HEADER_ATTR', FEATURE => 'HEADER_FEATURE');
+
 my ($want, $bytes, $record) = (0, '', undef);
 
 sub finish {
@@ -220,16 +226,16 @@ sub finish {
 
 sub perf_line {
 	local $_ = shift;
-	if (/^0x[0-9a-f]+@.* \[0x[0-9a-f]+\]: event: \d+$/) {
+	if (/^(?:0x)?[0-9a-f]+@.* \[0x[0-9a-f]+\]: event: \d+$/) {
 		finish();
 		($want, $bytes) = (0, '');
 	} elsif (/^\. \.\.\. raw event: size (\d+) bytes/) {
 		$want = 2 * $1;
 	} elsif (length $bytes < $want && /^\.  [0-9a-f]+:  (.{48})/) {
 		$bytes .= $1 =~ s/\s//gr;
-	} elsif (/^(?:(-?\d+) )?(-?\d+) 0x([0-9a-f]+) \[0x([0-9a-f]+)\]: PERF_RECORD_([A-Z0-9_]+)(.*)$/s) {
+	} elsif (/^(?:(-?\d+) )?(-?\d+) (?:0x)?([0-9a-f]+) \[0x([0-9a-f]+)\]: PERF_RECORD_([A-Z0-9_]+)(.*)$/s) {
 		finish();
-		$record = [hex $3, hex $4, $5, $1 // -1, $2, $6];
+		$record = [hex $3, hex $4, $name{$5} // $5, $1 // -1, $2, $6];
 	} elsif ($record && /^\s*$|^\.(?!\.)/) {    # nothing, or packets
 		finish();
 	} elsif ($record) {
@@ -243,5 +249,5 @@ if ($mode eq 'dump') {
 	perf_line($_) while <STDIN>;
 	finish();
 } else {
-	die "records_as_perf.pl perf|dump\n";
+	die "records_as_perf.pl perf|dump [SHIFT|-]\n";
 }
