@@ -253,6 +253,39 @@ static void deferred_callchain(void **state)
 	assert_int_equal(parse_code(&b, NULL), -sbe_format);
 }
 
+static void printed_with_their_fields(void **state)
+{
+	static const char *const expected[ntypes] = {
+	        "TEXT_POKE addr 0xffffffffc0201005 old_len 5 new_len 2 old_bytes 0f1f440000 new_bytes 3412",
+	        "KSYMBOL addr 0xffffffffc0201000 len 0x140 ksym_type 1 flags 0x1 unregister name "
+	        "\"bpf_prog_6deef7357e7b4530_F\"",
+	        "BPF_EVENT event_type 2 flags 0x7 id 44 tag 1122334455667788",
+	        "NAMESPACES pid 30 tid 31 namespaces [kind \"net\" dev 0x4 ino 4026531840] "
+	        "[kind \"uts\" dev 0x5 ino 4026531841] [kind \"ipc\" dev 0x6 ino 4026531842] "
+	        "[kind \"pid\" dev 0x7 ino 4026531843] [kind \"user\" dev 0x8 ino 4026531844] "
+	        "[kind \"mnt\" dev 0x9 ino 4026531845] [kind \"cgroup\" dev 0xa ino 4026531846]",
+	        "CGROUP id 4711 path \"/system.slice/docker-0123.scope\"",
+	        "THROTTLE at 1300 id 101 stream_id 102",
+	        "UNTHROTTLE at 1300 id 101 stream_id 102",
+	        "READ pid 30 tid 31 value 123456",
+	        "AUX_OUTPUT_HW_ID hw_id 0x3",
+	        "CALLCHAIN_DEFERRED cookie 0x63 ips 0x401000,0x401234",
+	};
+
+	(void)state;
+	for (int i = 0; i < ntypes; i++) {
+		struct bytes b = {0};
+		char line[1024];
+		char *text;
+
+		types[i].compose(&b);
+		snprintf(line, sizeof(line), "0x100\t14\t11/12\t1300\t%s", expected[i]);
+		text = printed(&b);
+		assert_string_equal(text, line);
+		free(text);
+	}
+}
+
 static void cut_after_every_byte(void **state)
 {
 	(void)state;
@@ -280,6 +313,7 @@ int main(void)
 	        cmocka_unit_test(cgroup_names_a_path),
 	        cmocka_unit_test(throttled_and_counted),
 	        cmocka_unit_test(deferred_callchain),
+	        cmocka_unit_test(printed_with_their_fields),
 	        cmocka_unit_test(cut_after_every_byte),
 	        cmocka_unit_test(every_size_that_it_may_claim),
 	        cmocka_unit_test(random_bytes_do_no_harm),

@@ -60,6 +60,16 @@ for command in replay record dump bundle; do
 	done
 done
 
+# ---- The sideband -------------------------------------------------------------------------------------------
+
+sideband=$man/sbtrace-sideband.7
+for name in $(grep -oE '^	sb_gap_[a-z_]+' "$SOURCE_DIR/libsb/include/sb/replay.h" | tr -d '\t' | grep -vE '_(none|reasons)$'); do
+	grep -q "^\.It Cm .* Dv $name$" "$sideband" || complain "${sideband##*/} does not tell of $name"
+done
+for name in $(grep -ohE '\{"[A-Z0-9_]+"' "$SOURCE_DIR"/libsb/record/*_records.c | tr -d '{"'); do
+	grep -qE "^\.It .*\<$name\>" "$sideband" || complain "${sideband##*/} does not tell of $name"
+done
+
 # ---- The decoder's interface --------------------------------------------------------------------------------
 
 include=$SOURCE_DIR/libdecode/include
