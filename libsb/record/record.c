@@ -46,7 +46,7 @@ uint64_t sb_sample_format_trailer(const struct sb_sample_format *format)
 
 struct record_trailer record_trailer(const struct sb_sample_format *format)
 {
-	struct record_trailer trailer = {0};
+	struct record_trailer trailer = {.format.type_only = 1};
 
 	if (format) {
 		trailer.format = *format;

@@ -121,6 +121,8 @@ static size_t parse_one(const uint8_t *bytes, size_t size, const struct sb_sampl
 	FUZZ_CHECK(copy, "no memory");
 	if (size)
 		memcpy(copy, bytes, size);
+	if (sb_record_parse(&record, copy, size, NULL, "file", 0, NULL) == 0)
+		check_record(&record, null);
 	status = sb_record_parse(&record, copy, size, format, "file", 0, &err);
 	if (status == 0) {
 		check_record(&record, null);

@@ -184,6 +184,7 @@ static void fields_of_the_future(void **state)
 
 static void no_format_no_fields(void **state)
 {
+	FILE *null = fopen("/dev/null", "w");
 	struct bytes b = {0};
 	struct sb_record r;
 
@@ -192,6 +193,13 @@ static void no_format_no_fields(void **state)
 	assert_int_equal(parse_as(&r, &b, NULL), 0);
 	assert_int_equal(r.u.sample.has, 0);
 	assert_int_equal(r.sample.has, 0);
+	/* Of a READ, who was counted; not what. */
+	patch(&b, 0, PERF_RECORD_READ, 4);
+	assert_int_equal(parse_as(&r, &b, NULL), 0);
+	assert_int_equal(r.u.read.pid, 15);
+	assert_int_equal(r.u.read.size, 0);
+	sb_record_print(null, &r);
+	fclose(null);
 }
 
 /* Each of these counts more than there is, up to sums that wrap. */

@@ -48,8 +48,7 @@ enum { SB_CPU_MAX = 65535 }; /* a higher CPU number in an AUXTRACE record is dam
 struct sb_sample_format {
 	uint64_t sample_type; /* PERF_SAMPLE_* */
 	int sample_id_all;    /* whether records have a trailer at all */
-	/* What follows is not known: SAMPLEs are read up to the first field that needs it, READs not at all.
-	 */
+	/* What follows is not known: SAMPLEs are read up to the first field that needs it. */
 	int type_only;
 	uint64_t read_format, branch_sample_type, sample_regs_user, sample_regs_intr;
 };
@@ -88,7 +87,8 @@ struct sb_sample {
 	uint64_t weight, data_src, transaction, phys_addr, cgroup, data_page_size, code_page_size;
 	const uint8_t *aux;
 	uint64_t aux_size;
-	/* Of sched:sched_switch, when a recording was asked that has its format; else is_sched_switch is 0. */
+	/* Of sched:sched_switch, when it comes from a recording that has the format; else is_sched_switch is
+	 * 0. */
 	int is_sched_switch;
 	int32_t prev_tid, next_tid;
 };
@@ -276,9 +276,9 @@ struct sb_record {
 	} u;
 };
 
-/* Parses the record at @bytes; @avail bytes are there. @file and @offset are for the error text.
- * Returns zero, -sbe_truncated when @avail is too small, -sbe_format when the record contradicts
- * itself. Types that are not in the union are accepted: only the header and, for kernel types
+/* Parses the record at @bytes; @avail bytes are there. @format may be NULL: not known. @file and @offset are
+ * for the error text. Returns zero, -sbe_truncated when @avail is too small, -sbe_format when the record
+ * contradicts itself. Types that are not in the union are accepted: only the header and, for kernel types
  * other than SAMPLE, the trailer are filled. */
 sb_export int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
                               const struct sb_sample_format *format, const char *file, uint64_t offset,
