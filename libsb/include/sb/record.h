@@ -276,10 +276,11 @@ struct sb_record {
 	} u;
 };
 
-/* Parses the record at @bytes; @avail bytes are there. @format may be NULL: not known. @file and @offset are
- * for the error text. Returns zero, -sbe_truncated when @avail is too small, -sbe_format when the record
- * contradicts itself. Types that are not in the union are accepted: only the header and, for kernel types
- * other than SAMPLE, the trailer are filled. */
+/* Parses the record at @bytes; @avail bytes are there. @format, NULL when it is not known, must last as long
+ * as the record. @file and @offset are for the error text. Returns zero, -sbe_truncated when @avail is too
+ * small, -sbe_format when the record contradicts itself. Types that are not in the union are accepted: only
+ * the header and, for kernel types, the trailer are filled; a SAMPLE, which has none, fills the same fields.
+ */
 sb_export int sb_record_parse(struct sb_record *record, const uint8_t *bytes, size_t avail,
                               const struct sb_sample_format *format, const char *file, uint64_t offset,
                               struct sb_error *err);
