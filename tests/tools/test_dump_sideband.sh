@@ -26,7 +26,10 @@ compare()
 	ours=$shift perfs=0
 	[ "$shift" != - ] || perfs=-
 	perf script -D -i "$file" 2>"$dir/err" </dev/null | perl "$as_perf" perf $perfs | sort -n >"$dir/perf"
-	"$SBTRACE" dump --sideband --json --raw "$file" >"$dir/json" 2>"$dir/account" || fail "$name: $(cat "$dir/account")"
+	if ! "$SBTRACE" dump --sideband --json --raw "$file" >"$dir/json" 2>"$dir/account"; then
+		grep -q 'not read yet' "$dir/account" && { echo "left out: $name: $(cat "$dir/account")"; return; }
+		fail "$name: $(cat "$dir/account")"
+	fi
 	perl "$as_perf" dump "$ours" <"$dir/json" | sort -n >"$dir/ours"
 	if cmp -s "$dir/perf" "$dir/ours"; then
 		echo "$name: $(wc -l <"$dir/ours") records as perf script says"
