@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include "binary/perf_map.h"
+#include "binary/dump_symbols.h"
 #include "binary/elf_symbols.h"
-#include "binary/resolver.h"
 #include "binary/symbol_kernel.h"
-#include "binary/text_file.h"
 #include "system/string_table.h"
 
 enum {
@@ -27,6 +26,7 @@ struct symbol_file {
 	struct symbol_file *next; /* of the same slot */
 	char *path;
 	struct elf_symbols elf;
+	struct dump_symbols dump; /* it is a jitdump */
 };
 
 /* What was announced for one process, or for the kernel. */
@@ -93,6 +93,7 @@ static void free_files(struct symbol_file *file)
 		struct symbol_file *next = file->next;
 
 		elf_symbols_fini(&file->elf);
+		dump_symbols_fini(&file->dump);
 		free(file->path);
 		free(file);
 		file = next;
@@ -201,35 +202,32 @@ static struct process_names *get_process(struct sb_symbols *symbols, int32_t pid
 	return *slot;
 }
 
-static int read_map(struct process_names *process, const struct rooted_file *file, const char *dso)
+/* A file as the recorded machine called it: where it is, or NULL. */
+static int find_file(struct sb_symbols *symbols, const char *name, const struct sb_binary **binary)
 {
-	size_t size;
-	int status = text_file_read_fd(file->fd, file->path, PERF_MAP_MOST, &process->map_text, &size, NULL);
+	const struct sb_map whole = {.end = UINT64_MAX, .filename = name};
+	int status = sb_resolver_find(symbols->resolver, &whole, binary, NULL);
 
-	return status == 0 ? perf_map_parse(process->map_text, dso, &process->map) : status;
+	if (status == 0 && (*binary)->missing)
+		*binary = NULL;
+	return status;
 }
 
-/* The first root that has it decides. */
 static int load_map(struct sb_symbols *symbols, struct process_names *process)
 {
-	const struct sb_resolver *resolver = symbols->resolver;
-	struct rooted_file file;
+	const struct sb_binary *binary;
 	char name[64];
 	const char *dso;
-	int status = 0, found = 0;
+	int status;
 
 	process->map_tried = 1;
 	snprintf(name, sizeof(name), "/tmp/perf-%d.map", process->pid);
 	dso = string_table_keep(&symbols->strings, name);
 	if (!dso)
 		return -sbe_nomem;
-	for (size_t i = 0; i < resolver->nroots && !found; ++i)
-		found = root_is_of(resolver, 0, &resolver->root[i]) &&
-		        root_open(&file, &resolver->root[i], name) == rooted_found;
-	if (!found)
-		return 0;
-	status = read_map(process, &file, dso);
-	rooted_close(&file);
+	status = find_file(symbols, name, &binary);
+	if (status == 0 && binary)
+		status = perf_map_read(binary->path, dso, &process->map_text, &process->map);
 	return status == -sbe_nomem ? status : 0;
 }
 
@@ -288,30 +286,39 @@ static int find_debug(void *context, struct elf_image *debug)
 	return status == -sbe_format ? -sbe_not_found : status;
 }
 
-/* What cannot be read has no symbols. */
-static int load_file(struct sb_symbols *symbols, struct symbol_file *file, const struct sb_binary *binary)
+static int load_elf(struct sb_symbols *symbols, struct symbol_file *file, int fd,
+                    const struct sb_binary *binary)
 {
 	struct debug_search search = {symbols->resolver, binary};
 	const struct elf_symbols_options options = {.find_debug = find_debug, .context = &search};
+
+	return elf_symbols_load(&file->elf, fd, &options);
+}
+
+/* What cannot be read has no symbols. @binary: of ELF files; NULL: a jitdump. */
+static int load_file(struct sb_symbols *symbols, struct symbol_file *file, const struct sb_binary *binary)
+{
 	const int fd = open_file(file->path);
 	int status;
 
 	if (fd < 0)
 		return 0;
-	status = elf_symbols_load(&file->elf, fd, &options);
+	status =
+	        binary ? load_elf(symbols, file, fd, binary) : dump_symbols_load(&file->dump, fd, file->path);
 	close(fd);
 	return status == -sbe_nomem ? status : 0;
 }
 
-static int get_file(struct sb_symbols *symbols, const struct sb_binary *binary, struct symbol_file **file)
+static int get_file(struct sb_symbols *symbols, const char *path, const struct sb_binary *binary,
+                    struct symbol_file **file)
 {
-	struct symbol_file **slot = file_slot(symbols, binary->path), *loaded = *slot;
+	struct symbol_file **slot = file_slot(symbols, path), *loaded = *slot;
 	int status;
 
 	*file = loaded;
 	if (loaded)
 		return 0;
-	loaded = new_file(binary->path);
+	loaded = new_file(path);
 	if (!loaded)
 		return -sbe_nomem;
 	status = load_file(symbols, loaded, binary);
@@ -368,7 +375,7 @@ static int find_in_map(struct sb_symbols *symbols, const struct sb_map *map, uin
 		return -sbe_nomem;
 	if (binary->missing)
 		return 0;
-	status = get_file(symbols, binary, &file);
+	status = get_file(symbols, binary->path, binary, &file);
 	if (status < 0)
 		return status;
 	return find_offset(symbols, file, binary->offset + (ip - map->begin), ip, symbol, bounds);
@@ -404,24 +411,78 @@ static int find_in_perf_map(struct sb_symbols *symbols, const struct sb_symbols_
 	return status == 0 && found ? take_range(symbols, symbol, found) : status;
 }
 
+/* In code that the process made, of which the model says where it is in the jitdump. */
+static int find_in_dump(struct sb_symbols *symbols, const struct sb_map *code, uint64_t ip,
+                        struct sb_symbol *symbol, struct symbol_bounds *bounds)
+{
+	const uint64_t offset = code->pgoff + (ip - code->begin);
+	struct table_symbol *found;
+	struct symbol_file *file;
+	uint64_t low, high;
+	int status;
+
+	if (code->origin != sb_map_jit)
+		return 0;
+	status = get_file(symbols, code->filename, NULL, &file);
+	if (status < 0)
+		return status;
+	found = symbol_table_find(&file->dump.table, offset, &low, &high);
+	narrow_around(bounds, ip, offset, low, high);
+	return found ? take_table_symbol(symbols, symbol, found, ip - (offset - found->begin)) : 0;
+}
+
+/* What a jitdump is called, wherever it is on this machine. */
+static const char *dump_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+/* The code that a process made which holds @ip; NULL: none does. */
+static const struct sb_map *code_at(const struct sb_epoch *epoch, uint64_t ip, struct symbol_bounds *bounds)
+{
+	const struct sb_epoch made = {.root = epoch->code};
+	const struct sb_map *code = sb_epoch_map(&made, ip);
+
+	if (code && code->begin <= ip) {
+		symbol_bounds_narrow(bounds, code->begin, code->end);
+		return code;
+	}
+	/* What lies before @ip is not looked for. */
+	if (epoch->code)
+		symbol_bounds_narrow(bounds, ip, code ? code->begin : UINT64_MAX);
+	return NULL;
+}
+
+/* The recorded mapping that holds @ip; NULL: none does. */
+static const struct sb_map *map_at(const struct sb_epoch *epoch, uint64_t ip, struct symbol_bounds *bounds)
+{
+	const struct sb_map *map = sb_epoch_map(epoch, ip);
+
+	if (map && map->begin <= ip) {
+		symbol_bounds_narrow(bounds, map->begin, map->end);
+		return map;
+	}
+	symbol_bounds_narrow(bounds, ip, map ? map->begin : UINT64_MAX);
+	return NULL;
+}
+
 static int find_user(struct sb_symbols *symbols, const struct sb_symbols_place *place,
                      struct sb_symbol *symbol, struct symbol_bounds *bounds)
 {
-	const struct sb_map *map = place->epoch ? sb_epoch_map(place->epoch, place->ip) : NULL;
+	const struct sb_map *code = place->epoch ? code_at(place->epoch, place->ip, bounds) : NULL;
+	const struct sb_map *map = place->epoch && !code ? map_at(place->epoch, place->ip, bounds) : code;
 	int status;
 
-	if (place->epoch && (!map || map->begin > place->ip)) {
-		symbol_bounds_narrow(bounds, place->ip, map ? map->begin : UINT64_MAX);
-		map = NULL;
-	}
-	if (map) {
-		symbol_bounds_narrow(bounds, map->begin, map->end);
-		symbol->dso = map->filename;
-	}
+	if (map)
+		symbol->dso = code ? dump_name(code->filename) : map->filename;
 	status = find_in_ranges(symbols, place->pid, place, symbol, bounds);
+	if (status == 0 && !symbol->name && code)
+		status = find_in_dump(symbols, code, place->ip, symbol, bounds);
 	if (status < 0 || symbol->name)
 		return status;
-	if (map && !sb_map_is_anonymous(map->filename))
+	if (map && !code && !sb_map_is_anonymous(map->filename))
 		return find_in_map(symbols, map, place->ip, symbol, bounds);
 	return find_in_perf_map(symbols, place, symbol, bounds);
 }
@@ -484,17 +545,16 @@ int sb_symbols_find(struct sb_symbols *symbols, const struct sb_symbols_place *p
 static int find_in_file(struct sb_symbols *symbols, const char *path, uint64_t address,
                         enum sb_symbols_address kind, struct sb_symbol *symbol)
 {
-	const struct sb_map whole = {.end = UINT64_MAX, .filename = path};
 	struct symbol_bounds bounds = {.high = UINT64_MAX, .to = UINT64_MAX};
 	const struct sb_binary *binary;
 	struct symbol_file *file;
-	int status = sb_resolver_find(symbols->resolver, &whole, &binary, NULL);
+	int status = find_file(symbols, path, &binary);
 
 	*symbol = (struct sb_symbol){.dso = path};
-	if (status == 0 && binary->missing)
+	if (status == 0 && !binary)
 		return -sbe_not_found;
 	if (status == 0)
-		status = get_file(symbols, binary, &file);
+		status = get_file(symbols, binary->path, binary, &file);
 	if (status == 0 && kind == sb_address_linked)
 		status = find_linked(symbols, file, address, address, symbol, &bounds);
 	else if (status == 0)

@@ -71,6 +71,17 @@ done
 	fail "bundle: $(cat "$dir/err")"
 replay bundle --bundle "$dir/bundle" "$dir/jit1.data" && is_truth jit1 bundle
 
+# --- Names: those that the dump has, each from its first byte on.
+"$SBTRACE" replay --no-host-root --root "$dir/jit1.root" --symbols --sink insn="$dir/names.flow" "$dir/jit1.data" \
+	>/dev/null 2>"$dir/err" || fail "names: $(cat "$dir/err")"
+awk -F '\t' '$7 ~ /^jit-.*\.dump$/ { sub(/\+0x/, "\t", $6); print $7 "\t" $6 }' "$dir/names.flow" >"$dir/named.lines"
+cut -f 2 "$dir/named.lines" | sort -u >"$dir/names.used"
+strings -a "$dir/jit1.root$dir"/dumps/*.dump | sort -u | comm -23 "$dir/names.used" - >"$dir/names.wrong"
+[ "$(wc -l <"$dir/names.used")" -ge 50 ] || fail "only $(wc -l <"$dir/names.used") names of code"
+[ ! -s "$dir/names.wrong" ] || fail "names that no dump has: $(head -3 "$dir/names.wrong")"
+begun=$(awk -F '\t' '$3 == "0"' "$dir/named.lines" | cut -f 1,2 | sort -u | wc -l)
+[ "$begun" -eq "$(cut -f 1,2 "$dir/named.lines" | sort -u | wc -l)" ] || fail "only $begun names begin where code was entered"
+
 # --- The same dumps by name; the roots have none.
 copies=$dir/jit1.root$dir/dumps
 mkdir "$dir/named"

@@ -1,8 +1,8 @@
 /* sb/symbols.h - from an address that was executed to the function that it is in.
  *
  * Names come from ELF files (.symtab, .dynsym, procedure linkage tables, separate debug files and
- * .gnu_debugdata), from /proc/kallsyms as it was recorded, from vmlinux and modules, from /tmp/perf-PID.map,
- * and from ranges that were announced while the trace was recorded: KSYMBOL records, jitdump files.
+ * .gnu_debugdata), from jitdumps, from /proc/kallsyms as it was recorded, from vmlinux and modules, from
+ * /tmp/perf-PID.map, and from ranges that were announced while the trace was recorded: KSYMBOL records.
  *
  * Each source is read when an address in it is first asked for, and only once, whoever maps it. Of several
  * symbols at one address a function is taken before a mere label, global before weak before local, then the
