@@ -12,7 +12,9 @@
 #include "binary/perf_map.h"
 #include "binary/dump_symbols.h"
 #include "binary/elf_symbols.h"
+#include "binary/resolver.h"
 #include "binary/symbol_kernel.h"
+#include "binary/text_file.h"
 #include "system/string_table.h"
 
 enum {
@@ -213,21 +215,35 @@ static int find_file(struct sb_symbols *symbols, const char *name, const struct 
 	return status;
 }
 
+static int read_map(struct process_names *process, const struct rooted_file *file, const char *dso)
+{
+	size_t size;
+	int status = text_file_read_fd(file->fd, file->path, PERF_MAP_MOST, &process->map_text, &size, NULL);
+
+	return status == 0 ? perf_map_parse(process->map_text, dso, &process->map) : status;
+}
+
+/* The first root that has it decides. */
 static int load_map(struct sb_symbols *symbols, struct process_names *process)
 {
-	const struct sb_binary *binary;
+	const struct sb_resolver *resolver = symbols->resolver;
+	struct rooted_file file;
 	char name[64];
 	const char *dso;
-	int status;
+	int status = 0, found = 0;
 
 	process->map_tried = 1;
 	snprintf(name, sizeof(name), "/tmp/perf-%d.map", process->pid);
 	dso = string_table_keep(&symbols->strings, name);
 	if (!dso)
 		return -sbe_nomem;
-	status = find_file(symbols, name, &binary);
-	if (status == 0 && binary)
-		status = perf_map_read(binary->path, dso, &process->map_text, &process->map);
+	for (size_t i = 0; i < resolver->nroots && !found; ++i)
+		found = root_is_of(resolver, 0, &resolver->root[i]) &&
+		        root_open(&file, &resolver->root[i], name) == rooted_found;
+	if (!found)
+		return 0;
+	status = read_map(process, &file, dso);
+	rooted_close(&file);
 	return status == -sbe_nomem ? status : 0;
 }
 
