@@ -395,6 +395,8 @@ int ledger_add_part(struct ledger *ledger, const struct ledger_part *part)
 	account->nblocks += from->nblocks;
 	account->ninsn_filtered += from->ninsn_filtered;
 	account->nswitches += from->nswitches;
+	for (int i = 0; i < sb_switch_evidences; ++i)
+		account->switches[i] += from->switches[i];
 	for (int i = 0; i < sb_gap_reasons; ++i) {
 		account->gap[i].count += from->gap[i].count;
 		account->gap[i].bytes += from->gap[i].bytes;

@@ -18,19 +18,13 @@ enum {
 /* Farther away, files are not laid out together. */
 static const uint64_t near_enough = 1ull << 30;
 
-struct candidate {
-	struct sb_map map;
-	int same_program; /* a process says so that runs the same program */
-	uint32_t votes;
-};
-
 struct search {
 	const struct sb_epoch *epoch;
 	uint64_t ip;
 	const struct sb_map *anchor[ANCHORS_MAX];
 	size_t nanchors;
-	const struct sb_map *program; /* the lowest mapping of a file: as a rule, the program's */
-	struct candidate candidate[CANDIDATES_MAX];
+	const struct sb_map *program;            /* the lowest mapping of a file: as a rule, the program's */
+	struct sb_map candidate[CANDIDATES_MAX]; /* different answers */
 	size_t ncandidates;
 	int too_many;
 };
@@ -131,23 +125,15 @@ static int is_free(const struct sb_epoch *epoch, const struct sb_map *map)
 	return !next || next->begin >= map->end;
 }
 
-static void vote(struct search *search, const struct sb_map *map, int same_program)
+static void add_candidate(struct search *search, const struct sb_map *map)
 {
-	for (size_t i = 0; i < search->ncandidates; ++i) {
-		struct candidate *candidate = &search->candidate[i];
-
-		if (candidate->map.begin != map->begin || !same_part(&candidate->map, map))
-			continue;
-		candidate->votes += 1;
-		candidate->same_program |= same_program;
-		return;
-	}
-	if (search->ncandidates == CANDIDATES_MAX) {
+	for (size_t i = 0; i < search->ncandidates; ++i)
+		if (search->candidate[i].begin == map->begin && same_part(&search->candidate[i], map))
+			return;
+	if (search->ncandidates == CANDIDATES_MAX)
 		search->too_many = 1;
-		return;
-	}
-	search->candidate[search->ncandidates++] =
-	        (struct candidate){.map = *map, .same_program = same_program, .votes = 1};
+	else
+		search->candidate[search->ncandidates++] = *map;
 }
 
 /* What the process of @other has there, seen from the nearest anchor that it has, too. */
@@ -156,6 +142,9 @@ static void ask(struct search *search, const struct sb_epoch *other)
 	const struct sb_map *same = NULL;
 	size_t i = 0;
 
+	/* Other programs have other files before that one. */
+	if (!find_part(other, search->program))
+		return;
 	while (i < search->nanchors && !(same = find_part(other, search->anchor[i])))
 		i += 1;
 	if (!same)
@@ -170,9 +159,8 @@ static void ask(struct search *search, const struct sb_epoch *other)
 	map = *found;
 	map.begin += shift;
 	map.end += shift;
-	if (!is_free(search->epoch, &map))
-		return;
-	vote(search, &map, search->program && find_part(other, search->program) != NULL);
+	if (is_free(search->epoch, &map))
+		add_candidate(search, &map);
 }
 
 static void ask_all(struct search *search, const struct sb_system *system)
@@ -188,38 +176,18 @@ static void ask_all(struct search *search, const struct sb_system *system)
 	}
 }
 
-/* The only answer of those who run the same program, or of all. */
-static const struct candidate *only_candidate(const struct search *search, int same_program)
-{
-	const struct candidate *only = NULL;
-
-	for (size_t i = 0; i < search->ncandidates; ++i) {
-		const struct candidate *candidate = &search->candidate[i];
-
-		if (same_program && !candidate->same_program)
-			continue;
-		if (only)
-			return NULL;
-		only = candidate;
-	}
-	return only;
-}
-
 static int infer(const struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t ip, struct sb_map *map)
 {
 	struct search search = {.epoch = epoch, .ip = ip};
-	const struct candidate *best;
 
 	find_anchors(&search);
-	ask_all(&search, lost->system);
-	if (search.too_many)
+	/* If the program's own mapping is missing as well, the lowest one is of a library. */
+	if (search.program && distance(search.program->begin, ip) >= near_enough)
+		ask_all(&search, lost->system);
+	if (search.too_many || search.ncandidates != 1)
 		return 0;
-	best = only_candidate(&search, 1);
-	if (!best)
-		best = only_candidate(&search, 0);
-	if (best)
-		*map = best->map;
-	return best != NULL;
+	*map = search.candidate[0];
+	return 1;
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------- */

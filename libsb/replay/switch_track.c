@@ -1,6 +1,8 @@
 /* switch_track.c - see switch_track.h. */
 #include "replay/switch_track.h"
 
+#include <string.h>
+
 /* Between a switch's record and the switch itself: the rest of the scheduler. */
 enum { RECORD_TO_SWITCH = 100 * 1000 };
 
@@ -16,7 +18,7 @@ void switch_track_forget(struct switch_track *track, int jump)
 	track->by_time = track->inferred = 0;
 	track->passed = 1;
 	track->jump = jump;
-	track->nswitches = 0;
+	memset(track->nswitches, 0, sizeof(track->nswitches));
 }
 
 /* Where @now lies in the first @high entries of the schedule: the first one after it. */
@@ -45,9 +47,9 @@ static void seek(struct switch_track *track, size_t high, uint64_t now)
 	track->inferred = 0;
 }
 
-static void run(struct switch_track *track, int32_t pid, int32_t tid)
+static void run(struct switch_track *track, int32_t pid, int32_t tid, enum sb_switch_evidence evidence)
 {
-	track->nswitches += pid != track->pid || tid != track->tid;
+	track->nswitches[evidence] += pid != track->pid || tid != track->tid;
 	track->pid = pid;
 	track->tid = tid;
 	track->inferred = 0;
@@ -57,7 +59,7 @@ static void take_next(struct switch_track *track, int by_time)
 {
 	const struct sb_sched *entry = &track->sched[track->next++];
 
-	run(track, entry->pid, entry->tid);
+	run(track, entry->pid, entry->tid, by_time ? sb_switch_by_time : sb_switch_seen);
 	track->by_time = by_time;
 }
 
@@ -90,7 +92,7 @@ int switch_track_lacks_record(const struct switch_track *track)
 
 void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid)
 {
-	run(track, pid, tid);
+	run(track, pid, tid, pid < 0 ? sb_switch_uncertain : sb_switch_by_address);
 	track->inferred = 1;
 }
 

@@ -8,6 +8,7 @@
 #ifndef SB_SWITCH_TRACK_H
 #define SB_SWITCH_TRACK_H
 
+#include <sb/replay.h>
 #include <sb/system.h>
 
 struct switch_track {
@@ -19,7 +20,7 @@ struct switch_track {
 	int passed;     /* the kernel was seen switching since user space was left */
 	int jump;       /* what came before the first moment was not walked along, nor is it counted */
 	uint64_t slack; /* ns: by how much the trace's estimates of time may be early, when they are known */
-	uint64_t nswitches;
+	uint64_t nswitches[sb_switch_evidences];
 };
 
 void switch_track_init(struct switch_track *track, const struct sb_sched *sched, size_t nscheds);

@@ -190,8 +190,13 @@ static int finish(struct walker *walker)
 
 void walker_settle(struct walker *walker)
 {
-	walker->ledger->account.nswitches += walker->observer.track.nswitches;
-	walker->observer.track.nswitches = 0;
+	struct sb_account *account = &walker->ledger->account;
+
+	for (int i = 0; i < sb_switch_evidences; ++i) {
+		account->nswitches += walker->observer.track.nswitches[i];
+		account->switches[i] += walker->observer.track.nswitches[i];
+		walker->observer.track.nswitches[i] = 0;
+	}
 }
 
 int walker_run(struct walker *walker)

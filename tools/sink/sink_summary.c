@@ -114,6 +114,20 @@ static void put_process(struct output *output, const struct sb_account_thread *t
 	}
 }
 
+/* Unless records alone say it. */
+static void put_switches(struct output *output, const struct sb_account *account)
+{
+	const uint64_t *by = account->switches;
+
+	if (by[sb_switch_seen] || by[sb_switch_by_address] || by[sb_switch_uncertain])
+		output_printf(output,
+		              "switches: %" PRIu64 " seen in the kernel, %" PRIu64 " by time, %" PRIu64
+		              " without a record, by the addresses behind them, %" PRIu64
+		              " to nobody knows whom\n",
+		              by[sb_switch_seen], by[sb_switch_by_time], by[sb_switch_by_address],
+		              by[sb_switch_uncertain]);
+}
+
 static void put_processes(struct output *output, const struct sb_account *account)
 {
 	const struct sb_account_thread *thread = account->thread;
@@ -133,6 +147,7 @@ static void put_processes(struct output *output, const struct sb_account *accoun
 	              " sideband records, %" PRIu64 " of types that are not used\n",
 	              nprocesses, account->nthreads, account->nswitches, account->nrecords,
 	              account->nrecords_skipped);
+	put_switches(output, account);
 	if (account->ninsn_filtered)
 		output_printf(output, "%" PRIu64 " instructions are left out, as asked for\n",
 		              account->ninsn_filtered);

@@ -94,7 +94,8 @@ struct sb_replay_options {
 	 * the recording is used. vmlinux, the kernel as it was built, is only nearly what ran, and used when
 	 * there is no kcore. */
 	const char *kcore, *vmlinux, *kallsyms;
-	/* Finds mapped files; borrowed. NULL: made from root and no_host_root above, which count only then. */
+	/* Finds mapped files; borrowed. NULL: made from root and no_host_root above, which count only then.
+	 */
 	struct sb_resolver *resolver;
 	/* Only threads in these containers (sb_container_matches()), in cgroups that match these glob(7)
 	 * patterns (whole paths; a * matches slashes, too), or with names that match: each when there are
@@ -126,12 +127,22 @@ struct sb_account_container {
 	uint64_t ninsn, nblocks;
 };
 
+/* What says where in the trace another thread began to run, and which one. */
+enum sb_switch_evidence {
+	sb_switch_by_time,    /* records, and that tracing was off, or the time */
+	sb_switch_seen,       /* records, and the kernel's own switching, as the flow passes it */
+	sb_switch_by_address, /* no record: the addresses that were executed are of one process alone */
+	sb_switch_uncertain,  /* nothing does: who runs is not known from there on */
+	sb_switch_evidences
+};
+
 /* bytes_total == bytes_decoded + the sum of gap[].bytes. */
 struct sb_account {
 	uint64_t bytes_total, bytes_decoded;
 	uint64_t ninsn, nblocks;
 	uint64_t ninsn_filtered; /* left out: of others than the caller asked for, or of another time */
-	uint64_t nswitches;      /* applied on all CPUs */
+	uint64_t nswitches;      /* applied on all CPUs; by what says where they took effect: */
+	uint64_t switches[sb_switch_evidences];
 	struct {
 		uint64_t count, bytes;
 	} gap[sb_gap_reasons];
