@@ -242,6 +242,69 @@ static void the_idle_task_runs_no_code_of_user_space(void **state)
 	assert_gap(fixture, sb_gap_unknown_process);
 }
 
+/* Where the second process has /b, nothing is recorded; whether the first one runs the same program decides.
+ */
+static void mapping_is_lost(struct fixture *fixture, const char *program)
+{
+	struct trace trace = {0};
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x550000001000, program);
+	maps(fixture, 0, 1, 0x7f0000001000, "/b");
+	maps(fixture, 0, 1, 0x7f0000003000, "/c");
+	maps(fixture, 0, 2, 0x560000001000, "/a");
+	maps(fixture, 0, 2, 0x7e0000003000, "/c");
+	switches(fixture, 0, 150, 0, 2);
+	trace_start(&trace, 100);
+	trace_stretch(&trace, 200, 0x7e0000001000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void a_lost_mapping_is_as_in_another_process_of_the_program(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mapping_is_lost(fixture, "/a");
+	assert_string_equal(fixture->flow, "0/2/2@200: 7e0000001000 7e0000001001");
+}
+
+static void a_lost_mapping_of_another_program_is_a_gap(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mapping_is_lost(fixture, "/d");
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_not_mapped);
+}
+
+/* That 1 ran before 3, a record says, but none says since when: where the code is 2's, it is 2 still. */
+static void addresses_tell_who_runs_where_records_are_missing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+	const struct sb_account *account;
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x1000, "/a");
+	maps(fixture, 0, 2, 0x5000, "/b");
+	maps(fixture, 0, 3, 0x1000, "/a");
+	switches(fixture, 0, 150, 0, 2);
+	switches(fixture, 0, 30000, 1, 3);
+	trace_start(&trace, 100);
+	trace_stretch(&trace, 200, 0x5000);
+	trace_stretch(&trace, 10000, 0x5000);
+	trace_stretch(&trace, 20000, 0x5000);
+	trace_stretch(&trace, 40000, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "0/2/2@200: 5000 5001; 0/2/2@10000: 5000 5001; "
+	                                   "0/2/2@20000: 5000 5001; 0/3/3@40000: 1000 1001 1002");
+	account = sb_session_account(fixture->session);
+	assert_int_equal(account->switches[sb_switch_uncertain], 0);
+	assert_int_equal(account->switches[sb_switch_by_time], account->nswitches);
+}
+
 /* A wrong way is noticed late: what came since the last PSB goes with it, what came before stays. */
 static void an_error_takes_back_what_no_psb_has_confirmed(void **state)
 {
@@ -688,6 +751,9 @@ int main(void)
 	        TEST(code_without_a_record_is_not_mapped),
 	        TEST(without_a_schedule_the_process_is_unknown),
 	        TEST(the_idle_task_runs_no_code_of_user_space),
+	        TEST(a_lost_mapping_is_as_in_another_process_of_the_program),
+	        TEST(a_lost_mapping_of_another_program_is_a_gap),
+	        TEST(addresses_tell_who_runs_where_records_are_missing),
 	        TEST(an_error_takes_back_what_no_psb_has_confirmed),
 	        TEST(a_psb_without_events_is_where_the_next_segment_begins),
 	        TEST(bytes_that_are_no_packets_are_bad_trace),
