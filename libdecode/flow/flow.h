@@ -151,6 +151,9 @@ int pt_flow_sync_set(struct pt_flow *flow, uint64_t offset);
 /* After an error: goes on at the next address that the trace tells. As pt_flow_sync_forward(). */
 int pt_flow_resync(struct pt_flow *flow);
 
+/* The same, but at an address that a packet holds as a whole. */
+int pt_flow_resync_whole(struct pt_flow *flow);
+
 /* Appends blocks to @sink until it is full, or something else comes: see struct pt_flow_sink, a change
  * of time, an event that is due. Returns status bits or a negative code; blocks already in the sink
  * stand in either case. */

@@ -72,6 +72,40 @@ static int is_lost(int status)
 	return status == -pte_bad_opc || status == -pte_bad_packet || status == -pte_bad_context;
 }
 
+/* No packet makes this of a part of an address and what was before. */
+static const uint64_t no_last_ip = 0xdead000000000000;
+
+static int is_whole(uint64_t ip)
+{
+	return ip >> 48 != no_last_ip >> 48;
+}
+
+/* What stands at a part of an address is of no use: it is not looked at again. */
+static void drop_unit(struct pt_flow *flow)
+{
+	if (flow->unit == pt_unit_event)
+		pt_evd_pop(&flow->evd);
+	if (flow->unit == pt_unit_tip || (flow->unit == pt_unit_event && !flow->evd.queue_count))
+		flow->unit = pt_flow_no_unit;
+}
+
+int pt_flow_resync_whole(struct pt_flow *flow)
+{
+	int status;
+
+	if (!flow->synced || is_lost(flow->unit))
+		return pt_flow_sync_forward(flow);
+	/* What was read ahead may depend on what came before. */
+	drop_unit(flow);
+	flow->evd.last.ip = no_last_ip;
+	for (;;) {
+		status = pt_flow_resync(flow);
+		if (status < 0 || !flow->enabled || is_whole(flow->ip))
+			return status;
+		drop_unit(flow);
+	}
+}
+
 int pt_flow_resync(struct pt_flow *flow)
 {
 	const int unit = flow->unit;

@@ -77,6 +77,16 @@ int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin, co
 	return 0;
 }
 
+int pt_blk_resync_whole(struct pt_block_decoder *decoder)
+{
+	if (!decoder || !pt_face_may_move(&decoder->flow))
+		return -pte_invalid;
+	pt_block_settle(decoder);
+	decoder->cursor.entry = NULL;
+	decoder->left = 0;
+	return pt_flow_resync_whole(&decoder->flow);
+}
+
 int pt_blk_get_named_ip(const struct pt_block_decoder *decoder, uint64_t *ip)
 {
 	if (!decoder || !ip)

@@ -143,6 +143,10 @@ extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decode
  * right. Zero, or -pte_invalid. */
 extern pt_export int pt_blk_get_named_ip(const struct pt_block_decoder *decoder, uint64_t *ip);
 
+/* As pt_blk_resync(), but goes on only at an address that does not depend on any packet before it: one that a
+ * packet holds as a whole, or a PSB. So whatever led to the error does not mislead what follows. */
+extern pt_export int pt_blk_resync_whole(struct pt_block_decoder *decoder);
+
 /* What a decoder has come to know of the trace and goes on by: a copy, without the code and who observes.
  * NULL: no memory, or no decoder. */
 struct pt_run_state;

@@ -124,15 +124,24 @@ int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *
 	}
 }
 
-int gap_may_resume(int errcode)
+enum gap_resume gap_resume(const struct sb_gap *gap, const struct stream_replay *replay, int errcode)
 {
-	switch (errcode) {
-	case -pte_bad_opc:
-	case -pte_bad_packet:
-	case -pte_bad_context:
-	case -pte_no_time:
-		return 0;
+	switch (gap->reason) {
+	case sb_gap_bad_trace:
+		return gap_resume_psb;
+	case sb_gap_no_binary:
+	case sb_gap_binary_mismatch:
+	case sb_gap_anonymous:
+	case sb_gap_unknown_process:
+	case sb_gap_no_kernel:
+		return gap_resume_address;
+	case sb_gap_decode_error:
+		/* Who knows since when, if nothing was missing before. */
+		if (!replay->resumed)
+			return gap_resume_psb;
+		/* fall through */
 	default:
-		return 1;
+		return errcode == -pte_retstack_empty && replay->resumed ? gap_resume_address
+		                                                         : gap_resume_whole;
 	}
 }

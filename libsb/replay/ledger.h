@@ -16,7 +16,7 @@
 struct ledger_place {
 	int32_t pid, tid;
 	uint64_t tsc;
-	const struct sb_epoch *epoch; /* or NULL */
+	const struct sb_epoch *epoch;           /* or NULL */
 	const struct sb_membership *membership; /* NULL: not known */
 	int unwanted;                           /* left out */
 };

@@ -169,7 +169,7 @@ static int lose_way(struct stream_replay *replay, int errcode)
 
 	gap_explain(&gap, replay, errcode);
 	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
-	replay->resume = gap_may_resume(errcode);
+	replay->resume = gap_resume(&gap, replay, errcode);
 	status = right ? confirm(replay) : ledger_discard(replay->ledger);
 	/* It did not get far enough since the gap before to make another one. */
 	if (status < 0 || replay->in_gap)
@@ -396,7 +396,8 @@ static int resume(struct stream_replay *replay, int *bits)
 {
 	const uint64_t from = read_offset(replay);
 
-	*bits = pt_blk_resync(replay->decoder);
+	*bits = replay->resume == gap_resume_whole ? pt_blk_resync_whole(replay->decoder)
+	                                           : pt_blk_resync(replay->decoder);
 	if (is_fatal(*bits))
 		return fatal(replay, *bits);
 	/* A PSB is as good a place as any, even where tracing is off. */
