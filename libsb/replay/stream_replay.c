@@ -169,7 +169,7 @@ static int lose_way(struct stream_replay *replay, int errcode)
 
 	gap_explain(&gap, replay, errcode);
 	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
-	replay->resume = gap_resume(&gap, replay, errcode);
+	replay->resume = (int)gap_resume(&gap, replay, errcode);
 	status = right ? confirm(replay) : ledger_discard(replay->ledger);
 	/* It did not get far enough since the gap before to make another one. */
 	if (status < 0 || replay->in_gap)
