@@ -19,7 +19,7 @@ static const char *why_unknown(const struct sideband_observer *observer)
 	return "no record says who ran";
 }
 
-/* The same for the kernel's. */
+/* What is known of an address of the kernel at which its image has nothing. */
 static void explain_missing_kernel(const struct stream_replay *replay, struct sb_gap *gap)
 {
 	const struct kernel_image *kernel = replay->observer->kernel;
@@ -42,7 +42,7 @@ static void say_missing(const struct stream_replay *replay, struct sb_gap *gap, 
 		                 sizeof(gap->detail) - length);
 }
 
-/* What the model says about an address at which the image has nothing. */
+/* The same for user space, by the model. */
 static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
 {
 	const struct sideband_observer *observer = replay->observer;

@@ -13,11 +13,6 @@ void gap_explain(struct sb_gap *gap, const struct stream_replay *replay, int err
 int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *replay, int errcode);
 
 /* How decoding goes on behind such an error. */
-enum gap_resume {
-	gap_resume_psb,     /* at the next PSB: packets cannot be read */
-	gap_resume_whole,   /* at the next address that does not depend on what came before */
-	gap_resume_address, /* at any address: the trace is good, it is code that is missing */
-};
 enum gap_resume gap_resume(const struct sb_gap *gap, const struct stream_replay *replay, int errcode);
 
 #endif

@@ -6,8 +6,7 @@ static struct joint joint_here(const struct stream_replay *replay)
 	return (struct joint){.position = replay->segment->position + replay->confirmed,
 	                      .observer = sideband_observer_state(replay->observer),
 	                      .last_tsc = replay->last_tsc,
-	                      .last_ip = replay->last_ip,
-	                      .just_enabled = replay->just_enabled};
+	                      .last_ip = replay->last_ip};
 }
 
 int joint_init(struct joint *joint, const struct stream_replay *replay)
@@ -28,7 +27,6 @@ int joint_fits(const struct joint *joint, const struct stream_replay *replay)
 	const struct joint here = joint_here(replay);
 
 	return here.position == joint->position && here.last_tsc == joint->last_tsc &&
-	       here.last_ip == joint->last_ip && here.just_enabled == joint->just_enabled &&
-	       sideband_state_equal(&here.observer, &joint->observer) &&
+	       here.last_ip == joint->last_ip && sideband_state_equal(&here.observer, &joint->observer) &&
 	       pt_blk_is_in_state(replay->decoder, joint->decoder) > 0;
 }

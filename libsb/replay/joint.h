@@ -16,7 +16,6 @@ struct joint {
 	struct pt_run_state *decoder; /* owned */
 	struct sideband_state observer;
 	uint64_t last_tsc, last_ip;
-	int just_enabled;
 };
 
 /* Zero or -sbe_nomem. */

@@ -36,7 +36,6 @@ static int hold_paths(struct stream_replay *replay, const struct pt_run *run)
 {
 	if (!run->nblocks)
 		return 0;
-	replay->just_enabled = 0;
 	replay->last_ip = last_block(run)->end_ip;
 	return ledger_hold(replay->ledger, place_of(replay, run), run);
 }

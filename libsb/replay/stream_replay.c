@@ -169,7 +169,7 @@ static int lose_way(struct stream_replay *replay, int errcode)
 
 	gap_explain(&gap, replay, errcode);
 	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
-	replay->resume = (int)gap_resume(&gap, replay, errcode);
+	replay->resume = gap_resume(&gap, replay, errcode);
 	status = right ? confirm(replay) : ledger_discard(replay->ledger);
 	/* It did not get far enough since the gap before to make another one. */
 	if (status < 0 || replay->in_gap)
@@ -212,7 +212,6 @@ static int reach_psb(struct stream_replay *replay)
 	replay->confirmed = passed;
 	replay->resumed = 0;
 	replay->last_ip = 0;
-	replay->just_enabled = 0;
 	forget_missing_code(replay);
 	status = confirm(replay);
 	if (status == 0)
@@ -261,7 +260,6 @@ static int take_events(struct stream_replay *replay, int *bits)
 		status = reach_psb(replay);
 		if (event.type == ptev_enabled && !event.status_update) {
 			replay->last_ip = event.variant.enabled.ip;
-			replay->just_enabled = 1;
 			if (sideband_observer_enabled(replay->observer, replay->last_ip,
 			                              event.variant.enabled.resumed) < 0)
 				return fatal(replay, -pte_nomem);
@@ -347,7 +345,6 @@ static void begin_again(struct stream_replay *replay, uint64_t offset)
 {
 	replay->confirmed = offset;
 	replay->last_ip = 0;
-	replay->just_enabled = 0;
 	end_gap(replay, offset);
 }
 
@@ -422,8 +419,9 @@ static int decode(struct stream_replay *replay)
 		int bits, status;
 
 		forget_missing_code(replay);
-		status = replay->resume ? resume(replay, &bits) : synchronise(replay, &bits);
-		replay->resume = 0;
+		status =
+		        replay->resume == gap_resume_psb ? synchronise(replay, &bits) : resume(replay, &bits);
+		replay->resume = gap_resume_psb;
 		if (status)
 			return status < 0 ? status : course_end;
 		status = follow(replay, bits);
@@ -467,7 +465,8 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 	replay->accounted = replay->confirmed = replay->released = offset;
 	replay->noted = UINT64_MAX;
 	replay->last_tsc = 0;
-	replay->in_gap = replay->resume = replay->resumed = 0;
+	replay->in_gap = replay->resumed = 0;
+	replay->resume = gap_resume_psb;
 }
 
 static int open_decoder(struct stream_replay *replay)
@@ -505,7 +504,6 @@ int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sche
 		status = sideband_observer_move(replay->observer, sched, nscheds);
 	replay->begin = replay->end = NULL;
 	replay->last_ip = 0;
-	replay->just_enabled = 0;
 	replay->border = UINT64_MAX;
 	return status < 0 ? sb_error_set(replay->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory") : 0;
 }

@@ -11,6 +11,13 @@
 #include "replay/segment.h"
 #include "replay/sideband_observer.h"
 
+/* How decoding goes on behind an error. */
+enum gap_resume {
+	gap_resume_psb,     /* at the next PSB: what comes before is not to be trusted */
+	gap_resume_whole,   /* at the next address that does not depend on what came before */
+	gap_resume_address, /* at any address: the trace is good, it is code that is missing */
+};
+
 struct stream_replay {
 	/* Borrowed. */
 	const struct sb_perfdata *perfdata;
@@ -41,10 +48,9 @@ struct stream_replay {
 	uint64_t last_tsc;                /* of the trace, since confirmed; 0: not known */
 	uint64_t retry;   /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
 	uint64_t last_ip; /* of the last block, or where tracing was enabled since */
-	int just_enabled; /* no block since tracing was enabled at last_ip */
 
-	int resume;  /* the trace is good behind the last error: it tells where to go on */
-	int resumed; /* that happened, since the last PSB */
+	enum gap_resume resume; /* behind the last error */
+	int resumed;            /* decoding went on before a PSB, since the last one */
 
 	/* Where decoding failed, and why: a gap that ends where it goes on, unless that fails, too. */
 	struct sb_gap gap;
