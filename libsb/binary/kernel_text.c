@@ -359,49 +359,24 @@ void kernel_text_fini(struct kernel_text *text)
 
 const struct kernel_piece *kernel_text_find(const struct kernel_text *text, uint64_t ip)
 {
-	size_t low = 0, high = text->npieces;
+	const size_t behind = array_above(text->piece, text->npieces, sizeof(*text->piece), ip);
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (text->piece[middle].end <= ip)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < text->npieces && text->piece[low].begin <= ip ? &text->piece[low] : NULL;
+	return behind && ip < text->piece[behind - 1].end ? &text->piece[behind - 1] : NULL;
 }
 
 size_t kernel_text_changes(const struct kernel_text *text, uint64_t time)
 {
-	size_t low = 0, high = text->nchanges;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (text->change[middle].time <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return array_above(text->change, text->nchanges, sizeof(*text->change), time);
 }
 
 const struct kernel_version *kernel_text_version(const struct kernel_text *text,
                                                  const struct kernel_piece *piece, size_t nchanges)
 {
-	const uint64_t time = nchanges ? text->change[nchanges - 1].time : 0;
 	const struct kernel_version *version = &text->version[piece->first];
-	uint32_t low = 0, high = piece->nversions - 1;
 
-	/* The last one that is not later. */
-	while (nchanges && low < high) {
-		const uint32_t middle = low + (high - low + 1) / 2;
-
-		if (version[middle].from <= time)
-			low = middle;
-		else
-			high = middle - 1;
-	}
-	return &version[low];
+	/* The last one that is not later; the first one is from the beginning on. */
+	return !nchanges ? version
+	                 : &version[array_above(version, piece->nversions, sizeof(*version),
+	                                        text->change[nchanges - 1].time) -
+	                            1];
 }

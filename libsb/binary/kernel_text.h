@@ -16,7 +16,7 @@
 #include "binary/kernel_regions.h"
 
 struct kernel_version {
-	uint64_t from;           /* perf clock, ns */
+	uint64_t from;           /* first: sorted by it; perf clock, ns */
 	struct sb_binary binary; /* size zero: nothing is there */
 };
 

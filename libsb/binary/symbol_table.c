@@ -175,16 +175,8 @@ int symbol_table_seal(struct symbol_table *table)
 struct table_symbol *symbol_table_find(const struct symbol_table *table, uint64_t address, uint64_t *low,
                                        uint64_t *high)
 {
-	size_t below = 0, above = table->nsegments;
+	const size_t below = array_above(table->segment, table->nsegments, sizeof(*table->segment), address);
 
-	while (below < above) {
-		const size_t middle = below + (above - below) / 2;
-
-		if (table->segment[middle].begin <= address)
-			below = middle + 1;
-		else
-			above = middle;
-	}
 	*low = below ? table->segment[below - 1].begin : 0;
 	*high = below < table->nsegments ? table->segment[below].begin : UINT64_MAX;
 	if (!below || table->segment[below - 1].symbol == NO_SYMBOL)

@@ -36,7 +36,7 @@ struct table_symbol {
 
 /* From begin to the next segment's. */
 struct table_segment {
-	uint64_t begin;
+	uint64_t begin;  /* first: what is searched by */
 	uint32_t symbol; /* or NO_SYMBOL */
 };
 

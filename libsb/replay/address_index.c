@@ -13,7 +13,7 @@
 enum { REGION_BITS = 21, REGIONS_MAX = 1024 /* of one mapping: more of it is not looked for */ };
 
 struct address_entry {
-	uint64_t region;
+	uint64_t region; /* first: what is searched by */
 	const struct sb_space *space;
 };
 
@@ -109,17 +109,7 @@ int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips
 
 static size_t first_of_region(const struct address_index *index, uint64_t region)
 {
-	size_t low = 0, high = index->count;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (index->entry[middle].region < region)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return region ? array_above(index->entry, index->count, sizeof(*index->entry), region - 1) : 0;
 }
 
 /* A space that is about to begin, or has just ended, is asked for a moment at which it was there. */

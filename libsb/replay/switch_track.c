@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "system/arena.h"
+
 /* Between a switch's record and the switch itself: the rest of the scheduler. */
 enum { RECORD_TO_SWITCH = 100 * 1000 };
 
@@ -21,26 +23,10 @@ void switch_track_forget(struct switch_track *track, int jump)
 	memset(track->nswitches, 0, sizeof(track->nswitches));
 }
 
-/* Where @now lies in the first @high entries of the schedule: the first one after it. */
-static size_t find_next(const struct switch_track *track, size_t high, uint64_t now)
-{
-	size_t low = 0;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (track->sched[middle].time <= now)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 /* To where @now lies in the first @high entries of the schedule. */
 static void seek(struct switch_track *track, size_t high, uint64_t now)
 {
-	track->next = find_next(track, high, now);
+	track->next = array_above(track->sched, high, sizeof(*track->sched), now);
 	track->pid = track->next ? track->sched[track->next - 1].pid : -1;
 	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
 	track->by_time = track->next != 0;

@@ -157,3 +157,18 @@ int array_sort(void *array, size_t count, size_t size)
 	free(scratch);
 	return 0;
 }
+
+size_t array_above(const void *array, size_t count, size_t size, uint64_t key)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (time_at(array, middle, size) <= key)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}

@@ -28,4 +28,8 @@ int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more,
 /* Sorts @count elements of @size bytes by the uint64_t at their beginning; stable. Zero or -sbe_nomem. */
 int array_sort(void *array, size_t count, size_t size);
 
+/* In an array that is sorted so: the index of the first element whose number is above @key; @count: none is.
+ */
+size_t array_above(const void *array, size_t count, size_t size, uint64_t key);
+
 #endif
