@@ -1,32 +1,9 @@
-/* look_ahead.c - see look_ahead.h. Addresses are compressed against the last one (Intel SDM vol. 3, "IP
- * Compression"). */
+/* look_ahead.c - see look_ahead.h. */
 #include "replay/look_ahead.h"
 
-enum { PACKETS_MAX = 256, PAGE_BITS = 12 };
+#include <sb/trace.h>
 
-/* The address that a packet names; zero: none. */
-static uint64_t update_ip(uint64_t *last, const struct pt_packet_ip *packet)
-{
-	switch (packet->ipc) {
-	case pt_ipc_update_16:
-		*last = (*last & ~0xffffull) | (packet->ip & 0xffff);
-		return *last;
-	case pt_ipc_update_32:
-		*last = (*last & ~0xffffffffull) | (packet->ip & 0xffffffff);
-		return *last;
-	case pt_ipc_update_48:
-		*last = (*last & ~0xffffffffffffull) | (packet->ip & 0xffffffffffffull);
-		return *last;
-	case pt_ipc_sext_48:
-		*last = (uint64_t)((int64_t)(packet->ip << 16) >> 16);
-		return *last;
-	case pt_ipc_full:
-		*last = packet->ip;
-		return *last;
-	default:
-		return 0;
-	}
-}
+enum { PACKETS_MAX = 256, PAGE_BITS = 12 };
 
 static size_t add(uint64_t found[LOOK_AHEAD_MAX], size_t count, uint64_t ip)
 {
@@ -62,8 +39,9 @@ static size_t read_packets(struct pt_packet_decoder *packets, uint64_t found[LOO
 
 		if (pt_pkt_next(packets, &packet, sizeof(packet)) < 0)
 			break;
-		if (packet.type == ppt_tip || packet.type == ppt_fup)
-			ip = update_ip(&last, &packet.payload.ip);
+		if ((packet.type == ppt_tip || packet.type == ppt_fup) &&
+		    packet.payload.ip.ipc != pt_ipc_suppressed)
+			ip = last = sb_last_ip(last, &packet.payload.ip);
 		if (is_end(&packet, ip))
 			break;
 		if (ip)

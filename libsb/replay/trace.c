@@ -61,3 +61,22 @@ uint64_t sb_trace_duplicate(const struct sb_trace *trace)
 {
 	return trace ? trace->cutter.duplicate : 0;
 }
+
+uint64_t sb_last_ip(uint64_t last, const struct pt_packet_ip *packet)
+{
+	static const uint8_t kept_from[] = {
+	        [pt_ipc_update_16] = 16, [pt_ipc_update_32] = 32, [pt_ipc_update_48] = 48};
+
+	switch (packet->ipc) {
+	case pt_ipc_suppressed:
+		return last;
+	case pt_ipc_update_16:
+	case pt_ipc_update_32:
+	case pt_ipc_update_48:
+		return last >> kept_from[packet->ipc] << kept_from[packet->ipc] | packet->ip;
+	case pt_ipc_sext_48:
+		return (uint64_t)((int64_t)(packet->ip << 16) >> 16);
+	default:
+		return packet->ip;
+	}
+}

@@ -1,6 +1,8 @@
 /* walk.c - see walk.h. IP compression: Intel SDM vol. 3, "IP Compression". */
 #include "dump/walk.h"
 
+#include <sb/trace.h>
+
 #include "dump/packet_fields.h"
 
 /* One span under way. Offsets are from its beginning. */
@@ -28,16 +30,10 @@ static int forget(struct position *at)
 
 static void update_ip(struct dump_walk *walk, const struct pt_packet_ip *packet)
 {
-	static const uint8_t kept[8] = {
-	        [pt_ipc_update_16] = 16, [pt_ipc_update_32] = 32, [pt_ipc_update_48] = 48};
-	const unsigned int bits = kept[packet->ipc & 7];
-
 	if (packet->ipc == pt_ipc_suppressed)
 		return;
-	walk->ip = bits ? walk->ip >> bits << bits | packet->ip : packet->ip;
-	if (packet->ipc == pt_ipc_sext_48)
-		walk->ip = (uint64_t)((int64_t)(packet->ip << 16) >> 16);
-	walk->has_base |= !bits;
+	walk->ip = sb_last_ip(walk->ip, packet);
+	walk->has_base |= packet->ipc == pt_ipc_sext_48 || packet->ipc == pt_ipc_full;
 	walk->has_ip = walk->has_base;
 }
 

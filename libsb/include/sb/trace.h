@@ -17,6 +17,10 @@
 /* How the trace was recorded: processor and errata, frequencies. begin and end are left to the caller. */
 sb_export void sb_trace_config(struct pt_config *config, const struct sb_perfdata_info *info);
 
+/* The address that @packet names, which may hold only a part of it (Intel SDM vol. 3, "IP Compression"): the
+ * rest is that of @last, the last one that a packet named, zero behind a PSB. @last when it is suppressed. */
+sb_export uint64_t sb_last_ip(uint64_t last, const struct pt_packet_ip *packet);
+
 struct sb_segment {
 	const uint8_t *begin, *end; /* what the decoder may read */
 	uint64_t stop;              /* offset of the PSB at which the next segment begins, or the size */
