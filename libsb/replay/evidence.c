@@ -117,17 +117,6 @@ static int is_recorded(const struct evidence *evidence, const struct switch_trac
 	return !track->inferred && epoch && sb_epoch_map(epoch, 0);
 }
 
-/* The next switch may already have taken effect, as far as time tells. */
-static int settle_early(struct switch_track *track, const struct suspects *suspects, uint64_t now)
-{
-	const struct sb_sched *next = switch_track_next(track);
-
-	if (!next || next->time > now + track->slack || !is_among(suspects, next->pid))
-		return 0;
-	switch_track_infer(track, next->pid, next->tid);
-	return 1;
-}
-
 int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place)
 {
 	struct suspects suspects;
@@ -141,8 +130,7 @@ int evidence_settle(struct evidence *evidence, struct switch_track *track, const
 	if (track->pid > 0 && (!suspects.count || is_among(&suspects, track->pid)) &&
 	    !is_doubtful(track, &suspects, place))
 		return 0;
-	if (settle_early(track, &suspects, place->now) ||
-	    (track->pid > 0 && is_recorded(evidence, track, place->now)))
+	if (track->pid > 0 && is_recorded(evidence, track, place->now))
 		return 0;
 	if (suspects.count == 1)
 		infer_process(evidence, track, suspects.pid[0]);

@@ -162,16 +162,16 @@ static void second_process_runs(struct fixture *fixture, const char *filename, i
 	maps(fixture, 0, 2, mapped ? 0x1000 : 0x9000, filename);
 	switches(fixture, 0, 150, 0, 1);
 	switches(fixture, 0, 250, 1, 2);
-	switches(fixture, 0, 20350, 2, 1);
+	switches(fixture, 0, 350, 2, 1);
 	trace_start(&trace, 100);
 	trace_stretch(&trace, 200, 0x1000);
 	trace_stretch(&trace, 300, 0x1000);
 	trace_stretch(&trace, 310, 0x1000);
-	trace_start(&trace, 20380);
-	trace_stretch(&trace, 20400, 0x1000);
+	trace_start(&trace, 380);
+	trace_stretch(&trace, 400, 0x1000);
 	traced(fixture, 0, trace.bytes, trace.size);
 	assert_int_equal(replay(fixture), 0);
-	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001 1002; 0/1/1@20400: 1000 1001 1002");
+	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001 1002; 0/1/1@400: 1000 1001 1002");
 }
 
 static void assert_gap(const struct fixture *fixture, enum sb_gap_reason reason)
@@ -303,6 +303,29 @@ static void addresses_tell_who_runs_where_records_are_missing(void **state)
 	account = sb_session_account(fixture->session);
 	assert_int_equal(account->switches[sb_switch_uncertain], 0);
 	assert_int_equal(account->switches[sb_switch_by_time], account->nswitches);
+}
+
+/* What nobody can notice: a process ran for a while in the place of its sibling, which has the same code at
+ * the same addresses, and no record of either switch is left. Its instructions are told as the sibling's. */
+static void siblings_without_records_are_taken_for_each_other(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x1000, "/a");
+	forks(fixture, 50, 1, 2);
+	switches(fixture, 0, 150, 0, 1);
+	/* to 2 at 250, back to 1 at 350 */
+	trace_start(&trace, 100);
+	trace_stretch(&trace, 200, 0x1000);
+	trace_stretch(&trace, 300, 0x1000);
+	trace_stretch(&trace, 400, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001 1002; 0/1/1@300: 1000 1001 1002; "
+	                                   "0/1/1@400: 1000 1001 1002");
+	assert_string_equal(fixture->gaps, "");
 }
 
 /* A wrong way is noticed late: what came since the last PSB goes with it, what came before stays. */
@@ -754,6 +777,7 @@ int main(void)
 	        TEST(a_lost_mapping_is_as_in_another_process_of_the_program),
 	        TEST(a_lost_mapping_of_another_program_is_a_gap),
 	        TEST(addresses_tell_who_runs_where_records_are_missing),
+	        TEST(siblings_without_records_are_taken_for_each_other),
 	        TEST(an_error_takes_back_what_no_psb_has_confirmed),
 	        TEST(a_psb_without_events_is_where_the_next_segment_begins),
 	        TEST(bytes_that_are_no_packets_are_bad_trace),
