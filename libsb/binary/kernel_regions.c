@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "binary/text_file.h"
+
 enum { SEGMENTS_MAX = 1 << 16 };
 
 static int compare_regions(const void *a, const void *b)
@@ -180,14 +182,15 @@ static int match_line(const char *line, const char *const *names, uint64_t *addr
 
 uint64_t kallsyms_find(const char *path, const char *const *names)
 {
-	FILE *file = fopen(path, "re");
+	char *text = NULL, *line, *rest;
 	uint64_t best_address = 0, address;
 	int best = -1;
-	char line[512];
+	size_t size;
 
-	if (!file)
+	if (text_file_read(path, KALLSYMS_MOST, &text, &size, NULL) < 0)
 		return 0;
-	while (best != 0 && fgets(line, sizeof(line), file)) {
+	rest = text;
+	while (best != 0 && (line = strsep(&rest, "\n"))) {
 		const int found = match_line(line, names, &address);
 
 		if (found < 0 || (best >= 0 && found > best))
@@ -195,6 +198,6 @@ uint64_t kallsyms_find(const char *path, const char *const *names)
 		best = found;
 		best_address = address;
 	}
-	fclose(file);
+	free(text);
 	return best_address;
 }

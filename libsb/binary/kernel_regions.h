@@ -12,6 +12,8 @@
 
 #include <sb/error.h>
 
+enum { KALLSYMS_MOST = 128 << 20 }; /* bytes of a kallsyms file that is read */
+
 /* [begin, end) holds what the file has from @offset on. */
 struct kernel_region {
 	uint64_t begin, end, offset;

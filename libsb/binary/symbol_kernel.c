@@ -1,6 +1,8 @@
 /* symbol_kernel.c - see symbol_kernel.h. */
 #include "binary/symbol_kernel.h"
 
+#include "binary/kernel_regions.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +83,7 @@ static struct table_symbol *find_in_files(const struct symbol_kernel *kernel, ui
 
 /* ---- kallsyms ----------------------------------------------------------------------------------- */
 
-enum { KALLSYMS_MOST = 128 << 20, MODULES_MOST = 65535, PAGE = 4096 };
+enum { MODULES_MOST = 65535, PAGE = 4096 };
 
 /* A line of the file: "ADDRESS TYPE NAME[\t[MODULE]]". */
 struct line {

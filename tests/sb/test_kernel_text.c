@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "binary/kernel_text.h"
@@ -159,6 +160,22 @@ static void kallsyms_has_the_first_of_the_names(void **state)
 	temp_dir_remove(&dir);
 }
 
+/* Whoever opens it waits for a writer for ever. */
+static void kallsyms_that_is_a_pipe_is_none(void **state)
+{
+	static const char *const names[] = {"a", NULL};
+	struct temp_dir dir;
+	char *path;
+
+	(void)state;
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "kallsyms");
+	assert_int_equal(mkfifo(path, 0600), 0);
+	assert_int_equal(kallsyms_find(path, names), 0);
+	free(path);
+	temp_dir_remove(&dir);
+}
+
 /* ---- Who runs ------------------------------------------------------------------------------------ */
 
 static const uint64_t ms = 1000 * 1000;
@@ -231,6 +248,7 @@ int main(void)
 	        cmocka_unit_test(patches_are_intervals_in_time),
 	        cmocka_unit_test(other_files_are_refused),
 	        cmocka_unit_test(kallsyms_has_the_first_of_the_names),
+	        cmocka_unit_test(kallsyms_that_is_a_pipe_is_none),
 	        cmocka_unit_test(passes_match_records_in_order),
 	        cmocka_unit_test(a_switch_without_records_is_somebodys),
 	        cmocka_unit_test(a_switch_between_record_and_pass_is_not_counted_twice),
