@@ -1,14 +1,13 @@
 /* symbol_kernel.c - see symbol_kernel.h. */
 #include "binary/symbol_kernel.h"
 
-#include "binary/kernel_regions.h"
-
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "binary/kernel_regions.h"
 #include "binary/text_file.h"
 
 static const char kernel_dso[] = "[kernel.kallsyms]";
