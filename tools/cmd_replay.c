@@ -36,6 +36,22 @@ static int take_sink(void *target, const char *value, struct option_error *error
 	return result;
 }
 
+static int take_with(void *target, const char *value, struct option_error *error)
+{
+	const char *equals = strchr(value, '=');
+	char *name;
+	int result;
+
+	if (!equals || equals == value)
+		return option_fail(error, "expected KEY=VALUE, found '%s'", value);
+	name = strndup(value, (size_t)(equals - value));
+	if (!name)
+		return option_fail(error, "out of memory");
+	result = job_add_setting(target, name, equals + 1, error);
+	free(name);
+	return result;
+}
+
 static int take_jitdump(void *target, const char *value, struct option_error *error)
 {
 	return job_add_jitdump(target, value, error);
@@ -125,7 +141,8 @@ static int take_recording(void *target, const char *value, struct option_error *
 
 static const struct option_row rows[] = {
         {"sink", 0, "NAME[=FILE]",
-         "what to write: insn, block, gap or summary (the default); may be repeated", take_sink},
+         "what to write: one of the sinks below (default: summary); may be repeated", take_sink},
+        {"with", 0, "KEY=VALUE", "an option of the sink before it; may be repeated", take_with},
         FILE_OPTION_ROWS,
         BUNDLE_OPTION_ROW,
         KERNEL_OPTION_ROWS,
@@ -156,6 +173,7 @@ static const struct option_table options = {
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),
         .operand = take_recording,
+        .help_more = sink_types_help,
 };
 
 struct replay {
@@ -277,6 +295,34 @@ static int add_kernel_symbols(struct replay *replay, const struct sb_system *sys
 	return code;
 }
 
+/* The type of the sink at @index; NULL: past the last. Without any, the summary is written. */
+static const struct sink_type *sink_at(const struct job *job, size_t index)
+{
+	if (!job->nsinks)
+		return index ? NULL : &sink_summary;
+	return index < job->nsinks ? job->sink[index].type : NULL;
+}
+
+static bool wants_symbols(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = sink_at(job, i)); i++)
+		if (sink_type_wants_symbols(type, job->symbols))
+			return true;
+	return false;
+}
+
+static bool wants_flow(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = sink_at(job, i)); i++)
+		if (sink_type_wants_flow(type, job->symbols))
+			return true;
+	return false;
+}
+
 static int open_symbols(struct replay *replay, struct sb_error *err)
 {
 	const struct sb_symbols_options wanted = {.size = sizeof(wanted),
@@ -284,7 +330,7 @@ static int open_symbols(struct replay *replay, struct sb_error *err)
 	const struct sb_system *system = sb_session_system(replay->session);
 	int code;
 
-	if (!replay->job.symbols)
+	if (!wants_symbols(&replay->job))
 		return 0;
 	code = sb_symbols_new(&replay->symbols, replay->resolver, &wanted, err);
 	if (!code)
@@ -295,31 +341,27 @@ static int open_symbols(struct replay *replay, struct sb_error *err)
 static int open_sinks(struct replay *replay, struct sb_error *err)
 {
 	const struct job *job = &replay->job;
-	struct sink_request standard = {&sink_summary, NULL}, *request = &standard;
-	size_t count = job->nsinks ? job->nsinks : 1;
+	const size_t count = job->nsinks ? job->nsinks : 1;
+	struct sink_request *request = calloc(count, sizeof(*request));
 	int code;
 
-	if (job->nsinks) {
-		request = calloc(count, sizeof(*request));
-		if (!request)
-			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-		for (size_t i = 0; i < count; i++)
-			request[i] = (struct sink_request){job->sink[i].type, job->sink[i].file};
-	}
-	replay->context = (struct sink_context){replay->symbols, &sb_perfdata_info(replay->perfdata)->clock};
-	code = sink_set_new(&replay->sinks, request, count, &replay->context, err);
-	if (request != &standard)
-		free(request);
-	return code;
-}
-
-static bool wants_flow(const struct job *job)
-{
+	if (!request)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	request[0] = (struct sink_request){.type = &sink_summary, .symbols = job->symbols};
 	for (size_t i = 0; i < job->nsinks; i++)
-		if (sink_type_wants_flow(job->sink[i].type, job->symbols))
-			return true;
-	/* The default is the summary. */
-	return !job->nsinks && sink_type_wants_flow(&sink_summary, job->symbols);
+		request[i] = (struct sink_request){.type = job->sink[i].type,
+		                                   .file = job->sink[i].file,
+		                                   .symbols = job->symbols,
+		                                   .setting = job->sink[i].setting,
+		                                   .nsettings = job->sink[i].nsettings};
+	replay->context = (struct sink_context){.symbols = replay->symbols,
+	                                        .clock = &sb_perfdata_info(replay->perfdata)->clock,
+	                                        .system = sb_session_system(replay->session),
+	                                        .perfdata = replay->perfdata,
+	                                        .resolver = replay->resolver};
+	code = sink_set_new(&replay->sinks, request, count, &replay->context, err);
+	free(request);
+	return code;
 }
 
 /* Whether lines scroll over the terminal where the progress bar would be. */

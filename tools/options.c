@@ -86,6 +86,8 @@ static enum options_result help(const struct option_table *table)
 	for (size_t i = 0; i < table->nrows; i++)
 		help_row(&table->row[i]);
 	help_row(&self);
+	if (table->help_more)
+		table->help_more();
 	return options_help;
 }
 

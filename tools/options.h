@@ -34,6 +34,7 @@ struct option_table {
 	size_t nrows;
 	bool stop_at_operand;
 	option_set *operand; /* NULL: operands are left to the caller, from options_parse's *rest on */
+	void (*help_more)(void); /* prints what --help has behind the options; NULL: nothing */
 };
 
 enum options_result {

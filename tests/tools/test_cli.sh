@@ -48,6 +48,10 @@ expect 2 "unknown option '--snik'; did you mean '--sink'" "$SBTRACE" replay --sn
 expect 2 "unknown sink 'sumary'; did you mean 'summary'" "$SBTRACE" replay --sink sumary x
 expect 2 'one recording is enough' "$SBTRACE" replay x y
 expect 2 'upside down' "$SBTRACE" replay --cpu 3-1 x
+expect 2 "which sink's" "$SBTRACE" replay --with functions=3 --sink summary x
+expect 2 'expected KEY=VALUE' "$SBTRACE" replay --sink summary --with functions x
+expect 2 "no option 'funktions'; did you mean 'functions'" "$SBTRACE" replay --sink summary --with funktions=3 x
+expect 0 ' functions=N ' "$SBTRACE" replay --help
 expect 2 'expected FROM,TO' "$SBTRACE" replay --time 3 x
 expect 2 'expected a number from 1 to 1024, found .0.' "$SBTRACE" replay --jobs 0 x
 expect 2 'expected a number from 1 to 1024, found .1025.' "$SBTRACE" replay -j1025 x

@@ -79,7 +79,7 @@ static void every_key_is_taken(void **state)
 	          "symbols: true\n"
 	          "demangle: false\n"
 	          "sinks:\n"
-	          "  - name: summary\n"
+	          "  - {name: summary, with: {functions: [3, 4]}}\n"
 	          "  - {name: insn, file: /out.tsv}\n",
 	          &job);
 	assert_string_equal(job.recording, "/r/perf.data");
@@ -123,6 +123,9 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(job.nsinks, 2);
 	assert_ptr_equal(job.sink[0].type, &sink_summary);
 	assert_null(job.sink[0].file);
+	assert_int_equal(job.sink[0].nsettings, 2);
+	assert_string_equal(job.sink[0].setting[0].option->name, "functions");
+	assert_string_equal(job.sink[0].setting[1].value, "4");
 	assert_ptr_equal(job.sink[1].type, &sink_insn);
 	assert_string_equal(job.sink[1].file, "/out.tsv");
 	job_free(&job);
@@ -181,6 +184,10 @@ static void unknown_keys_suggest_the_nearest(void **state)
 	             "j.yaml:3:8: a span of time has no key 'form'; did you mean 'from'?");
 	assert_wrong(HEAD "sinks:\n  - name: insn\n    flie: x\n",
 	             "j.yaml:5:5: a sink has no key 'flie'; did you mean 'file'?");
+	assert_wrong(HEAD "sinks: [{with: {function: 1}, name: summary}]\n",
+	             "j.yaml:3:17: the sink summary has no option 'function'; did you mean 'functions'?");
+	assert_wrong(HEAD "sinks: [{name: gap, with: {by: thread}}]\n",
+	             "j.yaml:3:28: the sink gap has no options, nor 'by'");
 	assert_wrong(HEAD "sinks: [{name: isn}]\n", "j.yaml:3:9: unknown sink 'isn'; did you mean 'insn'?");
 }
 
@@ -227,6 +234,12 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	assert_wrong(HEAD "jobs: -1\n", "j.yaml:3:7: expected a number, found '-1'");
 	assert_wrong(HEAD "jobs: [2]\n", "j.yaml:3:7: expected a number of threads, found a list");
 	assert_wrong(HEAD "sinks: [summary]\n", "j.yaml:3:9: expected a sink (a mapping), found text");
+	assert_wrong(HEAD "sinks: [{name: summary, with: 7}]\n",
+	             "j.yaml:3:31: expected options of the sink (a mapping), found text");
+	assert_wrong(HEAD "sinks: [{name: summary, with: {functions: many}}]\n",
+	             "j.yaml:3:43: functions: expected a number, found 'many'");
+	assert_wrong(HEAD "sinks: [{name: summary, with: {functions: {a: b}}}]\n",
+	             "j.yaml:3:43: expected a value, found a mapping");
 	assert_wrong(HEAD "sinks: [{file: x}]\n", "j.yaml:3:9: a sink needs the key 'name'");
 }
 
@@ -320,6 +333,8 @@ static void the_command_line_wins(void **state)
 	assert_int_equal(job_list_add(&line.pid, "8,9", &error), 0);
 	assert_int_equal(job_time_set(&line.to, "6", &error), 0);
 	assert_int_equal(job_set_jobs(&line, "8", &error), 0);
+	assert_int_equal(job_add_setting(&line, "functions", "1", &error), -1);
+	assert_string_equal(error.why, "which sink's? It belongs to the --sink before it");
 	assert_int_equal(job_add_sink(&line, "block", "f", &error), 0);
 	job_override(&job, &line);
 	assert_int_equal(job.files.roots.count, 2);

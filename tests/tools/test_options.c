@@ -52,8 +52,8 @@ static const struct option_row rows[] = {
 static enum options_result parse(const char *const *words, bool stop, struct target *target, int *rest,
                                  char *complaint, size_t size)
 {
-	const struct option_table table = {
-	        "tool", "[OPTIONS]", "", rows, 2, stop, stop ? NULL : take_operand};
+	const struct option_table table = {"tool", "[OPTIONS]", "", rows, 2, stop, stop ? NULL : take_operand,
+	                                   NULL};
 	FILE *file = tmpfile();
 	int keep = dup(STDERR_FILENO), argc = 0;
 	enum options_result result;

@@ -58,7 +58,7 @@ static char *slurp(const char *path)
 static struct sink_set *open_one(const struct sink_type *type, const char *file,
                                  const struct sink_context *context)
 {
-	const struct sink_request request = {type, file};
+	const struct sink_request request = {.type = type, .file = file, .symbols = context->symbols != NULL};
 	struct sink_set *set = NULL;
 	struct sb_error err = {0};
 
@@ -145,7 +145,7 @@ static struct sb_symbols *name_the_flow(struct sb_resolver **resolver)
 static char *write_with_symbols(const struct sink_type *type, const struct sb_account *account)
 {
 	struct sb_resolver *resolver;
-	struct sink_context context = {name_the_flow(&resolver), NULL};
+	struct sink_context context = {.symbols = name_the_flow(&resolver)};
 	char *text = write_in_context(&context, type, &flow, 1, account, NULL);
 
 	sb_symbols_free(context.symbols);
@@ -186,6 +186,73 @@ static void the_summary_counts_by_function(void **state)
 	                           "               1  20.00%  - (-)\n"
 	                           "               1  20.00%  second (-)");
 	free(text);
+}
+
+/* --with functions=N. */
+static void the_summary_lists_as_many_functions_as_asked_for(void **state)
+{
+	char one[] = "1";
+	const struct sink_option *option = sink_option_find(&sink_summary, "functions", NULL);
+	const struct sink_setting setting = {option, one};
+	const struct sb_account account = {.ninsn = 5, .nblocks = 2};
+	struct sb_resolver *resolver;
+	struct sink_context context = {.symbols = name_the_flow(&resolver)};
+	struct sink_request request = {
+	        .type = &sink_summary, .symbols = true, .setting = &setting, .nsettings = 1};
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *path, *text;
+
+	(void)state;
+	assert_non_null(option);
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "out");
+	request.file = path;
+	assert_int_equal(sink_set_new(&set, &request, 1, &context, &err), 0);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(path);
+	assert_non_null(strstr(text, "               3  60.00%  foo::bar(int) (first\\x09file)\n"));
+	assert_null(strstr(text, "20.00%"));
+	free(text);
+	free(path);
+	temp_dir_remove(&dir);
+	sb_symbols_free(context.symbols);
+	sb_resolver_free(resolver);
+}
+
+/* A sink that nobody asked symbols for gets none, though another has them. */
+static void symbols_go_to_those_who_asked(void **state)
+{
+	struct sb_resolver *resolver;
+	struct sink_context context = {.symbols = name_the_flow(&resolver)};
+	struct sink_request requests[] = {{.type = &sink_block, .symbols = true}, {.type = &sink_block}};
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *with, *without, *text;
+
+	(void)state;
+	temp_dir_make(&dir);
+	requests[0].file = with = temp_dir_path(&dir, "with");
+	requests[1].file = without = temp_dir_path(&dir, "without");
+	assert_int_equal(sink_set_new(&set, requests, 2, &context, &err), 0);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(with);
+	assert_non_null(strstr(text, "foo::bar"));
+	free(text);
+	text = slurp(without);
+	assert_non_null(strstr(text, "\t401ffc\t402005\t4\n"));
+	free(text);
+	free(with);
+	free(without);
+	temp_dir_remove(&dir);
+	sb_symbols_free(context.symbols);
+	sb_resolver_free(resolver);
 }
 
 /* The parts of a line that are kept from line to line must follow every change. */
@@ -416,7 +483,8 @@ static void several_sinks_get_the_same_flow(void **state)
 	insn = temp_dir_path(&dir, "insn");
 	block = temp_dir_path(&dir, "block");
 	{
-		const struct sink_request requests[] = {{&sink_insn, insn}, {&sink_block, block}};
+		const struct sink_request requests[] = {{.type = &sink_insn, .file = insn},
+		                                        {.type = &sink_block, .file = block}};
 
 		assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), 0);
 	}
@@ -438,7 +506,8 @@ static void several_sinks_get_the_same_flow(void **state)
 
 static void two_sinks_cannot_share_a_file(void **state)
 {
-	static const struct sink_request requests[] = {{&sink_insn, "/dev/null"}, {&sink_block, "/dev/null"}};
+	static const struct sink_request requests[] = {{.type = &sink_insn, .file = "/dev/null"},
+	                                               {.type = &sink_block, .file = "/dev/null"}};
 	struct sink_set *set;
 	struct sb_error err;
 
@@ -536,7 +605,8 @@ static void a_reader_who_goes_away_ends_his_sink_only(void **state)
 	file = temp_dir_path(&dir, "file");
 	assert_int_equal(mkfifo(fifo, 0600), 0);
 	for (int with_file = 1; with_file >= 0; with_file--) {
-		const struct sink_request requests[] = {{&sink_insn, fifo}, {&sink_block, file}};
+		const struct sink_request requests[] = {{.type = &sink_insn, .file = fifo},
+		                                        {.type = &sink_block, .file = file}};
 
 		reader = open(fifo, O_RDONLY | O_NONBLOCK);
 		assert_true(reader >= 0);
@@ -568,6 +638,8 @@ int main(void)
 	        cmocka_unit_test(insn_writes_a_line_for_each_instruction),
 	        cmocka_unit_test(symbols_are_two_more_columns),
 	        cmocka_unit_test(the_summary_counts_by_function),
+	        cmocka_unit_test(the_summary_lists_as_many_functions_as_asked_for),
+	        cmocka_unit_test(symbols_go_to_those_who_asked),
 	        cmocka_unit_test(block_writes_a_line_for_each_block),
 	        cmocka_unit_test(every_column_follows_its_change),
 	        cmocka_unit_test(extremes_are_written_in_full),

@@ -9,6 +9,14 @@
 
 static const uint64_t second = 1000000000;
 
+static void sink_free(struct job_sink *sink)
+{
+	for (size_t i = 0; i < sink->nsettings; i++)
+		free(sink->setting[i].value);
+	free(sink->setting);
+	free(sink->file);
+}
+
 void job_free(struct job *job)
 {
 	free(job->recording);
@@ -22,7 +30,7 @@ void job_free(struct job *job)
 	job_strings_free(job->cgroup.value, job->cgroup.count);
 	job_strings_free(job->comm.value, job->comm.count);
 	for (size_t i = 0; i < job->nsinks; i++)
-		free(job->sink[i].file);
+		sink_free(&job->sink[i]);
 	free(job->sink);
 	memset(job, 0, sizeof(*job));
 }
@@ -167,11 +175,48 @@ int job_add_sink(struct job *job, const char *name, const char *file, struct opt
 	if (!sink)
 		return -1;
 	job->sink = sink;
-	sink[job->nsinks].type = type;
-	sink[job->nsinks].file = file ? job_copy(file, error) : NULL;
-	if (file && !sink[job->nsinks].file)
+	sink += job->nsinks;
+	*sink = (struct job_sink){.type = type, .file = file ? job_copy(file, error) : NULL};
+	if (file && !sink->file)
 		return -1;
 	job->nsinks++;
+	return 0;
+}
+
+static int unknown_setting(const struct sink_type *type, const char *name, const char *nearest,
+                           struct option_error *error)
+{
+	if (nearest)
+		return option_fail(error, "the sink %s has no option '%s'; did you mean '%s'?", type->name,
+		                   name, nearest);
+	return option_fail(error, "the sink %s has no %s '%s'", type->name,
+	                   type->noptions ? "option" : "options, nor", name);
+}
+
+int job_add_setting(struct job *job, const char *name, const char *value, struct option_error *error)
+{
+	struct job_sink *sink = job->nsinks ? &job->sink[job->nsinks - 1] : NULL;
+	const struct sink_option *option;
+	struct sink_setting *setting;
+	struct option_error why;
+	const char *nearest;
+
+	if (!sink)
+		return option_fail(error, "which sink's? It belongs to the --sink before it");
+	option = sink_option_find(sink->type, name, &nearest);
+	if (!option)
+		return unknown_setting(sink->type, name, nearest, error);
+	if (sink_option_try(sink->type, option, value, &why))
+		return option_fail(error, "%s: %.200s", name, why.why);
+	setting = job_grow(sink->setting, sink->nsettings, job_items_most, sizeof(*setting), error);
+	if (!setting)
+		return -1;
+	sink->setting = setting;
+	setting += sink->nsettings;
+	*setting = (struct sink_setting){option, job_copy(value, error)};
+	if (!setting->value)
+		return -1;
+	sink->nsettings++;
 	return 0;
 }
 

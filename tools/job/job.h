@@ -38,6 +38,8 @@ struct job_time {
 struct job_sink {
 	const struct sink_type *type;
 	char *file; /* NULL: standard output */
+	struct sink_setting *setting;
+	size_t nsettings;
 };
 
 /* Files of the kernel that was traced. */
@@ -76,6 +78,8 @@ int job_add_text(struct job_texts *texts, const char *text, struct option_error 
 int job_time_set(struct job_time *time, const char *text, struct option_error *error);
 int job_set_jobs(struct job *job, const char *text, struct option_error *error);
 int job_add_sink(struct job *job, const char *name, const char *file, struct option_error *error);
+/* Of the sink that was added last. */
+int job_add_setting(struct job *job, const char *name, const char *value, struct option_error *error);
 
 /* What @over says takes the place of what @job says; what it does not mention stays. Moves: @over is
  * empty afterwards. */

@@ -27,6 +27,7 @@ struct reader {
 struct sink_entry {
 	const char *name;
 	char *file;
+	yaml_node_t *with;
 };
 
 typedef int key_set(struct reader *reader, yaml_node_t *node, void *target);
@@ -532,17 +533,68 @@ static int set_sink_file(struct reader *reader, yaml_node_t *node, void *target)
 	return entry->file ? 0 : fail_at(reader, &node->start_mark, "out of memory");
 }
 
+/* Kept for when the sink is known: its name may come later. */
+static int set_sink_with(struct reader *reader, yaml_node_t *node, void *target)
+{
+	struct sink_entry *entry = target;
+
+	if (node->type != YAML_MAPPING_NODE)
+		return fail_at(reader, &node->start_mark,
+		               "expected options of the sink (a mapping), found %s", kind_of(node));
+	entry->with = node;
+	return 0;
+}
+
+static int add_setting(struct reader *reader, yaml_node_t *node, void *target)
+{
+	const char *name = target, *text = scalar(reader, node, "a value");
+	struct option_error error;
+
+	if (!text)
+		return -sbe_format;
+	return job_add_setting(reader->job, name, text, &error) ? wrong_value(reader, node, &error) : 0;
+}
+
+static int add_settings(struct reader *reader, yaml_node_t *with)
+{
+	const struct sink_type *type = reader->job->sink[reader->job->nsinks - 1].type;
+	int code = 0;
+
+	for (yaml_node_pair_t *pair = with->data.mapping.pairs.start;
+	     pair < with->data.mapping.pairs.top && !code; pair++) {
+		yaml_node_t *key = yaml_document_get_node(&reader->document, pair->key);
+		yaml_node_t *value = yaml_document_get_node(&reader->document, pair->value);
+		const char *name = scalar(reader, key, "an option of the sink");
+
+		if (!name)
+			return -sbe_format;
+		/* An unknown name is the key's mistake, not the value's. */
+		if (!sink_option_find(type, name, NULL))
+			value = key;
+		if (value->type == YAML_SEQUENCE_NODE)
+			code = read_list(reader, value, "a list of values", add_setting,
+			                 (void *)(uintptr_t)name);
+		else
+			code = add_setting(reader, value, (void *)(uintptr_t)name);
+	}
+	return code;
+}
+
 static int add_sink(struct reader *reader, yaml_node_t *node, void *target)
 {
-	static const struct key_row rows[] = {{"name", true, set_sink_name}, {"file", false, set_sink_file}};
+	static const struct key_row rows[] = {{"name", true, set_sink_name},
+	                                      {"file", false, set_sink_file},
+	                                      {"with", false, set_sink_with}};
 	static const struct key_table table = {"a sink", rows, sizeof(rows) / sizeof(rows[0])};
-	struct sink_entry entry = {NULL, NULL};
+	struct sink_entry entry = {NULL, NULL, NULL};
 	struct option_error error;
 	int code = read_mapping(reader, node, &table, &entry);
 
 	(void)target;
 	if (!code && job_add_sink(reader->job, entry.name, entry.file, &error))
 		code = wrong_value(reader, node, &error);
+	if (!code && entry.with)
+		code = add_settings(reader, entry.with);
 	free(entry.file);
 	return code;
 }

@@ -34,11 +34,11 @@ struct open_sink {
 	const struct sink_type *type;
 	void *state;
 	struct output *output; /* owned by the first sink that has it */
-	bool owner;
+	bool owner, flow;
+	struct sink_context context;
 };
 
 struct sink_set {
-	const struct sink_context *context;
 	size_t count;
 	struct open_sink sink[];
 };
@@ -47,6 +47,10 @@ static int open_output(struct sink_set *set, struct open_sink *sink, const char 
 {
 	bool to_stdout = !file || !strcmp(file, "-");
 
+	if (to_stdout && sink->type->file_only)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "the sink %s cannot write to standard output: name a file",
+		                    sink->type->name);
 	for (size_t i = 0; i < set->count; i++) {
 		struct output *other = set->sink[i].output;
 
@@ -63,21 +67,45 @@ static int open_output(struct sink_set *set, struct open_sink *sink, const char 
 	return output_open(&sink->output, file, err);
 }
 
-static int open_sink(struct sink_set *set, const struct sink_request *request, struct sb_error *err)
+static int apply_settings(const struct sink_request *request, void *state, struct sb_error *err)
+{
+	struct option_error error;
+
+	for (size_t i = 0; i < request->nsettings; i++)
+		if (request->setting[i].option->set(state, request->setting[i].value, &error))
+			return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sink %s: %s: %s",
+			                    request->type->name, request->setting[i].option->name, error.why);
+	return 0;
+}
+
+static int begin(struct open_sink *sink, struct sb_error *err)
+{
+	if (sink->type->begin(sink->state, sink->output, &sink->context) >= 0)
+		return 0;
+	if (sink->owner)
+		output_close(sink->output);
+	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
+static int open_sink(struct sink_set *set, const struct sink_request *request,
+                     const struct sink_context *context, struct sb_error *err)
 {
 	struct open_sink *sink = &set->sink[set->count];
 	int code;
 
 	sink->type = request->type;
+	sink->flow = sink_type_wants_flow(request->type, request->symbols);
+	sink->context = *context;
+	if (!sink_type_wants_symbols(request->type, request->symbols))
+		sink->context.symbols = NULL;
 	sink->state = calloc(1, request->type->size);
 	if (!sink->state)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	code = open_output(set, sink, request->file, err);
-	if (!code && sink->type->begin(sink->state, sink->output, set->context) < 0) {
-		code = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-		if (sink->owner)
-			output_close(sink->output);
-	}
+	code = apply_settings(request, sink->state, err);
+	if (!code)
+		code = open_output(set, sink, request->file, err);
+	if (!code)
+		code = begin(sink, err);
 	if (code)
 		free(sink->state);
 	else
@@ -93,9 +121,8 @@ int sink_set_new(struct sink_set **result, const struct sink_request *request, s
 
 	if (!set)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	set->context = context;
 	for (size_t i = 0; i < count && !code; i++)
-		code = open_sink(set, &request[i], err);
+		code = open_sink(set, &request[i], context, err);
 	if (code)
 		sink_set_free(set);
 	else
@@ -121,8 +148,7 @@ int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink_type_wants_flow(sink->type, set->context->symbols) || sink->output->broken ||
-		    !sink->type->flow(sink->state, flow))
+		if (!sink->flow || sink->output->broken || !sink->type->flow(sink->state, flow))
 			continue;
 		if (!sink->output->broken)
 			return -sbe_nomem;

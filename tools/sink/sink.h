@@ -10,25 +10,53 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <sb/binary.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
 #include <sb/symbols.h>
 
+#include "options.h"
 #include "output.h"
 
-/* What sinks may use while they write. */
+/* What sinks may use while they write; all of it outlives them. */
 struct sink_context {
 	struct sb_symbols *symbols; /* NULL: symbols are not wanted */
 	const struct sb_clock *clock;
+	const struct sb_system *system;
+	const struct sb_perfdata *perfdata;
+	struct sb_resolver *resolver;
+};
+
+/* One option of a sink: `--with NAME=VALUE` behind its `--sink`, or `with: {NAME: VALUE}` in a job. Given
+ * twice, or as a list, it is set twice. */
+struct sink_option {
+	const char *name;
+	const char *value; /* what it takes, for the help: "N", "thread|process" */
+	const char *about; /* one line */
+	/* Into the state, which was only zeroed before, and with no need to be freed: settings are tried on a
+	 * state that is then thrown away. @value outlives the state. Returns zero, or -1 with the reason. */
+	int (*set)(void *state, const char *value, struct option_error *error);
+};
+
+/* Whether a sink uses symbols. */
+enum sink_symbols {
+	sink_symbols_never,
+	sink_symbols_asked, /* when --symbols asks for them */
+	sink_symbols_always
 };
 
 /* Functions return zero, or negative when the output is broken or there is no memory. */
 struct sink_type {
 	const char *name;
-	const char *about;     /* one line, for --help */
-	size_t size;           /* of the state: aligned, zeroed, freed by the set */
+	const char *about; /* one line, for --help */
+	size_t size;       /* of the state: aligned, zeroed, freed by the set */
+	const struct sink_option *option;
+	size_t noptions;
+	enum sink_symbols symbols;
 	bool flow_for_symbols; /* flow is only wanted when symbols are */
-	/* @context may be kept. */
+	bool by_time;          /* flow of all CPUs in the order of time, not CPU after CPU */
+	bool file_only;        /* cannot be written to standard output */
+	/* After the options were set. @context may be kept. */
 	int (*begin)(void *state, struct output *output, const struct sink_context *context);
 	int (*flow)(void *state, const struct sb_flow *flow); /* NULL: not wanted */
 	int (*gap)(void *state, const struct sb_gap *gap);    /* NULL: not wanted */
@@ -37,10 +65,16 @@ struct sink_type {
 	void (*free)(void *state); /* what the state owns; NULL: nothing. Not called when begin() failed. */
 };
 
-/* Whether a sink of this type looks at flow. */
-static inline bool sink_type_wants_flow(const struct sink_type *type, bool symbols)
+/* Whether a sink of this type uses symbols; @asked: they were asked for. */
+static inline bool sink_type_wants_symbols(const struct sink_type *type, bool asked)
 {
-	return type->flow && (symbols || !type->flow_for_symbols);
+	return type->symbols == sink_symbols_always || (type->symbols == sink_symbols_asked && asked);
+}
+
+/* Whether it looks at flow. */
+static inline bool sink_type_wants_flow(const struct sink_type *type, bool asked)
+{
+	return type->flow && (sink_type_wants_symbols(type, asked) || !type->flow_for_symbols);
 }
 
 extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary;
@@ -50,14 +84,33 @@ const struct sink_type *sink_type_at(size_t index);
 /* NULL when there is none of that name; *nearest (may be NULL) is then the nearest name, or NULL. */
 const struct sink_type *sink_type_find(const char *name, const char **nearest);
 
+/* NULL when there is none of that name; *nearest as above. */
+const struct sink_option *sink_option_find(const struct sink_type *type, const char *name,
+                                           const char **nearest);
+
+struct sink_setting {
+	const struct sink_option *option;
+	char *value;
+};
+
+/* Whether @option of @type takes @value: zero, or -1 with the reason. */
+int sink_option_try(const struct sink_type *type, const struct sink_option *option, const char *value,
+                    struct option_error *error);
+
+/* Prints all types with their options, for --help. */
+void sink_types_help(void);
+
 struct sink_request {
 	const struct sink_type *type;
 	const char *file; /* NULL: standard output */
+	bool symbols;     /* they were asked for */
+	const struct sink_setting *setting;
+	size_t nsettings;
 };
 
 struct sink_set;
 
-/* @context must outlive the set. */
+/* @context and the settings must outlive the set. */
 int sink_set_new(struct sink_set **set, const struct sink_request *request, size_t count,
                  const struct sink_context *context, struct sb_error *err);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */

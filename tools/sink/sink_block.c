@@ -72,6 +72,7 @@ const struct sink_type sink_block = {
         .name = "block",
         .about = "every basic block: cpu pid tid tsc ip end_ip ninsn [symbol dso]",
         .size = sizeof(struct block_state),
+        .symbols = sink_symbols_asked,
         .begin = block_begin,
         .flow = block_flow,
         .free = block_free,

@@ -164,6 +164,7 @@ const struct sink_type sink_insn = {
         .name = "insn",
         .about = "every instruction: cpu pid tid tsc ip [symbol dso]",
         .size = sizeof(struct insn_state),
+        .symbols = sink_symbols_asked,
         .begin = insn_begin,
         .flow = insn_flow,
         .free = insn_free,

@@ -13,8 +13,9 @@
 #include "sink/printable.h"
 
 enum {
-	details_most = 5,    /* that are remembered for each reason */
-	functions_most = 20, /* that are listed */
+	details_most = 5,      /* that are remembered for each reason */
+	functions_listed = 20, /* unless another number is asked for */
+	functions_most = 1000000,
 };
 
 struct gap_detail {
@@ -31,14 +32,28 @@ struct gap_details {
 struct summary_state {
 	struct output *output;
 	struct function_counts *functions; /* owned; NULL: without symbols */
+	size_t nfunctions;                 /* that are listed; 0: functions_listed */
 	struct gap_details details[sb_gap_reasons];
 };
+
+static int set_functions(void *context, const char *value, struct option_error *error)
+{
+	struct summary_state *state = context;
+	uint64_t number;
+
+	if (option_number(value, 1, functions_most, &number, error))
+		return -1;
+	state->nfunctions = number;
+	return 0;
+}
 
 static int summary_begin(void *context, struct output *output, const struct sink_context *sink)
 {
 	struct summary_state *state = context;
 
 	state->output = output;
+	if (!state->nfunctions)
+		state->nfunctions = functions_listed;
 	if (!sink->symbols)
 		return 0;
 	state->functions = function_counts_new(sink->symbols, sink->clock);
@@ -225,7 +240,7 @@ static int summary_end(void *context, const struct sb_account *account, const st
 	put_processes(output, account);
 	put_containers(output, account);
 	if (state->functions && account->ninsn &&
-	    function_counts_put(state->functions, functions_most, output))
+	    function_counts_put(state->functions, state->nfunctions, output))
 		return -1;
 	skipped = put_gaps(output, state, account);
 	balances = account->bytes_total == account->bytes_decoded + skipped;
@@ -237,10 +252,17 @@ static int summary_end(void *context, const struct sb_account *account, const st
 	return output->broken ? -1 : 0;
 }
 
+static const struct sink_option summary_options[] = {
+        {"functions", "N", "with symbols: how many functions are listed (20)", set_functions},
+};
+
 const struct sink_type sink_summary = {
         .name = "summary",
         .about = "instructions of each process and thread, gaps by reason, bytes",
         .size = sizeof(struct summary_state),
+        .option = summary_options,
+        .noptions = sizeof(summary_options) / sizeof(summary_options[0]),
+        .symbols = sink_symbols_asked,
         .flow_for_symbols = true,
         .begin = summary_begin,
         .flow = summary_flow,
