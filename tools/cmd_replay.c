@@ -21,6 +21,7 @@
 #include "options.h"
 #include "progress.h"
 #include "sink/sink.h"
+#include "strict.h"
 #include "tell.h"
 
 static int take_sink(void *target, const char *value, struct option_error *error)
@@ -129,6 +130,13 @@ static int take_no_demangle(void *target, const char *value, struct option_error
 	return 0;
 }
 
+static int take_strict(void *target, const char *value, struct option_error *error)
+{
+	struct job *job = target;
+
+	return strict_set(&job->strict, value, error);
+}
+
 static int take_jobs(void *target, const char *value, struct option_error *error)
 {
 	return job_set_jobs(target, value, error);
@@ -161,6 +169,8 @@ static const struct option_row rows[] = {
          take_symbols},
         {"no-demangle", 0, NULL, "leave names of C++ and Rust functions as the compiler makes them",
          take_no_demangle},
+        {"strict", 0, "[=REASON,...]", "exit status 3 if there are gaps, or gaps with one of these reasons",
+         take_strict},
 };
 
 static const struct option_table options = {
@@ -421,26 +431,12 @@ static int run(struct replay *replay, struct sb_error *err)
 /* Gaps are no errors, but nobody shall overlook them: without a summary, one line on stderr. */
 static void tell_gaps(const struct replay *replay)
 {
-	const struct sb_account *account = sb_session_account(replay->session);
-	uint64_t skipped = 0;
-	const char *comma = "";
-
 	for (size_t i = 0; i < replay->job.nsinks; i++)
 		if (replay->job.sink[i].type == &sink_summary)
 			return;
-	for (unsigned int i = 0; i < sb_gap_reasons; i++)
-		skipped += i == sb_gap_filtered ? 0 : account->gap[i].count;
-	if (!replay->job.nsinks || !skipped)
-		return;
-	fprintf(stderr, "sbtrace replay: gaps: ");
-	for (unsigned int i = 0; i < sb_gap_reasons; i++) {
-		if (i == sb_gap_filtered || !account->gap[i].count)
-			continue;
-		fprintf(stderr, "%s%" PRIu64 " %s (%" PRIu64 " bytes)", comma, account->gap[i].count,
-		        sb_gap_reason_name((enum sb_gap_reason)i), account->gap[i].bytes);
-		comma = ", ";
-	}
-	fprintf(stderr, "; --sink summary has the details\n");
+	if (replay->job.nsinks)
+		gaps_tell(options.command, sb_session_account(replay->session), strict_all,
+		          "; --sink summary has the details");
 }
 
 static int tell_doubt(void *context, const char *text)
@@ -464,6 +460,18 @@ static bool check_account(const struct sb_account *account)
 	        " accounted for\n",
 	        account->bytes_total, known);
 	return false;
+}
+
+/* The exit status of a replay that came to its end. */
+static int judge(const struct replay *replay)
+{
+	const struct sb_account *account = sb_session_account(replay->session);
+
+	if (!check_account(account))
+		return exit_error;
+	if (strict_allows(options.command, replay->job.strict, account, sb_perfdata_damage(replay->perfdata)))
+		return exit_fine;
+	return exit_gaps;
 }
 
 static int replay_all(struct replay *replay, struct sb_error *err)
@@ -515,8 +523,7 @@ int cmd_replay(int argc, char **argv)
 	} else if (!replay.stopped) {
 		sb_resolver_doubts(replay.resolver, tell_doubt, NULL);
 		tell_gaps(&replay);
-		if (!check_account(sb_session_account(replay.session)))
-			status = exit_error;
+		status = judge(&replay);
 	}
 	replay_close(&replay);
 	return status;

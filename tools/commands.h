@@ -9,7 +9,8 @@
 enum {
 	exit_fine = 0,
 	exit_error = 1, /* something went wrong, and stderr says what */
-	exit_usage = 2  /* the command line makes no sense */
+	exit_usage = 2, /* the command line makes no sense */
+	exit_gaps = 3   /* all went well, but there are gaps, and --strict was given */
 };
 
 int cmd_replay(int argc, char **argv);

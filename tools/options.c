@@ -64,6 +64,12 @@ static enum options_result complain(const struct parser *parser, const char *for
 	return options_wrong;
 }
 
+/* Whether a value, if there is one, comes in the same word. */
+static bool is_optional(const struct option_row *row)
+{
+	return row->argument && row->argument[0] == '[';
+}
+
 static void help_row(const struct option_row *row)
 {
 	char left[64];
@@ -74,7 +80,8 @@ static void help_row(const struct option_row *row)
 	else
 		used = snprintf(left, sizeof(left), "    --%s", row->name);
 	if (row->argument && used > 0 && (size_t)used < sizeof(left))
-		snprintf(left + used, sizeof(left) - (size_t)used, " %s", row->argument);
+		snprintf(left + used, sizeof(left) - (size_t)used, "%s%s", is_optional(row) ? "" : " ",
+		         row->argument);
 	printf("  %-26s %s\n", left, row->help);
 }
 
@@ -126,7 +133,7 @@ static enum options_result apply(struct parser *parser, const struct option_row 
 {
 	struct option_error error = {""};
 
-	if (row->argument && !value) {
+	if (row->argument && !value && !is_optional(row)) {
 		if (parser->next == parser->argc)
 			return complain(parser, "--%s needs a value: %s", row->name, row->argument);
 		value = parser->argv[parser->next++];

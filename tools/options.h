@@ -1,8 +1,8 @@
 /* tools/options.h - command-line options as a table: parsing and --help both come from its rows.
  *
  * Accepted: --name VALUE, --name=VALUE, -x VALUE, -xVALUE, several flags in one word (-ab), and
- * "--" as the end of the options. Operands may stand between options, unless the command runs
- * another command, whose options are not ours (stop_at_operand).
+ * "--" as the end of the options; a value that may be left out stands in the same word. Operands may stand
+ * between options, unless the command runs another command, whose options are not ours (stop_at_operand).
  */
 #ifndef TOOLS_OPTIONS_H
 #define TOOLS_OPTIONS_H
@@ -21,7 +21,7 @@ typedef int option_set(void *target, const char *value, struct option_error *err
 struct option_row {
 	const char *name;     /* without "--" */
 	char letter;          /* 'c' for -c, 0 for none */
-	const char *argument; /* its name in the help, NULL: takes none */
+	const char *argument; /* its name in the help; NULL: takes none; "[=NAME]": may be left out */
 	const char *help;
 	option_set *set;
 };
@@ -33,7 +33,7 @@ struct option_table {
 	const struct option_row *row;
 	size_t nrows;
 	bool stop_at_operand;
-	option_set *operand; /* NULL: operands are left to the caller, from options_parse's *rest on */
+	option_set *operand;     /* NULL: operands are left to the caller, from options_parse's *rest on */
 	void (*help_more)(void); /* prints what --help has behind the options; NULL: nothing */
 };
 

@@ -57,6 +57,8 @@ expect 2 'expected a number from 1 to 1024, found .0.' "$SBTRACE" replay --jobs 
 expect 2 'expected a number from 1 to 1024, found .1025.' "$SBTRACE" replay -j1025 x
 expect 2 'expected a number, found .-2.' "$SBTRACE" replay --jobs=-2 x
 expect 2 'expected a number, found .2x.' "$SBTRACE" replay -j 2x x
+expect 2 "no gap has the reason 'overflown'; did you mean 'overflow'" "$SBTRACE" replay --strict=no-sync,overflown x
+expect 2 "no gap has the reason 'filtered'" "$SBTRACE" replay --strict=filtered x
 
 # A recording that is none, with an output that must not be left behind.
 expect 1 'no-such-file' "$SBTRACE" replay no-such-file
@@ -99,6 +101,28 @@ if [ -d "$recording" ]; then
 		expect 0 '' "$SBTRACE" replay -j $jobs --root "$recording/root" --sink insn=again "$recording/perf.data"
 		cmp lines again || fail "$jobs jobs give other lines"
 	done
+	# Gaps as an exit status, which no gap, or none of those reasons, does not change.
+	expect 0 '' "$SBTRACE" replay --strict --root "$recording/root" --sink insn=again "$recording/perf.data"
+	nothing err
+	expect 0 'filtered +1 ' "$SBTRACE" replay --strict --cpu 77 --root "$recording/root" "$recording/perf.data"
+	mkdir -p empty
+	without="replay --root empty --no-host-root"
+	expect 0 'no-binary +2 ' "$SBTRACE" $without "$recording/perf.data"
+	nothing err
+	expect 3 '^sbtrace replay: gaps: 2 no-binary \([1-9][0-9]* bytes\).*: --strict does not allow them$' \
+		"$SBTRACE" $without --strict "$recording/perf.data"
+	grep -q 'the account balances' out || fail "no summary with --strict"
+	expect 3 '' "$SBTRACE" $without --strict=overflow,no-binary "$recording/perf.data"
+	expect 3 '' "$SBTRACE" $without --strict=-overflow "$recording/perf.data"
+	expect 0 '' "$SBTRACE" $without --strict=overflow "$recording/perf.data"
+	expect 0 '' "$SBTRACE" $without --strict=-no-binary,-not-mapped "$recording/perf.data"
+	# What a cut recording had behind the cut is lost as well.
+	head -c $(($(wc -c <"$recording/perf.data") - 100)) "$recording/perf.data" >cut.data
+	expect 3 '--strict does not allow' "$SBTRACE" replay --root "$recording/root" --strict cut.data
+	printf 'version: 1\nrecording: %s\nroots: [empty]\nhost_root: false\nstrict: true\n' \
+		"$recording/perf.data" >strict.yaml
+	expect 3 '--strict does not allow' "$SBTRACE" replay strict.yaml
+	expect 0 '' "$SBTRACE" replay --strict=overflow strict.yaml
 	# The same as a job.
 	printf 'version: 1\nrecording: %s\nroots: [%s]\nhost_root: false\njobs: 2\nsinks: [{name: insn, file: again}]\n' \
 		"$recording/perf.data" "$recording/root" >job.yaml

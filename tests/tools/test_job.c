@@ -78,6 +78,7 @@ static void every_key_is_taken(void **state)
 	          "jobs: 4\n"
 	          "symbols: true\n"
 	          "demangle: false\n"
+	          "strict: [overflow, no-binary]\n"
 	          "sinks:\n"
 	          "  - {name: summary, with: {functions: [3, 4]}}\n"
 	          "  - {name: insn, file: /out.tsv}\n",
@@ -119,6 +120,7 @@ static void every_key_is_taken(void **state)
 	assert_int_equal(job.to.value, 99);
 	assert_int_equal(job.jobs, 4);
 	assert_true(job.symbols);
+	assert_int_equal(job.strict, 1u << sb_gap_overflow | 1u << sb_gap_no_binary);
 	assert_true(job.no_demangle);
 	assert_int_equal(job.nsinks, 2);
 	assert_ptr_equal(job.sink[0].type, &sink_summary);
@@ -141,6 +143,7 @@ static void what_is_left_out_is_the_default(void **state)
 	assert_int_equal(job.container.count + job.cgroup.count + job.comm.count, 0);
 	assert_false(job.files.no_host_root);
 	assert_false(job.symbols);
+	assert_int_equal(job.strict, 0);
 	assert_false(job.no_demangle);
 	assert_int_equal(job.from.unit, job_time_open);
 	assert_int_equal(job.to.unit, job_time_open);
@@ -216,6 +219,9 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	                                 "to have the default, leave the key out");
 	assert_wrong(HEAD "host_root: yes\n", "j.yaml:3:12: expected true or false, found 'yes'");
 	assert_wrong(HEAD "symbols: 1\n", "j.yaml:3:10: expected true or false, found '1'");
+	assert_wrong(HEAD "strict: yes\n", "j.yaml:3:9: expected true or false, found 'yes'");
+	assert_wrong(HEAD "strict: [no-binry]\n",
+	             "j.yaml:3:10: no gap has the reason 'no-binry'; did you mean 'no-binary'?");
 	assert_wrong(HEAD "host_root: \"true\"\n", "j.yaml:3:12: expected true or false, found 'true'");
 	assert_wrong(HEAD "cpu: 3\n", "j.yaml:3:6: expected a list of CPU numbers, found text");
 	assert_wrong(HEAD "cpu: [one]\n", "j.yaml:3:7: expected a number, found 'one'");

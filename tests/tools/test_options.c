@@ -37,6 +37,12 @@ static int take_all(void *target, const char *value, struct option_error *error)
 	return note(target, "all", value);
 }
 
+static int take_maybe(void *target, const char *value, struct option_error *error)
+{
+	(void)error;
+	return note(target, "maybe", value ? value : "(none)");
+}
+
 static int take_operand(void *target, const char *value, struct option_error *error)
 {
 	(void)error;
@@ -46,13 +52,20 @@ static int take_operand(void *target, const char *value, struct option_error *er
 static const struct option_row rows[] = {
         {"cpu", 'c', "LIST", "only these", take_cpu},
         {"all", 'a', NULL, "everything", take_all},
+        {"maybe", 0, "[=WHAT]", "this, or something", take_maybe},
 };
 
 /* Parses @words (up to seven); the result and *rest tell how it ended. stderr is put aside. */
 static enum options_result parse(const char *const *words, bool stop, struct target *target, int *rest,
                                  char *complaint, size_t size)
 {
-	const struct option_table table = {"tool", "[OPTIONS]", "", rows, 2, stop, stop ? NULL : take_operand,
+	const struct option_table table = {"tool",
+	                                   "[OPTIONS]",
+	                                   "",
+	                                   rows,
+	                                   sizeof(rows) / sizeof(rows[0]),
+	                                   stop,
+	                                   stop ? NULL : take_operand,
 	                                   NULL};
 	FILE *file = tmpfile();
 	int keep = dup(STDERR_FILENO), argc = 0;
@@ -106,6 +119,7 @@ static void options_stand_anywhere_and_in_every_form(void **state)
 	assert_parsed(WORDS("--cpu", "1", "x", "--cpu=2"), "cpu=1;operand=x;cpu=2;");
 	assert_parsed(WORDS("-c", "1", "-c2", "-ac3", "-aa"), "cpu=1;cpu=2;all=;cpu=3;all=;all=;");
 	assert_parsed(WORDS("--cpu=a=b", "--cpu", "--all"), "cpu=a=b;cpu=--all;");
+	assert_parsed(WORDS("--maybe", "x", "--maybe=y"), "maybe=(none);operand=x;maybe=y;");
 	assert_parsed(WORDS("-", "--", "--all", "--"), "operand=-;operand=--all;operand=--;");
 }
 

@@ -283,6 +283,8 @@ void job_override(struct job *job, struct job *over)
 		job->jobs = over->jobs;
 	job->symbols |= over->symbols;
 	job->no_demangle |= over->no_demangle;
+	if (over->strict)
+		job->strict = over->strict;
 	job_free(over);
 }
 

@@ -57,6 +57,7 @@ struct job {
 	struct job_sink *sink;
 	size_t nsinks;
 	bool symbols, no_demangle;
+	uint32_t strict;   /* see strict.h; 0: not at all */
 	unsigned int jobs; /* 0: one for each CPU */
 };
 

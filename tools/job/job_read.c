@@ -12,6 +12,7 @@
 #include <yaml.h>
 
 #include "nearest.h"
+#include "strict.h"
 
 enum { job_file_most = 1 << 20 }; /* bytes */
 
@@ -503,6 +504,30 @@ static int set_time(struct reader *reader, yaml_node_t *node, void *target)
 	return read_mapping(reader, node, &table, target);
 }
 
+static int add_strict(struct reader *reader, yaml_node_t *node, void *target)
+{
+	const char *text = scalar(reader, node, "the reason of a gap");
+	struct option_error error;
+
+	(void)target;
+	if (!text)
+		return -sbe_format;
+	return strict_set(&reader->job->strict, text, &error) ? wrong_value(reader, node, &error) : 0;
+}
+
+/* true, false, or the reasons. */
+static int set_strict(struct reader *reader, yaml_node_t *node, void *target)
+{
+	bool strict = false;
+	int code;
+
+	if (node->type == YAML_SEQUENCE_NODE)
+		return read_list(reader, node, "a list of reasons", add_strict, target);
+	code = read_bool(reader, node, &strict);
+	reader->job->strict = strict ? strict_all : 0;
+	return code;
+}
+
 static int set_jobs(struct reader *reader, yaml_node_t *node, void *target)
 {
 	const char *text = scalar(reader, node, "a number of threads");
@@ -626,6 +651,7 @@ static int read_job(struct reader *reader)
 	        {"kernel", false, set_kernel},
 	        {"symbols", false, set_symbols},
 	        {"demangle", false, set_demangle},
+	        {"strict", false, set_strict},
 	        {"sinks", false, set_sinks},
 	};
 	static const struct key_table table = {"a job", rows, sizeof(rows) / sizeof(rows[0])};
