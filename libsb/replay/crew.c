@@ -414,7 +414,7 @@ static unsigned int hire(struct crew *crew, struct worker *worker, unsigned int 
 	unsigned int i;
 
 	for (i = 0; i < jobs; ++i) {
-		if (worker_init(&worker[i], crew) < 0 ||
+		if (worker_init(&worker[i], crew, i + 1) < 0 ||
 		    pthread_create(&worker[i].thread, NULL, worker_main, &worker[i])) {
 			worker_fini(&worker[i]);
 			break;

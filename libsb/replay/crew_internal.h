@@ -7,7 +7,7 @@
 
 #include "replay/crew.h"
 #include "replay/joint.h"
-#include "replay/parcel.h"
+#include "replay/packer.h"
 
 enum piece_state { piece_free, piece_taken, piece_done };
 enum joint_state { joint_expected, joint_ready, joint_missing };
@@ -52,17 +52,10 @@ struct crew {
 struct worker {
 	struct crew *crew;
 	pthread_t thread;
-	struct walker walker;
-	struct ledger ledger;
-	struct sb_sink sink;              /* of the ledger: into the parcel */
-	struct sb_replay_options options; /* of the ledger */
+	struct packer packer;
 	struct piece *piece;
 	int starting;  /* the piece's joint is not there yet */
 	int abandoned; /* nobody wants what is left */
-	struct parcel *parcel;
-	struct parcel_index index;
-	uint64_t accounted; /* bytes that parcels already told of */
-	struct sb_error error;
 };
 
 /* ---- crew.c. Those ending in _locked are called with the lock. -------------------------------- */
@@ -79,7 +72,8 @@ void crew_put_parcel(struct crew *crew, struct parcel *parcel);
 
 /* ---- crew_work.c ------------------------------------------------------------------------------ */
 
-int worker_init(struct worker *worker, struct crew *crew);
+/* @index: of the worker, from one on. */
+int worker_init(struct worker *worker, struct crew *crew, uint32_t index);
 void worker_fini(struct worker *worker);
 /* The thread's function; @context is the worker. */
 void *worker_main(void *context);

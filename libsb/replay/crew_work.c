@@ -4,87 +4,26 @@
 
 #include "replay/crew_internal.h"
 
-/* A parcel is sent when it holds so much, or its piece is done. */
-enum { PARCEL_SIZE = 64 * 1024 };
+/* ---- What the packer gives and takes ----------------------------------------------------------- */
 
-/* ---- What the ledger gives -------------------------------------------------------------------- */
-
-static uint64_t accounted_bytes(const struct ledger *ledger)
+static struct parcel *get_parcel(void *context)
 {
-	uint64_t bytes = ledger->account.bytes_decoded;
+	struct worker *worker = context;
 
-	for (int i = 0; i < sb_gap_reasons; ++i)
-		bytes += ledger->account.gap[i].bytes;
-	return bytes;
+	return crew_get_parcel(worker->crew);
 }
 
-static int send_parcel(struct worker *worker)
+static int send_parcel(void *context, struct parcel *parcel)
 {
-	struct parcel *parcel = worker->parcel;
-	const uint64_t bytes = accounted_bytes(&worker->ledger);
+	struct worker *worker = context;
 
-	if (!parcel && bytes == worker->accounted)
-		return 0;
-	if (!parcel)
-		parcel = crew_get_parcel(worker->crew);
-	if (!parcel)
-		return -sbe_nomem;
-	parcel->bytes = bytes - worker->accounted;
-	worker->accounted = bytes;
-	worker->parcel = NULL;
 	if (!crew_send(worker->crew, worker->piece, parcel))
 		return 0;
 	worker->abandoned = 1;
 	return -sbe_stop;
 }
 
-/* Where the next item goes; NULL: out of memory. */
-static struct parcel *open_parcel(struct worker *worker)
-{
-	if (worker->parcel)
-		return worker->parcel;
-	parcel_index_clear(&worker->index);
-	worker->parcel = crew_get_parcel(worker->crew);
-	return worker->parcel;
-}
-
-static int send_if_full(struct worker *worker)
-{
-	return parcel_size(worker->parcel) < PARCEL_SIZE ? 0 : send_parcel(worker);
-}
-
-static int on_flow(void *context, const struct sb_flow *flow)
-{
-	struct worker *worker = context;
-
-	if (!open_parcel(worker) ||
-	    parcel_add_flow(worker->parcel, &worker->index, flow, worker->ledger.numbering) < 0)
-		return -sbe_nomem;
-	return send_if_full(worker);
-}
-
-static int on_gap(void *context, const struct sb_gap *gap)
-{
-	struct worker *worker = context;
-
-	if (!open_parcel(worker) || parcel_add_gap(worker->parcel, gap, worker->walker.finishing) < 0)
-		return -sbe_nomem;
-	return send_if_full(worker);
-}
-
 /* ---- Pieces ----------------------------------------------------------------------------------- */
-
-/* All of the present piece is with the crew now. */
-static int send_rest(struct worker *worker, struct ledger_part *part)
-{
-	int status;
-
-	walker_settle(&worker->walker);
-	status = send_parcel(worker);
-	ledger_take_part(&worker->ledger, part);
-	worker->accounted = 0;
-	return status;
-}
 
 /* Decoding begins here: what was found on the way to this place counts for the piece before. */
 static int publish_joint(struct worker *worker, uint64_t position)
@@ -98,13 +37,13 @@ static int publish_joint(struct worker *worker, uint64_t position)
 		worker->abandoned = 1;
 		return 1;
 	}
-	walker_settle(&worker->walker);
-	ledger_restart(&worker->ledger);
-	if (worker->parcel)
-		crew_put_parcel(crew, worker->parcel);
-	worker->parcel = NULL;
-	worker->accounted = 0;
-	status = joint_init(&joint, &worker->walker.replay);
+	walker_settle(&worker->packer.walker);
+	ledger_restart(&worker->packer.ledger);
+	if (worker->packer.parcel)
+		crew_put_parcel(crew, worker->packer.parcel);
+	worker->packer.parcel = NULL;
+	worker->packer.accounted = 0;
+	status = joint_init(&joint, &worker->packer.walker.replay);
 	if (status < 0)
 		return status;
 	pthread_mutex_lock(&crew->lock);
@@ -123,10 +62,10 @@ static void finish_piece_locked(struct worker *worker, const struct ledger_part 
 	if (piece->joint_state == joint_expected)
 		piece->joint_state = joint_missing;
 	piece->part = *part;
-	piece->last_tsc = worker->ledger.last_tsc;
+	piece->last_tsc = worker->packer.ledger.last_tsc;
 	piece->status = status;
 	if (status < 0)
-		piece->error = worker->error;
+		piece->error = worker->packer.error;
 	piece->state = piece_done;
 	pthread_cond_broadcast(&worker->crew->changed);
 }
@@ -137,9 +76,9 @@ static int go_on_into(struct worker *worker, struct piece *next)
 	struct crew *crew = worker->crew;
 	struct ledger_part part;
 	struct joint joint;
-	int status = joint_init(&joint, &worker->walker.replay), sent;
+	int status = joint_init(&joint, &worker->packer.walker.replay), sent;
 
-	sent = send_rest(worker, &part);
+	sent = packer_finish(&worker->packer, &part);
 	pthread_mutex_lock(&crew->lock);
 	finish_piece_locked(worker, &part, sent < 0 && !worker->abandoned ? sent : 0);
 	worker->piece = next;
@@ -166,7 +105,7 @@ static enum meeting meet_locked(struct worker *worker, struct piece *next)
 	if (crew->stop || worker->piece->dead)
 		return meeting_unwanted;
 	if (!next->dead && next->joint_state == joint_ready &&
-	    joint_fits(&next->joint, &worker->walker.replay))
+	    joint_fits(&next->joint, &worker->packer.walker.replay))
 		return meeting_joined;
 	return meeting_unlike;
 }
@@ -211,13 +150,13 @@ static int pass_border_locked(struct worker *worker, uint64_t position, struct p
 		}
 		worker->piece->at = position;
 		next = next_in_sight_locked(worker, position);
-		worker->walker.replay.border = border_behind(worker, position, next);
+		worker->packer.walker.replay.border = border_behind(worker, position, next);
 		if (place_of(next) > position)
 			return 0;
 		switch (meet_locked(worker, next)) {
 		case meeting_taken_over:
 			*taken_over = next;
-			worker->walker.replay.border =
+			worker->packer.walker.replay.border =
 			        border_behind(worker, position, crew_next_locked(worker->crew, next));
 			return 0;
 		case meeting_joined:
@@ -250,12 +189,12 @@ static int on_border(void *context, uint64_t position)
 	if (taken_over)
 		return go_on_into(worker, taken_over);
 	/* So that there is progress. */
-	return status || !is_first ? status : send_parcel(worker);
+	return status || !is_first ? status : packer_send(&worker->packer);
 }
 
 static int walk(struct worker *worker, const struct planned *planned)
 {
-	struct walker *walker = &worker->walker;
+	struct walker *walker = &worker->packer.walker;
 	const struct sb_aux_stream *stream = &worker->crew->plan.stream[planned->stream];
 	int status = 0;
 
@@ -292,17 +231,17 @@ static void decode_piece(struct worker *worker, struct piece *piece)
 	worker->piece = piece;
 	worker->starting = !piece->planned.first;
 	worker->abandoned = 0;
-	worker->error = (struct sb_error){0};
-	ledger_restart(&worker->ledger);
-	worker->accounted = 0;
+	worker->packer.error = (struct sb_error){0};
+	ledger_restart(&worker->packer.ledger);
+	worker->packer.accounted = 0;
 	status = walk(worker, &piece->planned);
 	if (status >= 0 && !worker->abandoned)
-		sent = send_rest(worker, &part);
+		sent = packer_finish(&worker->packer, &part);
 	else
-		ledger_take_part(&worker->ledger, &part);
-	if (worker->parcel)
-		crew_put_parcel(worker->crew, worker->parcel);
-	worker->parcel = NULL;
+		ledger_take_part(&worker->packer.ledger, &part);
+	if (worker->packer.parcel)
+		crew_put_parcel(worker->crew, worker->packer.parcel);
+	worker->packer.parcel = NULL;
 	if (status >= 0 && sent < 0)
 		status = sent;
 	pthread_mutex_lock(&worker->crew->lock);
@@ -314,27 +253,18 @@ static void decode_piece(struct worker *worker, struct piece *piece)
 
 /* ---- The worker ------------------------------------------------------------------------------- */
 
-int worker_init(struct worker *worker, struct crew *crew)
+int worker_init(struct worker *worker, struct crew *crew, uint32_t index)
 {
-	const struct sb_sink *sink = crew->ledger->sink;
-
-	*worker = (struct worker){.crew = crew};
-	worker->sink.context = worker;
-	worker->sink.flow = sink->flow || crew->uncounted ? on_flow : NULL;
-	worker->sink.gap = sink->gap ? on_gap : NULL;
-	worker->options = *crew->world->options;
-	worker->options.tsc_from = worker->options.tsc_to = 0;
-	ledger_init(&worker->ledger, &worker->sink, &worker->options);
-	if (worker->sink.flow && parcel_index_init(&worker->index) < 0)
-		return -sbe_nomem;
-	return walker_init(&worker->walker, crew->world, &worker->ledger, crew->nparts, &worker->error);
+	*worker = (struct worker){
+	        .crew = crew,
+	        .packer = {.context = worker, .get = get_parcel, .send = send_parcel},
+	};
+	return packer_init(&worker->packer, crew->world, crew->ledger, crew->nparts, crew->uncounted, index);
 }
 
 void worker_fini(struct worker *worker)
 {
-	walker_fini(&worker->walker);
-	ledger_fini(&worker->ledger);
-	parcel_index_fini(&worker->index);
+	packer_fini(&worker->packer);
 }
 
 void *worker_main(void *context)

@@ -39,6 +39,11 @@ void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct
 	ledger->options = options;
 }
 
+void ledger_set_index(struct ledger *ledger, uint32_t index)
+{
+	ledger->numbering = (uint64_t)index << 32;
+}
+
 static void free_gaps(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->nitems; ++i)
@@ -198,6 +203,7 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .npaths = item->npaths,
 	                             .nblocks = item->nblocks,
 	                             .ninsn = item->ninsn,
+	                             .numbering = ledger->numbering,
 	                             .epoch = item->place.epoch};
 
 	if (!item->place.unwanted)
@@ -247,7 +253,7 @@ static int keep_paths(struct ledger *ledger, size_t first, int numbered)
 	for (size_t i = first; i < ledger->npaths; ++i) {
 		if ((ledger->path[i]->id != ptr_no_id) != numbered)
 			continue;
-		ledger->path[i] = path_store_copy(&ledger->memory, ledger->path[i]);
+		ledger->path[i] = path_store_copy(&ledger->memory, ledger->path[i], ptr_no_id);
 		if (!ledger->path[i])
 			return -sbe_nomem;
 	}

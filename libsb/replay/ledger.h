@@ -58,10 +58,12 @@ struct ledger {
 	struct held_item *item; /* owned */
 	size_t nitems, item_capacity;
 	struct path_store memory;
-	uint32_t numbering; /* changes when the numbers of paths begin anew */
+	uint64_t numbering; /* of struct sb_flow: one more when the numbers of paths begin anew */
 };
 
 void ledger_init(struct ledger *ledger, const struct sb_sink *sink, const struct sb_replay_options *options);
+/* Sets the paths' numbering apart from those of other ledgers of the session, which have other indices. */
+void ledger_set_index(struct ledger *ledger, uint32_t index);
 void ledger_fini(struct ledger *ledger);
 
 void ledger_begin_stream(struct ledger *ledger, int32_t cpu);

@@ -90,23 +90,22 @@ static const struct pt_run_path *copy_path(struct parcel *parcel, struct parcel_
 	struct parcel_path *known;
 
 	if (path->id == ptr_no_id)
-		return path_store_copy(&parcel->store, path);
+		return path_store_copy(&parcel->store, path, ptr_no_id);
 	known = &index->path[path->id];
 	if (known->stamp != index->stamp) {
-		known->copy = path_store_copy(&parcel->store, path);
+		known->copy = path_store_copy(&parcel->store, path, path->id);
 		known->stamp = known->copy ? index->stamp : 0;
 	}
 	return known->copy;
 }
 
-int parcel_add_flow(struct parcel *parcel, struct parcel_index *index, const struct sb_flow *flow,
-                    uint32_t numbering)
+int parcel_add_flow(struct parcel *parcel, struct parcel_index *index, const struct sb_flow *flow)
 {
 	struct parcel_item *item;
 
-	if (numbering != index->numbering)
+	if (flow->numbering != index->numbering)
 		parcel_index_clear(index);
-	index->numbering = numbering;
+	index->numbering = flow->numbering;
 	if (reserve_paths(parcel, flow->npaths) < 0)
 		return -sbe_nomem;
 	item = add_item(parcel);
@@ -170,14 +169,26 @@ static int deliver_gap(const struct parcel_item *item, const struct parcel_targe
 	return sink->gap(sink->context, &gap);
 }
 
+int parcel_deliver_item(const struct parcel *parcel, size_t index, const struct parcel_target *target)
+{
+	const struct parcel_item *item = &parcel->item[index];
+	const int status = item->gap ? deliver_gap(item, target) : deliver_flow(parcel, item, target);
+
+	return status < 0 ? status : 0;
+}
+
 int parcel_deliver(const struct parcel *parcel, const struct parcel_target *target)
 {
 	int status = 0;
 
-	for (size_t i = 0; i < parcel->nitems && status >= 0; ++i) {
-		const struct parcel_item *item = &parcel->item[i];
+	for (size_t i = 0; i < parcel->nitems && status == 0; ++i)
+		status = parcel_deliver_item(parcel, i, target);
+	return status;
+}
 
-		status = item->gap ? deliver_gap(item, target) : deliver_flow(parcel, item, target);
-	}
-	return status < 0 ? status : 0;
+uint64_t parcel_item_tsc(const struct parcel *parcel, size_t index)
+{
+	const struct parcel_item *item = &parcel->item[index];
+
+	return item->gap ? 0 : item->flow.tsc;
 }

@@ -20,8 +20,8 @@ struct parcel {
 /* Which numbered paths a parcel has already. Kept by whoever fills one parcel after the other. */
 struct parcel_index {
 	struct parcel_path *path; /* owned; ptr_max_paths */
-	uint32_t stamp;           /* of the present parcel and numbering */
-	uint32_t numbering;
+	uint64_t numbering;
+	uint32_t stamp; /* of the present parcel and numbering */
 };
 
 int parcel_index_init(struct parcel_index *index);
@@ -33,9 +33,8 @@ struct parcel *parcel_new(void);
 void parcel_free(struct parcel *parcel); /* NULL is fine */
 void parcel_clear(struct parcel *parcel);
 
-/* Copies; @numbering: of the flow's paths. Zero or -sbe_nomem. */
-int parcel_add_flow(struct parcel *parcel, struct parcel_index *index, const struct sb_flow *flow,
-                    uint32_t numbering);
+/* Copies. Zero or -sbe_nomem. */
+int parcel_add_flow(struct parcel *parcel, struct parcel_index *index, const struct sb_flow *flow);
 /* @timeless: its time is not known, and does not become so. */
 int parcel_add_gap(struct parcel *parcel, const struct sb_gap *gap, int timeless);
 
@@ -51,5 +50,10 @@ struct parcel_target {
 
 /* Hands all out, in order. Zero, or what the sink said. */
 int parcel_deliver(const struct parcel *parcel, const struct parcel_target *target);
+
+/* The same for one of its nitems, and the time of it; 0: not known, or a gap, whose time may be what is
+ * damaged. */
+int parcel_deliver_item(const struct parcel *parcel, size_t index, const struct parcel_target *target);
+uint64_t parcel_item_tsc(const struct parcel *parcel, size_t index);
 
 #endif

@@ -31,7 +31,8 @@ static void *take(struct path_store *store, size_t size)
 	return chunk->byte + chunk->used - size;
 }
 
-const struct pt_run_path *path_store_copy(struct path_store *store, const struct pt_run_path *path)
+const struct pt_run_path *path_store_copy(struct path_store *store, const struct pt_run_path *path,
+                                          uint32_t id)
 {
 	const size_t size = sizeof(*path) + path->nblocks * sizeof(*path->block);
 	struct pt_run_path *copy = take(store, size + path->ninsn);
@@ -44,7 +45,7 @@ const struct pt_run_path *path_store_copy(struct path_store *store, const struct
 	length = (uint8_t *)copy + size;
 	*copy = *path;
 	copy->block = block;
-	copy->id = ptr_no_id;
+	copy->id = id;
 	for (uint32_t i = 0; i < path->nblocks; ++i) {
 		block[i] = path->block[i];
 		block[i].length = memcpy(length, path->block[i].length, block[i].ninsn);

@@ -11,8 +11,9 @@ struct path_store {
 	size_t used;              /* bytes in all */
 };
 
-/* Of the path, of its blocks, and of the lengths of their instructions; without a number. NULL: no memory. */
-const struct pt_run_path *path_store_copy(struct path_store *store, const struct pt_run_path *path);
+/* Of the path, of its blocks, and of the lengths of their instructions; its number is @id. NULL: no memory. */
+const struct pt_run_path *path_store_copy(struct path_store *store, const struct pt_run_path *path,
+                                          uint32_t id);
 
 /* Forgets all, and keeps some memory. */
 void path_store_clear(struct path_store *store);

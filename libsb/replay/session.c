@@ -1,7 +1,7 @@
 /* session.c - a replay from a recording to the account; see sb/replay.h.
  *
  * Streams come one after the other, in the order of their CPUs: with one job a walker goes along all of them,
- * with more a crew does, and gives the same.
+ * with more a crew does, and gives the same. Or they come side by side, in the order of time.
  */
 #include <sb/replay.h>
 
@@ -13,6 +13,7 @@
 
 #include "replay/crew.h"
 #include "replay/kernel_sources.h"
+#include "replay/lanes.h"
 #include "replay/session.h"
 
 /* Images and mappings in them: some 200 bytes each. */
@@ -219,16 +220,14 @@ static int report_damage(struct sb_session *session)
 	return ledger_gap(&session->ledger, &gap);
 }
 
-static int walk_all(struct sb_session *session, const struct replay_world *world, struct sb_error *err)
+static int walk(struct sb_session *session, const struct replay_world *world,
+                const struct sb_aux_stream *stream, size_t count, struct sb_error *err)
 {
-	const struct sb_aux_stream *stream;
 	struct walker walker;
-	size_t count;
 	int status = walker_init(&walker, world, &session->ledger, IMAGE_PARTS_MAX, err);
 
 	if (status < 0)
 		return status;
-	stream = sb_perfdata_streams(session->perfdata, &count);
 	for (size_t i = 0; i < count && status == 0; ++i) {
 		status = walker_open(&walker, &stream[i]);
 		if (status == 0)
@@ -236,6 +235,32 @@ static int walk_all(struct sb_session *session, const struct replay_world *world
 	}
 	walker_fini(&walker);
 	return status;
+}
+
+/* Whether it was asked for, and is not so anyway. */
+static int in_order_of_time(const struct sb_session *session, const struct sb_aux_stream *stream,
+                            size_t count)
+{
+	const struct sb_sink *sink = session->ledger.sink;
+
+	return session->options.by_time && (sink->flow || sink->gap) && count > 1 &&
+	       stream[count - 1].cpu >= 0 && stream[count - 2].cpu >= 0;
+}
+
+/* What was recorded by thread comes first. */
+static int replay_by_time(struct sb_session *session, const struct replay_world *world,
+                          const struct sb_aux_stream *stream, size_t count, unsigned int jobs,
+                          struct sb_error *err)
+{
+	size_t first = 0;
+	int status;
+
+	while (first < count && stream[first].cpu < 0)
+		first += 1;
+	status = walk(session, world, stream, first, err);
+	if (status < 0 || first == count)
+		return status;
+	return lanes_replay(world, stream + first, count - first, &session->ledger, jobs, err);
 }
 
 static int replay_all(struct sb_session *session, struct sb_error *err)
@@ -252,12 +277,17 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	                             .kernel = session->traces_kernel ? &session->kernel : NULL};
 	const unsigned int jobs =
 	        crew_size(session->options.jobs, session->ledger.account.bytes_total, session->piece_size);
+	const struct sb_aux_stream *stream;
+	size_t count;
 	int status = 1;
 
+	stream = sb_perfdata_streams(session->perfdata, &count);
 	sb_trace_config(&world.config, sb_perfdata_info(session->perfdata));
+	if (in_order_of_time(session, stream, count))
+		return replay_by_time(session, &world, stream, count, jobs, err);
 	if (jobs > 1)
 		status = crew_replay(&world, &session->ledger, jobs, session->piece_size, err);
-	return status > 0 ? walk_all(session, &world, err) : status;
+	return status > 0 ? walk(session, &world, stream, count, err) : status;
 }
 
 static int run(struct sb_session *session, struct sb_error *err)

@@ -115,7 +115,8 @@ static void say_account(struct transcript *transcript, const struct sb_account *
 
 /* ---- Replays ----------------------------------------------------------------------------------- */
 
-enum { ALL, ONLY_SUMS }; /* what is listened to */
+/* What is listened to, and in which order. */
+enum { ALL, ONLY_SUMS, BY_TIME, NLISTENS };
 
 struct way {
 	unsigned int jobs;
@@ -133,6 +134,7 @@ static struct transcript replay(const struct sb_perfdata *perfdata, struct sb_re
 
 	if (way->listens == ONLY_SUMS)
 		sink.flow = NULL;
+	options.by_time = way->listens == BY_TIME;
 	options.jobs = way->jobs;
 	assert_int_equal(sb_session_open(&session, perfdata, &options, &err), 0);
 	session_set_piece_size(session, way->piece_size);
@@ -158,14 +160,67 @@ static void assert_equal(const struct transcript *expected, const struct transcr
 		         expected->text + line, (int)strcspn(given->text + line, "\n"), given->text + line);
 }
 
+/* The CPU that a line of a transcript is about, -1: none or not known; *tsc: the time of flow, else
+ * unchanged. */
+static int cpu_of(const char *line, uint64_t *tsc)
+{
+	int cpu = -1, pid, tid;
+	uint64_t time;
+
+	if (sscanf(line, "gap %*s cpu %d", &cpu) == 1)
+		return cpu;
+	if (sscanf(line, "%d %d %d %" SCNu64 " %*x", &cpu, &pid, &tid, &time) != 4 || strstr(line, "bytes"))
+		return -1;
+	*tsc = time;
+	return cpu;
+}
+
+enum { CPUS_MAX = 8 };
+
+/* Deals out the lines by CPU; time goes on in each, and when @in_order, over all. */
+static void deal(const struct transcript *transcript, int in_order, struct transcript dealt[CPUS_MAX + 1])
+{
+	uint64_t last[CPUS_MAX + 1] = {0}, latest = 0;
+	char *copy = strndup(transcript->text, transcript->size), *rest = copy, *line;
+
+	while ((line = strsep(&rest, "\n"))) {
+		uint64_t tsc = UINT64_MAX;
+		const int cpu = cpu_of(line, &tsc), at = cpu < 0 ? CPUS_MAX : cpu;
+
+		assert_true(at <= CPUS_MAX);
+		if (tsc != UINT64_MAX) {
+			assert_true(tsc >= last[at]);
+			assert_true(!in_order || tsc >= latest);
+			last[at] = latest = tsc;
+		}
+		say(&dealt[at], "%s\n", line);
+	}
+	free(copy);
+}
+
+/* In the order of time there is the same as CPU after CPU. */
+static void assert_same_by_cpu(const struct transcript *by_cpu, const struct transcript *by_time)
+{
+	struct transcript expected[CPUS_MAX + 1] = {{0}}, given[CPUS_MAX + 1] = {{0}};
+	const struct way way = {1, 0, BY_TIME};
+
+	deal(by_cpu, 0, expected);
+	deal(by_time, 1, given);
+	for (int i = 0; i <= CPUS_MAX; ++i) {
+		assert_equal(&expected[i], &given[i], &way);
+		free(expected[i].text);
+		free(given[i].text);
+	}
+}
+
 /* One thread is the measure. Returns what it gave. */
 static struct transcript assert_all_ways(const struct sb_perfdata *perfdata,
                                          const struct sb_replay_options *options, const struct way *way,
                                          size_t nways)
 {
-	struct transcript expected[2];
+	struct transcript expected[NLISTENS];
 
-	for (int listens = ALL; listens <= ONLY_SUMS; ++listens)
+	for (int listens = ALL; listens < NLISTENS; ++listens)
 		expected[listens] = replay(perfdata, *options, &(struct way){1, UINT64_MAX, listens}, 0);
 	assert_int_equal(expected[ALL].status, 0);
 	for (size_t i = 0; i < nways; ++i) {
@@ -174,12 +229,14 @@ static struct transcript assert_all_ways(const struct sb_perfdata *perfdata,
 		assert_equal(&expected[way[i].listens], &given, &way[i]);
 		free(given.text);
 	}
+	assert_same_by_cpu(&expected[ALL], &expected[BY_TIME]);
 	free(expected[ONLY_SUMS].text);
+	free(expected[BY_TIME].text);
 	return expected[ALL];
 }
 
 #ifdef BRIEF
-static const struct way all_ways[] = {{2, 1, ALL}, {3, 3000, ALL}, {4, 1, ONLY_SUMS}};
+static const struct way all_ways[] = {{2, 1, ALL}, {3, 3000, ALL}, {4, 1, ONLY_SUMS}, {3, 1, BY_TIME}};
 #else
 static const struct way all_ways[] = {
         {2, 64 * 1024, ALL},  {2, 64 * 1024, ONLY_SUMS},
@@ -187,10 +244,11 @@ static const struct way all_ways[] = {
         {3, 1, ALL},          {3, 1000, ONLY_SUMS},
         {3, 5000, ALL},       {8, 1, ALL},
         {8, 1, ONLY_SUMS},    {8, 3000, ALL},
-        {8, 3000, ONLY_SUMS},
+        {8, 3000, ONLY_SUMS}, {2, 1, BY_TIME},
+        {8, 1, BY_TIME},
 };
 #endif
-static const struct way some_ways[] = {{2, 1, ALL}, {3, 1, ONLY_SUMS}, {3, 2000, ALL}};
+static const struct way some_ways[] = {{2, 1, ALL}, {3, 1, ONLY_SUMS}, {3, 2000, ALL}, {2, 1, BY_TIME}};
 
 enum { NALL = sizeof(all_ways) / sizeof(all_ways[0]), NSOME = sizeof(some_ways) / sizeof(some_ways[0]) };
 
@@ -302,6 +360,9 @@ static void a_sink_may_stop(void **state)
 			assert_equal(&one, &given, &way);
 			free(given.text);
 		}
+		free(one.text);
+		one = replay(recording->perfdata, recording->options, &(struct way){2, 1, BY_TIME}, stops[i]);
+		assert_int_equal(one.status, STOPPED);
 		free(one.text);
 	}
 }

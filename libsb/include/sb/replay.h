@@ -2,7 +2,7 @@
  *
  * A session joins a recording, the system model made from its sideband, the binaries, and one
  * block decoder per CPU with its sideband observer. Flow goes to a sink: CPU after CPU, each in
- * order of execution.
+ * order of execution, or all CPUs' in the order of time.
  */
 #ifndef SB_REPLAY_H
 #define SB_REPLAY_H
@@ -47,8 +47,7 @@ struct sb_gap {
 
 struct sb_epoch; /* <sb/system.h> */
 
-/* Basic blocks that one thread executed, as paths; see <intel-pt-run.h>. Valid during the callback, the
- * paths' numbers included. */
+/* Basic blocks that one thread executed, as paths; see <intel-pt-run.h>. Valid during the callback. */
 struct sb_flow {
 	int32_t cpu, pid, tid;
 	uint64_t tsc; /* never goes back on a CPU; 0 before the first TSC packet */
@@ -62,6 +61,11 @@ struct sb_flow {
 	/* The mappings that the code of user space was taken from, which last as long as the session; NULL:
 	 * not known. */
 	const struct sb_epoch *epoch;
+	/* Whose numbers the paths have: in all flows of one numbering, paths of one number hold the same
+	 * blocks, so that what was found out about a path once can be kept. Several numberings are in use at
+	 * a time, one for each job or CPU; each is replaced by a higher one now and then. How many there are
+	 * depends on the number of jobs: output must not depend on them. */
+	uint64_t numbering;
 };
 
 /* Callbacks return zero, or a negative code that ends the replay and is handed through. They are called by
@@ -111,6 +115,12 @@ struct sb_replay_options {
 	 * of the same name there. */
 	const char *const *jitdump;
 	size_t njitdumps;
+	/* Flow of all CPUs comes in one order, that of its time (equal ones: that of the CPUs), so that a
+	 * thread's flow comes as it ran also when it went from one CPU to another. A gap comes behind the
+	 * flow of its CPU that it follows. Without: CPU after CPU. Each CPU is then decoded by one thread,
+	 * and so many as `jobs` at a time. What was recorded by thread, not by CPU, comes before the CPUs,
+	 * thread after thread. */
+	int by_time;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
