@@ -228,39 +228,6 @@ static int add_image(struct symbol_table *table, const struct elf_image *image, 
 
 /* ---- The file --------------------------------------------------------------------------------- */
 
-static void read_code(struct elf_symbols *symbols, Elf *elf)
-{
-	size_t count;
-
-	if (elf_getphdrnum(elf, &count) < 0)
-		return;
-	for (size_t i = 0; i < count && i <= INT32_MAX && symbols->ncodes < ELF_CODE_SEGMENTS_MAX; ++i) {
-		GElf_Phdr segment;
-
-		if (!gelf_getphdr(elf, (int)i, &segment) || segment.p_type != PT_LOAD ||
-		    !(segment.p_flags & PF_X) || !segment.p_filesz)
-			continue;
-		symbols->code[symbols->ncodes++] =
-		        (struct elf_code){segment.p_offset, segment.p_filesz, segment.p_vaddr};
-	}
-}
-
-int elf_symbols_address(const struct elf_symbols *symbols, uint64_t offset, uint64_t *address, uint64_t *low,
-                        uint64_t *high)
-{
-	for (size_t i = 0; i < symbols->ncodes; ++i) {
-		const struct elf_code *code = &symbols->code[i];
-
-		if (offset < code->offset || offset - code->offset >= code->size)
-			continue;
-		*address = code->address + (offset - code->offset);
-		*low = code->offset;
-		*high = code->size < UINT64_MAX - code->offset ? code->offset + code->size : UINT64_MAX;
-		return 1;
-	}
-	return 0;
-}
-
 /* What a stripped file has elsewhere. */
 static int add_elsewhere(struct elf_symbols *symbols, const struct elf_symbols_options *options)
 {
@@ -288,7 +255,7 @@ int elf_symbols_load(struct elf_symbols *symbols, int fd, const struct elf_symbo
 	status = elf_image_map(&symbols->image[0], fd);
 	if (status < 0)
 		return status;
-	read_code(symbols, symbols->image[0].elf);
+	elf_codes_read(&symbols->codes, symbols->image[0].elf);
 	status = add_image(&symbols->table, &symbols->image[0], options->module_base, &nfull);
 	if (status == 0 && !nfull)
 		status = add_elsewhere(symbols, options);

@@ -5,21 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "binary/elf_code.h"
 #include "binary/elf_image.h"
 #include "binary/symbol_table.h"
-
-enum { ELF_CODE_SEGMENTS_MAX = 64 };
-
-/* What of the file a loader maps as code. */
-struct elf_code {
-	uint64_t offset, size, address;
-};
 
 struct elf_symbols {
 	struct symbol_table table; /* by the file's own (virtual) addresses */
 	struct symbol_table plt;   /* the same, for where the table has nothing: procedure linkage tables */
-	struct elf_code code[ELF_CODE_SEGMENTS_MAX];
-	size_t ncodes;
+	struct elf_codes codes;
 	struct elf_image image[3]; /* that hold the names: the file, its debug file, its .gnu_debugdata */
 };
 
@@ -37,11 +30,6 @@ struct elf_symbols_options {
  * To be ended by elf_symbols_fini() in any case. */
 int elf_symbols_load(struct elf_symbols *symbols, int fd, const struct elf_symbols_options *options);
 void elf_symbols_fini(struct elf_symbols *symbols);
-
-/* The address that the byte at @offset of the file is linked for. *low, *high: around it in the file, where
- * the difference is the same. Zero: no code is there. */
-int elf_symbols_address(const struct elf_symbols *symbols, uint64_t offset, uint64_t *address, uint64_t *low,
-                        uint64_t *high);
 
 /* The symbol at @address, or NULL; and around it in which addresses [*low, *high) this is the answer. */
 struct table_symbol *elf_symbols_find(const struct elf_symbols *symbols, uint64_t address, uint64_t *low,

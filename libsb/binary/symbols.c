@@ -372,7 +372,7 @@ static int find_offset(struct sb_symbols *symbols, struct symbol_file *file, uin
 {
 	uint64_t address, low, high;
 
-	if (!elf_symbols_address(&file->elf, offset, &address, &low, &high)) {
+	if (!elf_codes_address(&file->elf.codes, offset, &address, &low, &high)) {
 		symbol_bounds_narrow(bounds, ip, ip + 1);
 		return 0;
 	}

@@ -68,7 +68,7 @@ static void probe_offset(const struct elf_symbols *symbols, uint64_t offset)
 {
 	uint64_t address, low, high;
 
-	if (elf_symbols_address(symbols, offset, &address, &low, &high))
+	if (elf_codes_address(&symbols->codes, offset, &address, &low, &high))
 		FUZZ_CHECK(low <= offset && offset < high, "out of bounds");
 }
 

@@ -111,4 +111,13 @@ sb_export uint32_t sb_map_scope(const struct sb_resolver *resolver, const struct
 /* The GNU build-id of an ELF file: its length, 0 when it has none, or a negative code. */
 sb_export int sb_elf_build_id(const char *path, uint8_t id[20], struct sb_error *err);
 
+/* What of an ELF file a loader maps as code: [offset, offset + size) is linked for @address on. */
+struct sb_elf_code {
+	uint64_t offset, size, address;
+};
+
+/* Fills at most @room of @code, in the order of the file: how many, or a negative code. @path is opened as it
+ * is: it names a file of this machine (struct sb_binary). */
+sb_export int sb_elf_code(const char *path, struct sb_elf_code *code, size_t room, struct sb_error *err);
+
 #endif
