@@ -15,85 +15,15 @@
 /* What versions may take together. */
 enum { PATCHES_MAX = 256 << 20 };
 
-/* Addresses that are patched: [begin, end), by the pokes of a list. */
-struct area {
-	uint64_t begin, end;
-	uint32_t first, npokes; /* in the pokes sorted by address */
-};
-
 struct builder {
 	struct kernel_text *text;
 	const struct kernel_regions *regions;
-	int base;                         /* the file of the regions; -1: none */
-	const struct sb_text_poke **poke; /* owned; by area, then in time */
-	struct area *area;                /* owned; sorted */
-	size_t nareas;
+	int base; /* the file of the regions; -1: none */
+	struct kernel_patches patches;
 	uint64_t written; /* to the file of versions */
 	size_t piece_capacity, version_capacity;
 	struct sb_error *err;
 };
-
-static uint64_t poke_end(const struct sb_text_poke *poke)
-{
-	return poke->addr + (poke->old_len > poke->new_len ? poke->old_len : poke->new_len);
-}
-
-/* ---- Areas ------------------------------------------------------------------------------------ */
-
-static int compare_addresses(const void *a, const void *b)
-{
-	const struct sb_text_poke *left = *(const struct sb_text_poke *const *)a;
-	const struct sb_text_poke *right = *(const struct sb_text_poke *const *)b;
-
-	if (left->addr != right->addr)
-		return left->addr < right->addr ? -1 : 1;
-	return left < right ? -1 : left > right;
-}
-
-/* Pokes come sorted by time. */
-static int compare_places(const void *a, const void *b)
-{
-	const struct sb_text_poke *left = *(const struct sb_text_poke *const *)a;
-	const struct sb_text_poke *right = *(const struct sb_text_poke *const *)b;
-
-	return left < right ? -1 : left > right;
-}
-
-static int is_sound(const struct sb_text_poke *poke)
-{
-	return poke->addr >> 63 && poke_end(poke) > poke->addr;
-}
-
-/* Pokes that overlap are of one area. */
-static int find_areas(struct builder *builder, const struct sb_text_poke *poke, size_t npokes)
-{
-	size_t count = 0;
-
-	builder->poke = calloc(npokes ? npokes : 1, sizeof(struct sb_text_poke *));
-	builder->area = calloc(npokes ? npokes : 1, sizeof(*builder->area));
-	if (!builder->poke || !builder->area)
-		return -sbe_nomem;
-	for (size_t i = 0; i < npokes; ++i)
-		if (is_sound(&poke[i]))
-			builder->poke[count++] = &poke[i];
-	qsort(builder->poke, count, sizeof(struct sb_text_poke *), compare_addresses);
-	for (size_t i = 0; i < count; ++i) {
-		const uint64_t begin = builder->poke[i]->addr, end = poke_end(builder->poke[i]);
-		struct area *last = builder->nareas ? &builder->area[builder->nareas - 1] : NULL;
-
-		if (last && begin < last->end) {
-			last->end = end > last->end ? end : last->end;
-			last->npokes += 1;
-		} else {
-			builder->area[builder->nareas++] =
-			        (struct area){.begin = begin, .end = end, .first = (uint32_t)i, .npokes = 1};
-		}
-	}
-	for (size_t i = 0; i < builder->nareas; ++i)
-		qsort(builder->poke + builder->area[i].first, builder->area[i].npokes,
-		      sizeof(struct sb_text_poke *), compare_places);
-	return 0;
-}
 
 /* ---- Pieces and versions ------------------------------------------------------------------------ */
 
@@ -137,7 +67,7 @@ static int add_base(struct builder *builder, const struct kernel_region *region,
 	                                region->offset + (begin - region->begin));
 }
 
-/* ---- An area's bytes over time ------------------------------------------------------------------ */
+/* ---- An interval's bytes over time ------------------------------------------------------------------ */
 
 struct content {
 	uint8_t *bytes;
@@ -145,18 +75,20 @@ struct content {
 	uint64_t begin, size;
 };
 
-static void put(struct content *content, const struct sb_text_poke *poke, int is_new)
+/* What the patch says of before, or of after. */
+static void put(struct content *content, const struct kernel_patch *patch, int is_new)
 {
-	const uint64_t offset = poke->addr - content->begin;
-	const uint16_t length = is_new ? poke->new_len : poke->old_len;
-	const uint16_t longest = poke->old_len > poke->new_len ? poke->old_len : poke->new_len;
+	const uint8_t *bytes = is_new ? patch->new_bytes : patch->old_bytes;
+	const uint64_t size = is_new ? patch->new_size : patch->old_size;
+	const uint64_t low = patch->begin > content->begin ? patch->begin : content->begin;
+	const uint64_t last = size ? patch->begin + size : patch->end;
+	const uint64_t high = last < content->begin + content->size ? last : content->begin + content->size;
 
-	if (!length) {
-		memset(content->known + offset, 0, longest);
+	if (low >= high)
 		return;
-	}
-	memcpy(content->bytes + offset, is_new ? poke->new_bytes : poke->old_bytes, length);
-	memset(content->known + offset, 1, length);
+	memset(content->known + (low - content->begin), size != 0, high - low);
+	if (size)
+		memcpy(content->bytes + (low - content->begin), bytes + (low - patch->begin), high - low);
 }
 
 static void put_base(struct content *content, const struct builder *builder)
@@ -175,6 +107,15 @@ static void put_base(struct content *content, const struct builder *builder)
 	}
 }
 
+static int too_much(const struct builder *builder)
+{
+	return sb_error_set(
+	        builder->err, -sbe_unsupported, NULL, UINT64_MAX,
+	        "the kernel's code is patched too much: the versions of what TEXT_POKE records, BPF "
+	        "programs and modules change take more than %d MiB",
+	        PATCHES_MAX >> 20);
+}
+
 /* Another version: it stands in the file of versions, if something stands everywhere. */
 static int write_version(struct builder *builder, const struct content *content, uint64_t from)
 {
@@ -183,10 +124,7 @@ static int write_version(struct builder *builder, const struct content *content,
 	if (memchr(content->known, 0, content->size))
 		return add_version(builder, from, NULL, 0);
 	if (content->size > PATCHES_MAX - builder->written)
-		return sb_error_set(builder->err, -sbe_unsupported, NULL, UINT64_MAX,
-		                    "the kernel's code is patched too much: the versions of what TEXT_POKE "
-		                    "records change take more than %d MiB",
-		                    PATCHES_MAX >> 20);
+		return too_much(builder);
 	if (pwrite(builder->text->patches, content->bytes, content->size, (off_t)offset) !=
 	    (ssize_t)content->size)
 		return sb_error_set(builder->err, -sbe_io, NULL, UINT64_MAX,
@@ -196,39 +134,58 @@ static int write_version(struct builder *builder, const struct content *content,
 	return add_version(builder, from, builder->text->patches_path, offset);
 }
 
-/* Each poke makes a version; what was there at first, the first poke of each byte tells best. */
-static int write_versions(struct builder *builder, const struct area *area, struct content *content)
+/* What is there at the beginning: of each byte the first patch tells best what was there before it; what came
+ * before all is there. */
+static void put_beginning(struct content *content, const struct builder *builder,
+                          const struct kernel_interval *interval)
 {
-	const struct sb_text_poke **poke = builder->poke + area->first;
-	int status;
+	const struct kernel_patch *const *patch = builder->patches.of + interval->first;
 
 	put_base(content, builder);
-	for (uint32_t i = area->npokes; i-- > 0;)
-		put(content, poke[i], 0);
+	for (uint64_t i = interval->npatches; i-- > 0;)
+		if (patch[i]->time)
+			put(content, patch[i], 0);
+	for (uint64_t i = 0; i < interval->npatches && !patch[i]->time; ++i)
+		put(content, patch[i], 1);
+}
+
+/* Each patch makes a version. */
+static int write_versions(struct builder *builder, const struct kernel_interval *interval,
+                          struct content *content)
+{
+	const struct kernel_patch *const *patch = builder->patches.of + interval->first;
+	int status;
+
+	put_beginning(content, builder, interval);
 	status = write_version(builder, content, 0);
-	for (uint32_t i = 0; i < area->npokes && status == 0; ++i) {
-		put(content, poke[i], 1);
-		status = write_version(builder, content, poke[i]->time);
+	for (uint64_t i = 0; i < interval->npatches && status == 0; ++i) {
+		if (!patch[i]->time)
+			continue;
+		put(content, patch[i], 1);
+		status = write_version(builder, content, patch[i]->time);
 	}
 	return status;
 }
 
-static int add_area(struct builder *builder, const struct area *area)
+static int add_interval(struct builder *builder, const struct kernel_interval *interval)
 {
-	struct content content = {.begin = area->begin, .size = area->end - area->begin};
-	int status = add_piece(builder, area->begin, area->end);
+	struct content content = {.begin = interval->begin, .size = interval->end - interval->begin};
+	int status = add_piece(builder, interval->begin, interval->end);
 
+	if (content.size > PATCHES_MAX)
+		return too_much(builder);
 	content.bytes = calloc(2, content.size);
 	if (!content.bytes)
 		return -sbe_nomem;
 	content.known = content.bytes + content.size;
 	if (status == 0)
-		status = write_versions(builder, area, &content);
+		status = write_versions(builder, interval, &content);
 	free(content.bytes);
 	return status;
 }
 
-/* Regions and areas in the order of their addresses; an area comes before what it covers of a region. */
+/* Regions and intervals in the order of their addresses; an interval comes before what it covers of a region.
+ */
 static int add_all(struct builder *builder)
 {
 	const struct kernel_regions *regions = builder->regions;
@@ -236,9 +193,10 @@ static int add_all(struct builder *builder)
 	uint64_t at = 0;
 	int status = 0;
 
-	while (status == 0 && (r < regions->count || a < builder->nareas)) {
+	while (status == 0 && (r < regions->count || a < builder->patches.nintervals)) {
 		const struct kernel_region *region = r < regions->count ? &regions->region[r] : NULL;
-		const struct area *area = a < builder->nareas ? &builder->area[a] : NULL;
+		const struct kernel_interval *interval =
+		        a < builder->patches.nintervals ? &builder->patches.interval[a] : NULL;
 		const uint64_t begin = !region ? UINT64_MAX : region->begin > at ? region->begin : at;
 		uint64_t end;
 
@@ -246,13 +204,13 @@ static int add_all(struct builder *builder)
 			r += 1;
 			continue;
 		}
-		if (area && area->begin <= begin) {
-			status = add_area(builder, area);
-			at = area->end;
+		if (interval && interval->begin <= begin) {
+			status = add_interval(builder, interval);
+			at = interval->end;
 			a += 1;
 			continue;
 		}
-		end = area && area->begin < region->end ? area->begin : region->end;
+		end = interval && interval->begin < region->end ? interval->begin : region->end;
 		status = add_base(builder, region, begin, end);
 		at = end;
 	}
@@ -286,12 +244,15 @@ static int list_changes(struct kernel_text *text)
 	return 0;
 }
 
-static int build(struct builder *builder, const struct sb_text_poke *poke, size_t npokes)
+static int build(struct builder *builder, const struct kernel_sources *sources,
+                 const struct sb_text_poke *poke, size_t npokes)
 {
 	struct kernel_text *text = builder->text;
-	int status = find_areas(builder, poke, npokes);
+	int status = kernel_patches_init(&builder->patches, poke, npokes, sources->body, sources->nbodies);
 
-	if (status == 0 && builder->nareas) {
+	if (status == -sbe_unsupported)
+		return too_much(builder);
+	if (status == 0 && builder->patches.nintervals) {
 		text->patches = memfd_create("sbtrace-kernel", MFD_CLOEXEC);
 		if (text->patches < 0)
 			return sb_error_set(builder->err, -sbe_io, NULL, UINT64_MAX,
@@ -331,13 +292,12 @@ int kernel_text_init(struct kernel_text *text, const struct kernel_sources *sour
 	if (status == 0 && text->path)
 		builder.base = open(text->path, O_RDONLY | O_CLOEXEC);
 	if (status == 0)
-		status = build(&builder, poke, npokes);
+		status = build(&builder, sources, poke, npokes);
 	if (status == 0 && sources->kallsyms)
 		text->switch_ip = kallsyms_find(sources->kallsyms, switches);
 	if (builder.base >= 0)
 		close(builder.base);
-	free(builder.poke);
-	free(builder.area);
+	kernel_patches_free(&builder.patches);
 	kernel_regions_free(&regions);
 	if (status < 0)
 		kernel_text_fini(text);

@@ -1,8 +1,8 @@
 /* kernel_text.h - the kernel's code over time.
  *
  * The kernel's addresses are divided into pieces once and for all: stretches that are never patched while the
- * recording runs, and between them the small areas that are (TEXT_POKE). A piece of the latter kind has
- * several versions, each from some time on. So code at any time is found without going through the times
+ * recording runs, and between them what is: small areas (TEXT_POKE), BPF programs, modules. A piece of the
+ * latter kind has several versions, each from some time on. So code at any time is found without going through the times
  * before it, and what was not patched is the same at all times.
  *
  * The versions' bytes stand in a temporary file without a name. All is immutable: threads may share it.
@@ -13,6 +13,7 @@
 #include <sb/binary.h>
 #include <sb/kernel.h>
 
+#include "binary/kernel_patches.h"
 #include "binary/kernel_regions.h"
 
 struct kernel_version {
@@ -50,6 +51,8 @@ struct kernel_sources {
 	const char *vmlinux;
 	uint64_t vmlinux_shift; /* from where it was linked to where it stood */
 	const char *kallsyms;
+	const struct kernel_body *body; /* code that comes and goes; its bytes are not needed afterwards */
+	size_t nbodies;
 };
 
 /* The kernel whose code was patched by @poke. Zero or a negative code. */

@@ -123,6 +123,8 @@ int sb_perfdata_read_feature(struct sb_perfdata *perfdata, unsigned int bit, uin
 		wrong = sb_perfdata_set_tracepoints(perfdata, bytes, size);
 	else if (bit == SB_FEATURE_BUILD_ID)
 		wrong = build_ids_read(&perfdata->build_ids, bytes, size);
+	else if (bit == SB_FEATURE_BPF_PROG_INFO)
+		wrong = bpf_images_read(&perfdata->bpf_images, bytes, size);
 	else
 		wrong = reader ? reader->read(perfdata, bytes, size) : NULL;
 	return wrong ? features_damage(perfdata, -sbe_format, offset, bit, wrong) : 0;

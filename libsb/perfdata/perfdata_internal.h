@@ -9,6 +9,7 @@
 
 #include <sb/perfdata.h>
 
+#include "perfdata/bpf_images.h"
 #include "perfdata/build_ids.h"
 #include "record/record_parse.h"
 #include "record/tracing_data.h"
@@ -61,6 +62,7 @@ struct sb_perfdata {
 	char *path; /* as the caller gave it */
 	struct sb_perfdata_info info;
 	struct build_id_table build_ids;
+	struct bpf_image_table bpf_images;
 	struct record_file *file;
 	uint32_t nfiles;
 	struct mapped_file *trace; /* raw .pt files */
@@ -104,6 +106,7 @@ enum sb_feature {
 	SB_FEATURE_PMU_MAPPINGS = 16,
 	SB_FEATURE_AUXTRACE = 18,
 	SB_FEATURE_DIR_FORMAT = 24,
+	SB_FEATURE_BPF_PROG_INFO = 25,
 	SB_FEATURE_COMPRESSED = 27,
 	SB_FEATURE_BITS = 256
 };

@@ -184,6 +184,7 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 	for (i = 0; i < perfdata->ntraces; i++)
 		sb_mapped_file_close(&perfdata->trace[i]);
 	build_ids_free(&perfdata->build_ids);
+	bpf_images_free(&perfdata->bpf_images);
 	free(perfdata->file);
 	free(perfdata->trace);
 	free(perfdata->attr);
@@ -199,6 +200,12 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 int sb_perfdata_build_id(const struct sb_perfdata *perfdata, const char *filename, uint8_t id[20])
 {
 	return build_ids_find(&perfdata->build_ids, filename, id);
+}
+
+const struct sb_bpf_image *sb_perfdata_bpf_images(const struct sb_perfdata *perfdata, size_t *count)
+{
+	*count = perfdata->bpf_images.count;
+	return perfdata->bpf_images.image;
 }
 
 const char *sb_perfdata_path(const struct sb_perfdata *perfdata)

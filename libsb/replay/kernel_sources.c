@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "binary/kernel_bpf.h"
+
 /* Files that were found; owned. */
 struct found {
 	char *kcore, *vmlinux, *kallsyms;
@@ -65,6 +67,18 @@ uint64_t sb_system_kernel_shift(const struct sb_system *system, const char *vmli
 	return 0;
 }
 
+/* Code that comes and goes. */
+static int find_bodies(struct kernel_bodies *bodies, const struct sb_perfdata *perfdata,
+                       const struct sb_system *system, struct sb_error *err)
+{
+	size_t nimages;
+	const struct sb_bpf_image *image = sb_perfdata_bpf_images(perfdata, &nimages);
+
+	if (kernel_bpf_add(bodies, image, nimages, system) < 0)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return 0;
+}
+
 int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdata,
                      const struct sb_system *system, const struct sb_replay_options *options,
                      struct sb_error *err)
@@ -73,19 +87,24 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 	struct kernel_sources sources = {
 	        .kcore = options->kcore, .vmlinux = options->vmlinux, .kallsyms = options->kallsyms};
 	struct found found = {0};
+	struct kernel_bodies bodies = {0};
 	size_t npokes;
 	const struct sb_text_poke *poke = sb_system_text_pokes(system, &npokes);
-	int status;
+	int status = find_bodies(&bodies, perfdata, system, err);
 
+	sources.body = bodies.body;
+	sources.nbodies = bodies.count;
 	find_sources(&sources, &found, perfdata, options->resolver);
 	if (sources.vmlinux)
 		sources.vmlinux_shift = sb_system_kernel_shift(system, sources.vmlinux);
-	status = kernel_text_init(text, &sources, poke, npokes, err);
+	if (status == 0)
+		status = kernel_text_init(text, &sources, poke, npokes, err);
 	for (int i = 0; status == 0 && sources.vmlinux && !text->switch_ip && i < 2; ++i) {
 		const uint64_t linked = elf_symbol_address(sources.vmlinux, switches[i]);
 
 		text->switch_ip = linked ? linked + sources.vmlinux_shift : 0;
 	}
+	free(bodies.body);
 	free(found.kcore);
 	free(found.vmlinux);
 	free(found.kallsyms);

@@ -1,8 +1,9 @@
-/* fuzz_kcore.c - the kernel's code over time: any kcore file, patched by any pokes.
+/* fuzz_kcore.c - the kernel's code over time: any kcore file, patched by any pokes, with any code that comes
+ * and goes.
  *
- * The first bytes make pokes near the kernel's usual address, the rest is the file. Whatever both say, pieces
- * are in order and do not overlap, each has a version at any time, and what a version says of its file is
- * there.
+ * The first bytes make pokes and bodies near the kernel's usual address, the rest is the file. Whatever both
+ * say, pieces are in order and do not overlap, each has a version at any time, and what a version says of its
+ * file is there.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -13,7 +14,7 @@
 #include "support/memory_file.h"
 #include "support/target.h"
 
-enum { POKES_MAX = 8, POKE_MAX = 16 };
+enum { POKES_MAX = 8, POKE_MAX = 16, BODIES_MAX = 4, BODY_MAX = 64 };
 
 static const uint64_t text_begin = 0xffffffff81000000;
 static struct memory_file file;
@@ -36,6 +37,23 @@ static size_t draw_pokes(struct fuzz_input *in, struct sb_text_poke poke[POKES_M
 		memset(bytes[i] + POKE_MAX, (int)(2 * i + 1), POKE_MAX);
 		if (fuzz_u8(in) > 250)
 			poke[i].addr = -(uint64_t)fuzz_u8(in);
+	}
+	return count;
+}
+
+static size_t draw_bodies(struct fuzz_input *in, struct kernel_body body[BODIES_MAX])
+{
+	static const uint8_t bytes[BODY_MAX];
+	const size_t count = fuzz_below(in, BODIES_MAX + 1);
+
+	for (size_t i = 0; i < count; i++) {
+		body[i].from = fuzz_below(in, 8);
+		body[i].to = fuzz_u8(in) & 1 ? UINT64_MAX : body[i].from + fuzz_below(in, 8);
+		body[i].begin = text_begin + fuzz_u8(in);
+		body[i].size = fuzz_below(in, BODY_MAX + 1);
+		body[i].bytes = fuzz_u8(in) & 1 ? bytes : NULL;
+		if (fuzz_u8(in) > 250)
+			body[i].begin = -(uint64_t)fuzz_u8(in);
 	}
 	return count;
 }
@@ -76,14 +94,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	static uint8_t bytes[POKES_MAX][2 * POKE_MAX];
 	struct fuzz_input in = {data, data + size};
 	struct sb_text_poke poke[POKES_MAX];
+	struct kernel_body body[BODIES_MAX];
+	struct kernel_sources sources = {.kcore = file.name, .body = body};
 	struct kernel_text text;
 	size_t count;
 
 	if (!file.name[0])
 		memory_file_open(&file);
 	count = draw_pokes(&in, poke, bytes);
+	sources.nbodies = draw_bodies(&in, body);
 	memory_file_set(&file, in.pos, (size_t)(in.end - in.pos));
-	if (kernel_text_init(&text, &(struct kernel_sources){.kcore = file.name}, poke, count, NULL) < 0)
+	if (kernel_text_init(&text, &sources, poke, count, NULL) < 0)
 		return 0;
 	check_text(&text);
 	kernel_text_fini(&text);

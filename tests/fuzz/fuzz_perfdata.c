@@ -78,6 +78,19 @@ static void read_streams(const struct sb_perfdata *perfdata)
 	}
 }
 
+static void read_bpf_images(const struct sb_perfdata *perfdata)
+{
+	size_t count;
+	const struct sb_bpf_image *image = sb_perfdata_bpf_images(perfdata, &count);
+
+	for (size_t i = 0; i < count; i++) {
+		FUZZ_CHECK(image[i].begin >> 63 && image[i].begin + image[i].size > image[i].begin,
+		           "no code");
+		FUZZ_CHECK(fwrite(image[i].bytes, 1, image[i].size, nowhere) == image[i].size, "no bytes");
+		FUZZ_CHECK(strlen(image[i].name) < sizeof(image[i].name), "a name without an end");
+	}
+}
+
 static void open_any(const uint8_t *data, size_t size)
 {
 	struct sb_perfdata *perfdata;
@@ -93,6 +106,7 @@ static void open_any(const uint8_t *data, size_t size)
 	}
 	walk_records(perfdata);
 	read_streams(perfdata);
+	read_bpf_images(perfdata);
 	status = sb_system_build(&system, perfdata, &err);
 	if (status == 0)
 		sb_system_free(system);

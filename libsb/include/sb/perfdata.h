@@ -119,6 +119,17 @@ sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfda
  * there is none, or several files had this name. */
 sb_export int sb_perfdata_build_id(const struct sb_perfdata *perfdata, const char *filename, uint8_t id[20]);
 
+/* A function of a BPF program, as the kernel had compiled it when perf asked for it (BPF_PROG_INFO): its code. */
+struct sb_bpf_image {
+	uint32_t program;  /* the program's id: that of its BPF_EVENT */
+	uint32_t function; /* which one of the program's, from 0 */
+	uint64_t begin, size;
+	const uint8_t *bytes; /* in the mapping */
+	uint8_t tag[8];
+	char name[16]; /* the program's, as far as it has one */
+};
+sb_export const struct sb_bpf_image *sb_perfdata_bpf_images(const struct sb_perfdata *perfdata, size_t *count);
+
 /* Sorted by cpu, then tid. */
 sb_export const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count);
 

@@ -1,0 +1,185 @@
+/* kernel_bpf.c - see kernel_bpf.h. */
+#include "binary/kernel_bpf.h"
+
+#include <linux/perf_event.h>
+#include <stdlib.h>
+
+#include <sb/error.h>
+
+#include "system/arena.h"
+
+/* Something with a number that it is found by. */
+struct keyed {
+	uint64_t key; /* first: sorted by it */
+	const void *of;
+};
+
+/* Sorted by key, then in the order of time. */
+struct index {
+	struct keyed *keyed; /* owned */
+	size_t count;
+};
+
+struct making {
+	struct kernel_bodies *bodies;
+	struct index program; /* BPF_EVENT, by id */
+	struct index symbol;  /* KSYMBOL of BPF, by address */
+	struct index image;   /* by address */
+	uint64_t longest_symbol;
+};
+
+static int index_room(struct index *index, size_t count)
+{
+	index->keyed = calloc(count ? count : 1, sizeof(*index->keyed));
+	return index->keyed ? 0 : -sbe_nomem;
+}
+
+static int index_sort(struct index *index)
+{
+	return array_sort(index->keyed, index->count, sizeof(*index->keyed));
+}
+
+static void index_add(struct index *index, uint64_t key, const void *of)
+{
+	index->keyed[index->count++] = (struct keyed){key, of};
+}
+
+/* The first one with that number, or what comes behind it. */
+static size_t index_find(const struct index *index, uint64_t key)
+{
+	return key ? array_above(index->keyed, index->count, sizeof(*index->keyed), key - 1) : 0;
+}
+
+static int make_indices(struct making *making, const struct sb_bpf_image *image, size_t nimages,
+                        const struct sb_system *system)
+{
+	size_t nprograms, nsymbols;
+	const struct sb_bpf_program *program = sb_system_bpf_programs(system, &nprograms);
+	const struct sb_kernel_symbol *symbol = sb_system_kernel_symbols(system, &nsymbols);
+
+	if (index_room(&making->program, nprograms) < 0 || index_room(&making->symbol, nsymbols) < 0 ||
+	    index_room(&making->image, nimages) < 0)
+		return -sbe_nomem;
+	for (size_t i = 0; i < nprograms; ++i)
+		index_add(&making->program, program[i].id, &program[i]);
+	for (size_t i = 0; i < nimages; ++i)
+		index_add(&making->image, image[i].begin, &image[i]);
+	for (size_t i = 0; i < nsymbols; ++i) {
+		const uint64_t size = symbol[i].end - symbol[i].begin;
+
+		if (symbol[i].type != PERF_RECORD_KSYMBOL_TYPE_BPF)
+			continue;
+		index_add(&making->symbol, symbol[i].begin, &symbol[i]);
+		if (size > making->longest_symbol)
+			making->longest_symbol = size;
+	}
+	return index_sort(&making->program) < 0 || index_sort(&making->symbol) < 0 ||
+	                       index_sort(&making->image) < 0
+	               ? -sbe_nomem
+	               : 0;
+}
+
+static int add(struct kernel_bodies *bodies, const struct kernel_body *body)
+{
+	if (array_reserve(&bodies->body, &bodies->capacity, bodies->count, sizeof(*body)) < 0)
+		return -sbe_nomem;
+	bodies->body[bodies->count++] = *body;
+	return 0;
+}
+
+static int add_image(struct making *making, const struct sb_bpf_image *image, uint64_t from, uint64_t to)
+{
+	const struct kernel_body body = {
+	        .from = from, .to = to, .begin = image->begin, .size = image->size, .bytes = image->bytes};
+
+	return add(making->bodies, &body);
+}
+
+/* Whether a symbol was ever announced at some of these addresses. */
+static int is_announced(const struct making *making, uint64_t begin, uint64_t end)
+{
+	const uint64_t lowest = begin > making->longest_symbol ? begin - making->longest_symbol : 0;
+
+	for (size_t i = index_find(&making->symbol, lowest);
+	     i < making->symbol.count && making->symbol.keyed[i].key < end; ++i)
+		if (((const struct sb_kernel_symbol *)making->symbol.keyed[i].of)->end > begin)
+			return 1;
+	return 0;
+}
+
+/* The times at which the program of the image was loaded. */
+static int add_loaded(struct making *making, const struct sb_bpf_image *image)
+{
+	size_t i = index_find(&making->program, image->program);
+	int status = 0, any = 0;
+
+	for (; i < making->program.count && making->program.keyed[i].key == image->program; ++i) {
+		const struct sb_bpf_program *program = making->program.keyed[i].of;
+
+		any = 1;
+		if (status == 0)
+			status = add_image(making, image, program->from, program->to);
+	}
+	if (any)
+		return status;
+	for (i = index_find(&making->symbol, image->begin);
+	     i < making->symbol.count && making->symbol.keyed[i].key == image->begin; ++i) {
+		const struct sb_kernel_symbol *symbol = making->symbol.keyed[i].of;
+
+		if (symbol->end - symbol->begin != image->size || status < 0)
+			continue;
+		any = 1;
+		status = add_image(making, image, symbol->from, symbol->to);
+	}
+	if (any || is_announced(making, image->begin, image->begin + image->size))
+		return status;
+	return add_image(making, image, 0, UINT64_MAX);
+}
+
+static int has_image(const struct making *making, const struct sb_kernel_symbol *symbol)
+{
+	for (size_t i = index_find(&making->image, symbol->begin);
+	     i < making->image.count && making->image.keyed[i].key == symbol->begin; ++i)
+		if (((const struct sb_bpf_image *)making->image.keyed[i].of)->size ==
+		    symbol->end - symbol->begin)
+			return 1;
+	return 0;
+}
+
+/* What was there before the recording, and stays, kcore may have. */
+static int add_unknown(struct making *making, const struct sb_kernel_symbol *symbol)
+{
+	const struct kernel_body body = {.from = symbol->from ? symbol->from : symbol->to,
+	                                 .to = UINT64_MAX,
+	                                 .begin = symbol->begin,
+	                                 .size = symbol->end - symbol->begin};
+
+	if (has_image(making, symbol) || body.from == UINT64_MAX)
+		return 0;
+	return add(making->bodies, &body);
+}
+
+static int add_all(struct making *making, const struct sb_bpf_image *image, size_t nimages)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < making->symbol.count && status == 0; ++i)
+		status = add_unknown(making, making->symbol.keyed[i].of);
+	for (size_t i = 0; i < nimages && status == 0; ++i)
+		status = add_loaded(making, &image[i]);
+	return status;
+}
+
+int kernel_bpf_add(struct kernel_bodies *bodies, const struct sb_bpf_image *image, size_t nimages,
+                   const struct sb_system *system)
+{
+	struct making making = {.bodies = bodies};
+	int status = make_indices(&making, image, nimages, system);
+
+	if (status == 0)
+		status = add_all(&making, image, nimages);
+	free(making.program.keyed);
+	free(making.symbol.keyed);
+	free(making.image.keyed);
+	return status;
+}
