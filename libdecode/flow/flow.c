@@ -38,7 +38,7 @@ void pt_flow_cross(struct pt_flow *flow)
 {
 	int status;
 
-	flow->crossing.half = (uint8_t)(flow->ip >> 63);
+	flow->crossing.half = (uint8_t)pt_flow_half(flow);
 	flow->observers.calling = 1;
 	flow->observers.calls += 1;
 	status = flow->crossing.callback(flow->crossing.context, flow->ip);
@@ -267,6 +267,7 @@ int pt_flow_sync(struct pt_flow *flow, const uint8_t *psb)
 	flow->start = psb;
 	flow->at_start = 1;
 	flow->mode = ptem_unknown;
+	flow->non_root = 0;
 	pt_flow_set_asid(flow, pt_asid_no_cr3, pt_asid_no_vmcs);
 	pt_flow_notify(flow, ptds_unknown);
 

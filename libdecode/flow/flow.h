@@ -32,8 +32,8 @@ enum pt_flow_flag {
 	pt_flow_committed = 1 << 7
 };
 
-/* Of the address space: by bit 63. */
-enum pt_flow_half { pt_half_low, pt_half_high, pt_half_unknown };
+/* Of the address space: by bit 63; a virtual machine's addresses are all its own. */
+enum pt_flow_half { pt_half_low, pt_half_high, pt_half_guest, pt_half_unknown };
 
 /* In place of enum pt_unit: the last one is used up, and nothing was fetched since. */
 enum { pt_flow_no_unit = 16 };
@@ -80,6 +80,7 @@ struct pt_flow {
 	uint8_t due;        /* the event at the queue's head holds at ip */
 	uint8_t truncated;  /* the scratch node is an instruction that crosses sections */
 	uint8_t in_branch;  /* a far branch was executed; the target is yet to come */
+	uint8_t non_root;   /* VMX: a virtual machine's code is executed */
 	uint8_t at_mov_cr3; /* its paging event was the last: it may have disabled tracing as well */
 	uint8_t have_resume_ip;
 	uint8_t entry_flags; /* enum pt_flow_flag: for the first block after an event */
@@ -225,6 +226,11 @@ static inline void pt_flow_tick_at(struct pt_flow *flow, uint64_t ip)
 	flow->tick_is_due = 1;
 }
 
+static inline enum pt_flow_half pt_flow_half(const struct pt_flow *flow)
+{
+	return flow->non_root ? pt_half_guest : flow->ip >> 63 ? pt_half_high : pt_half_low;
+}
+
 /* Whether execution comes to another half of the address space, and somebody is to be told before anything is
  * read there. */
 static inline int pt_flow_crosses(const struct pt_flow *flow)
@@ -232,7 +238,7 @@ static inline int pt_flow_crosses(const struct pt_flow *flow)
 	if (!flow->crossing.callback || !flow->enabled || flow->in_branch)
 		return 0;
 	return flow->crossing.half == pt_half_unknown ||
-	       (!flow->node && flow->ip >> 63 != flow->crossing.half);
+	       (!flow->node && pt_flow_half(flow) != flow->crossing.half);
 }
 
 /* Tells. The image may be another one then. */

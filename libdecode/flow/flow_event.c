@@ -131,8 +131,12 @@ static void apply_overflow(struct pt_flow *flow, const struct pt_event *ev)
 		pt_flow_enable(flow, ev->variant.overflow.ip);
 }
 
-static void set_cr3(struct pt_flow *flow, uint64_t cr3)
+static void set_cr3(struct pt_flow *flow, uint64_t cr3, uint32_t non_root)
 {
+	/* With nested paging, both may be the same by chance. */
+	if (flow->non_root != non_root)
+		flow->node = NULL;
+	flow->non_root = non_root & 1;
 	pt_flow_set_asid(flow, cr3, flow->asid.vmcs);
 }
 
@@ -175,10 +179,10 @@ int pt_flow_apply(struct pt_flow *flow, struct pt_event *ev)
 		apply_overflow(flow, ev);
 		return 0;
 	case ptev_paging:
-		set_cr3(flow, ev->variant.paging.cr3);
+		set_cr3(flow, ev->variant.paging.cr3, ev->variant.paging.non_root);
 		return 0;
 	case ptev_async_paging:
-		set_cr3(flow, ev->variant.async_paging.cr3);
+		set_cr3(flow, ev->variant.async_paging.cr3, ev->variant.async_paging.non_root);
 		return 0;
 	case ptev_vmcs:
 		set_vmcs(flow, ev->variant.vmcs.base);

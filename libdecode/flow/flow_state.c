@@ -119,6 +119,7 @@ static void copy_flags(struct pt_run_state *state, const struct pt_flow *flow)
 	        flow->due,
 	        flow->in_branch,
 	        flow->at_mov_cr3,
+	        flow->non_root,
 	        !flow->enabled && flow->have_resume_ip,
 	        flow->tick_is_due,
 	        flow->enabled && !flow->in_branch && flow->named_ip == present_ip(flow),

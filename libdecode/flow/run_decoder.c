@@ -87,6 +87,11 @@ int pt_blk_resync_whole(struct pt_block_decoder *decoder)
 	return pt_flow_resync_whole(&decoder->flow);
 }
 
+int pt_blk_is_non_root(const struct pt_block_decoder *decoder)
+{
+	return decoder ? decoder->flow.non_root : -pte_invalid;
+}
+
 int pt_blk_get_named_ip(const struct pt_block_decoder *decoder, uint64_t *ip)
 {
 	if (!decoder || !ip)

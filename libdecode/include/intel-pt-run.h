@@ -113,8 +113,9 @@ extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run 
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
 
 /* Execution comes to @ip, which is in the other half of the address space: with bit 63 set, as the addresses
- * of operating systems' kernels have it, and before it was without, or the other way round; or @ip is the
- * first address behind a PSB, where nobody says what was before. Nothing was read at @ip yet: the callback
+ * of operating systems' kernels have it, and before it was without, or the other way round; or it comes into
+ * a virtual machine or back out of it; or @ip is the first address behind a PSB, where nobody says what was
+ * before. Nothing was read at @ip yet: the callback
  * may exchange the image (pt_blk_set_image()), and is bound to what struct pt_observer says of callbacks.
  * Zero, or a negative pt_error_code, which the decoder's function returns. */
 typedef int(pt_crossing_callback_t)(void *context, uint64_t ip);
@@ -142,6 +143,11 @@ extern pt_export int pt_blk_get_psb_offset(const struct pt_block_decoder *decode
  * tracing was enabled; zero before the first. Where decoding fails at this very address, the way to it was
  * right. Zero, or -pte_invalid. */
 extern pt_export int pt_blk_get_named_ip(const struct pt_block_decoder *decoder, uint64_t *ip);
+
+/* Whether the code that is executed is that of a virtual machine (VMX non-root operation), as PIP packets
+ * tell: 1, 0, also as long as there was none since the decoder was synchronised, or -pte_invalid. May be
+ * asked in callbacks, too. */
+extern pt_export int pt_blk_is_non_root(const struct pt_block_decoder *decoder);
 
 /* As pt_blk_resync(), but goes on only at an address that does not depend on any packet before it: one that a
  * packet holds as a whole, or a PSB. So whatever led to the error does not mislead what follows. */

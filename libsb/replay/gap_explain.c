@@ -49,6 +49,11 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 	const struct sb_binary *binary;
 	const struct sb_map *map;
 
+	if (observer->in_guest) {
+		gap->ip = replay->images->has_missing_ip ? replay->images->missing_ip : replay->last_ip;
+		say(gap, sb_gap_vmx_guest, "a virtual machine ran, whose code is not the host's");
+		return;
+	}
 	if (observer->in_kernel) {
 		explain_missing_kernel(replay, gap);
 		return;
@@ -118,6 +123,7 @@ int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *
 	case sb_gap_anonymous:
 	case sb_gap_unknown_process:
 	case sb_gap_no_kernel:
+	case sb_gap_vmx_guest:
 		return 1;
 	default:
 		return 0;
@@ -134,6 +140,7 @@ enum gap_resume gap_resume(const struct sb_gap *gap, const struct stream_replay 
 	case sb_gap_anonymous:
 	case sb_gap_unknown_process:
 	case sb_gap_no_kernel:
+	case sb_gap_vmx_guest:
 		return gap_resume_address;
 	case sb_gap_decode_error:
 		/* Who knows since when, if nothing was missing before. */

@@ -82,10 +82,17 @@ static void find_out(struct sideband_observer *observer, uint64_t now)
 	                           .unwanted = !filter_wants(observer->filter, observer->memory, &subject)};
 }
 
+static struct pt_image *find_image(const struct sideband_observer *observer)
+{
+	if (observer->in_guest)
+		return image_builder_get(observer->images, NULL);
+	return observer->in_kernel ? observer->kernel->image
+	                           : image_builder_get(observer->images, observer->epoch);
+}
+
 static int use_image(struct sideband_observer *observer)
 {
-	struct pt_image *image = observer->in_kernel ? observer->kernel->image
-	                                             : image_builder_get(observer->images, observer->epoch);
+	struct pt_image *image = find_image(observer);
 
 	if (!image)
 		return -pte_nomem;
@@ -152,17 +159,34 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 
 int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed)
 {
-	return ip >> 63 ? 0 : examine(observer, sideband_observer_now(observer), ip, resumed);
+	return ip >> 63 || pt_blk_is_non_root(observer->decoder)
+	               ? 0
+	               : examine(observer, sideband_observer_now(observer), ip, resumed);
 }
 
-/* The flow comes from user space to the kernel, or back. */
+/* Whether the flow is in a virtual machine. It comes back to the kernel, which it was entered from. */
+static int is_in_guest(struct sideband_observer *observer)
+{
+	const int was_in_guest = observer->in_guest;
+
+	observer->in_guest = pt_blk_is_non_root(observer->decoder) > 0;
+	if (was_in_guest && !observer->in_guest)
+		observer->in_kernel = observer->kernel != NULL;
+	return observer->in_guest;
+}
+
+/* The flow comes from user space to the kernel, or back; or to a virtual machine, or back. */
 static int on_crossing(void *context, uint64_t ip)
 {
 	struct sideband_observer *observer = context;
 	const uint64_t now = sideband_observer_now(observer);
-	const int left = observer->in_kernel && !(ip >> 63);
-	int resumed = -1, status;
+	int resumed = -1, left, status;
 
+	if (is_in_guest(observer)) {
+		sideband_observer_begin_run(observer);
+		return use_image(observer);
+	}
+	left = observer->in_kernel && !(ip >> 63);
 	if (observer->kernel && ip >> 63 && !observer->in_kernel)
 		observer->track.passed = 0;
 	observer->in_kernel = observer->kernel && ip >> 63;
@@ -269,6 +293,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->base.tick.limit = 0;
 	switch_track_forget(&observer->track, jump);
 	observer->in_kernel = 0;
+	observer->in_guest = 0;
 	observer->examined = 0;
 	observer->who_from = observer->who_to = 0;
 	find_out(observer, 0);
@@ -295,6 +320,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	const struct switch_track *track = &observer->track;
 
 	return (struct sideband_state){.state = observer->state,
+	                               .in_guest = observer->in_guest,
 	                               .expects_switch =
 	                                       switch_track_expects(track, sideband_observer_now(observer)),
 	                               .who = observer->who,
@@ -306,8 +332,8 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 
 int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
 {
-	return a->state == b->state && a->expects_switch == b->expects_switch && a->who.pid == b->who.pid &&
-	       a->who.tid == b->who.tid && a->who.membership == b->who.membership &&
-	       a->who.unwanted == b->who.unwanted && a->space == b->space && a->epoch == b->epoch &&
-	       a->next == b->next && a->limit == b->limit;
+	return a->state == b->state && a->in_guest == b->in_guest && a->expects_switch == b->expects_switch &&
+	       a->who.pid == b->who.pid && a->who.tid == b->who.tid &&
+	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
+	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->limit == b->limit;
 }

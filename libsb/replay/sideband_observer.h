@@ -46,6 +46,7 @@ struct sideband_observer {
 	int examined;      /* who runs was looked into, behind the PSB at that offset */
 	uint64_t psb;
 	int in_kernel;         /* the flow is */
+	int in_guest;          /* in a virtual machine, whose code nobody here knows */
 	struct flow_owner who; /* who runs, and what counts for them in [who_from, who_to) */
 	uint64_t who_from, who_to;
 	struct flow_owner run;            /* whose the blocks of the decoder's present run are */
@@ -96,6 +97,7 @@ void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc);
 /* What an observer goes on by. */
 struct sideband_state {
 	enum pt_decode_state state;
+	int in_guest;
 	int expects_switch;
 	struct flow_owner who;
 	const struct sb_space *space;

@@ -209,6 +209,28 @@ static void told_again_behind_a_psb(void **state)
 	assert_int_equal(fixture->last, 0x1000);
 }
 
+/* A virtual machine has its own addresses, however much they look like those before: whoever asked is told
+ * when execution comes there, and when it comes back. */
+static void a_virtual_machine_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	stream_write(&fixture->stream, "pge:1000 fup:1000 pip:20000,1 tip:1000 tnt:1");
+	start(fixture, 1);
+	assert_int_equal(pt_blk_is_non_root(fixture->decoder), 0);
+	decode_runs(fixture, 1);
+	assert_int_equal(fixture->told, 2);
+	assert_int_equal(pt_blk_is_non_root(fixture->decoder), 1);
+	pt_blk_free_decoder(fixture->decoder);
+	stream_write(&fixture->stream, "fup:1000 pip:20000,0 tip:1000 pgd:-");
+	start(fixture, 1);
+	fixture->told = 0;
+	decode_runs(fixture, 1);
+	assert_int_equal(fixture->told, 3);
+	assert_int_equal(pt_blk_is_non_root(fixture->decoder), 0);
+	assert_int_equal(pt_blk_is_non_root(NULL), -pte_invalid);
+}
+
 static void errors_are_handed_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -233,6 +255,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(blocks_tell_each_crossing, setup, teardown),
 	        cmocka_unit_test_setup_teardown(cached_ways_tell_as_well, setup, teardown),
 	        cmocka_unit_test_setup_teardown(told_again_behind_a_psb, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_virtual_machine_is_told, setup, teardown),
 	        cmocka_unit_test_setup_teardown(errors_are_handed_on, setup, teardown),
 	};
 

@@ -46,7 +46,7 @@ static inline struct sb_write_sample sample(uint32_t cpu, int32_t pid, uint64_t 
 	return (struct sb_write_sample){.pid = pid, .tid = pid, .time = time, .cpu = cpu};
 }
 
-static inline int setup(void **state)
+static inline int setup_traces(void **state, int user_only)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct sb_perfdata_write_config config = {.size = sizeof(config),
@@ -57,7 +57,7 @@ static inline int setup(void **state)
 	                                          .model = 85,
 	                                          .stepping = 4,
 	                                          .clock = {.time_shift = 0, .time_mult = 1},
-	                                          .user_only = 1,
+	                                          .user_only = user_only,
 	                                          .cgroups = 1};
 	struct sb_error err = {0};
 
@@ -73,6 +73,17 @@ static inline int setup(void **state)
 	fixture->options.no_host_root = 1;
 	*state = fixture;
 	return 0;
+}
+
+static inline int setup(void **state)
+{
+	return setup_traces(state, 1);
+}
+
+/* The kernel is traced as well. */
+static inline int setup_kernel(void **state)
+{
+	return setup_traces(state, 0);
 }
 
 static inline int teardown(void **state)

@@ -7,7 +7,6 @@
 #include <stdint.h>
 
 #include <cmocka.h>
-#include <elf.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,40 +15,21 @@
 
 #include "binary/kernel_text.h"
 #include "replay/switch_track.h"
+#include "support/kcore_file.h"
 #include "support/temp_dir.h"
 
 #define TEXT 0xffffffff81000000ull
 
-enum { CODE = 0x1000, SIZE = 0x100 };
+enum { SIZE = 0x100 };
 
 /* A kcore with SIZE bytes at TEXT: 00 01 02 ... */
 static char *write_kcore(const struct temp_dir *dir)
 {
-	struct {
-		Elf64_Ehdr header;
-		Elf64_Phdr segment;
-	} head = {
-	        .header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB,
-	                               EV_CURRENT},
-	                   .e_type = ET_CORE,
-	                   .e_machine = EM_X86_64,
-	                   .e_version = EV_CURRENT,
-	                   .e_phoff = sizeof(Elf64_Ehdr),
-	                   .e_ehsize = sizeof(Elf64_Ehdr),
-	                   .e_phentsize = sizeof(Elf64_Phdr),
-	                   .e_phnum = 1},
-	        .segment = {.p_type = PT_LOAD,
-	                    .p_offset = CODE,
-	                    .p_vaddr = TEXT,
-	                    .p_filesz = SIZE,
-	                    .p_memsz = SIZE},
-	};
-	uint8_t file[CODE + SIZE] = {0};
+	uint8_t code[SIZE];
 
-	memcpy(file, &head, sizeof(head));
 	for (int i = 0; i < SIZE; ++i)
-		file[CODE + i] = (uint8_t)i;
-	return temp_dir_write(dir, "kcore", file, sizeof(file));
+		code[i] = (uint8_t)i;
+	return kcore_file(dir, TEXT, code, sizeof(code));
 }
 
 static struct sb_text_poke poke(uint64_t time, uint64_t offset, const char *old_bytes, const char *new_bytes)

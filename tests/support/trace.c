@@ -83,6 +83,16 @@ void trace_pip(struct trace *trace, uint64_t cr3)
 	put(trace, &(struct pt_packet){.type = ppt_pip, .payload.pip.cr3 = cr3});
 }
 
+void trace_pip_guest(struct trace *trace, uint64_t cr3)
+{
+	put(trace, &(struct pt_packet){.type = ppt_pip, .payload.pip = {.cr3 = cr3, .nr = 1}});
+}
+
+void trace_vmcs(struct trace *trace, uint64_t base)
+{
+	put(trace, &(struct pt_packet){.type = ppt_vmcs, .payload.vmcs.base = base});
+}
+
 void trace_ptw(struct trace *trace, uint64_t payload)
 {
 	put(trace,

@@ -24,6 +24,8 @@ void trace_mode64(struct trace *trace);
 void trace_ovf(struct trace *trace);
 void trace_tsx(struct trace *trace, int speculative, int aborted);
 void trace_pip(struct trace *trace, uint64_t cr3);
+void trace_pip_guest(struct trace *trace, uint64_t cr3); /* of a virtual machine */
+void trace_vmcs(struct trace *trace, uint64_t base);
 void trace_ptw(struct trace *trace, uint64_t payload); /* a FUP with its address must follow */
 void trace_stop(struct trace *trace);
 /* Outcomes as a string of 't' and 'n', the oldest first; up to six. */

@@ -29,6 +29,7 @@ enum sb_gap_reason {
 	sb_gap_no_sync,         /* bytes before the first PSB */
 	sb_gap_truncated, /* AUX data that the recording promises but does not hold, or flagged as cut */
 	sb_gap_no_kernel, /* the kernel's code is not known */
+	sb_gap_vmx_guest, /* a virtual machine ran: its code is not the host's */
 	sb_gap_filtered,  /* the trace of CPUs that the caller did not ask for */
 	sb_gap_reasons
 };
