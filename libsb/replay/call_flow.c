@@ -1,0 +1,597 @@
+/* call_flow.c - from one block to the next: what that means for the stack. See call_internal.h. */
+#include "replay/call_internal.h"
+
+static int is_kernel(uint64_t ip)
+{
+	return ip >> 63 != 0;
+}
+
+static int contains(uint64_t low, uint64_t high, uint64_t ip)
+{
+	return ip >= low && ip < high;
+}
+
+static struct sb_call_frame *top_of(struct call_thread *thread)
+{
+	return sb_calls_top(&thread->public);
+}
+
+/* Whether a function begins at @ip; negative: no memory. */
+static int begins_at(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	const struct call_place *place = call_places_at(calls->places, &thread->public, ip);
+
+	return place ? place->name && place->begin == ip : -sbe_nomem;
+}
+
+/* Execution is found at @ip, whoever called that function. */
+static int enter_found(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	const struct new_frame new = {
+	        .ip = ip,
+	        .how = sb_enter_found,
+	        .flags = is_kernel(ip) && (!thread->public.depth || !is_kernel(top_of(thread)->ip))
+	                         ? frame_kernel
+	                         : 0,
+	        .unsure = thread->public.depth != 0};
+
+	return call_enter(calls, thread, &new);
+}
+
+/* A compiler puts rare parts of a function "f" elsewhere, and names them "f.cold". */
+static int is_cold_part(const struct known_function *part, const struct sb_function *of)
+{
+	const char *name = part->public.mangled, *whole = of->mangled;
+
+	if (!(part->traits & trait_cold) || !name || !whole || part->public.dso != of->dso)
+		return 0;
+	while (*whole && *name == *whole) {
+		name += 1;
+		whole += 1;
+	}
+	return !*whole && *name == '.';
+}
+
+/* The innermost frame goes on at @ip, in the same function or in another one, to which it went without a call
+ * or return. */
+static int settle(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, enum sb_leave left,
+                  enum sb_enter entered)
+{
+	const struct known_function *function;
+	struct call_place *place;
+	struct sb_call_frame *top;
+
+	if (!thread->public.depth)
+		return enter_found(calls, thread, ip);
+	if (contains(thread->low, thread->high, ip))
+		return 0;
+	top = top_of(thread);
+	place = call_places_at(calls->places, &thread->public, ip);
+	function = place ? call_places_function(calls->places, place,
+	                                        top->function->name ? 0 : top->function->address)
+	                 : NULL;
+	if (!function)
+		return -sbe_nomem;
+	if (&function->public != top->function && !is_cold_part(function, top->function))
+		return call_replace(calls, thread, ip, left, entered);
+	thread->low = place->low;
+	thread->high = place->high;
+	if (!contains(top->low, top->high, top->ip)) {
+		top->low = place->low;
+		top->high = place->high;
+	}
+	return 0;
+}
+
+static int settle_in_middle(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	return settle(calls, thread, ip, sb_leave_jump, sb_enter_jump);
+}
+
+/* Execution went on in a frame below: so many stay. */
+static int unwind_to(struct sb_calls *calls, struct call_thread *thread, uint32_t depth, uint64_t ip)
+{
+	const int status = call_leave_to(calls, thread, depth, sb_leave_unwound);
+
+	calls->doubts.unwound += 1;
+	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+}
+
+/* To where no frame is, in the place of the innermost one. */
+static int go_unknown(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	struct new_frame new = {.ip = ip, .how = sb_enter_found, .unsure = 1};
+	int status;
+
+	new.flags = top_of(thread)->flags &frame_kernel;
+	new.return_ip = new.flags ? top_of(thread)->return_ip : 0;
+	calls->doubts.found += 1;
+	calls->doubts.lost += 1;
+	status = call_leave(calls, thread, sb_leave_lost);
+	return status == 0 ? call_enter(calls, thread, &new) : status;
+}
+
+/* ---- Calls and returns ------------------------------------------------------------------------- */
+
+static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	struct new_frame new = {.ip = ip,
+	                        .from_ip = thread->last.end_ip,
+	                        .return_ip = thread->last.next_ip,
+	                        .how = sb_enter_call};
+	int begins;
+
+	if (ip == thread->last.next_ip) /* it only wants to know where it is */
+		return settle_in_middle(calls, thread, ip);
+	begins = begins_at(calls, thread, ip);
+	if (begins < 0)
+		return begins;
+	if (!begins && contains(thread->low, thread->high, ip) && top_of(thread)->function->name)
+		new.flags = frame_internal;
+	return call_enter(calls, thread, &new);
+}
+
+/* A signal's handler returns to code that calls sigreturn; a function that a handler made to be called
+ * returns to where execution was interrupted. */
+static int return_from_handler(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	int status;
+
+	if (top_of(thread)->return_ip == ip || (top_of(thread)->flags & frame_restorer)) {
+		status = call_leave(calls, thread, sb_leave_return);
+		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	}
+	status = call_replace(calls, thread, ip, sb_leave_return, sb_enter_jump);
+	if (status == 0)
+		top_of(thread)->flags |= frame_restorer;
+	return status;
+}
+
+/* The caller of the innermost frame is not known. */
+static int return_from_found(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	int status = call_leave(calls, thread, sb_leave_return);
+	uint32_t depth;
+
+	if (status < 0)
+		return status;
+	depth = call_find_code(thread, ip);
+	if (depth != call_nowhere) {
+		calls->doubts.lost += thread->public.depth - depth;
+		status = call_leave_to(calls, thread, depth, sb_leave_lost);
+		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	}
+	calls->doubts.found += 1;
+	return enter_found(calls, thread, ip);
+}
+
+/* A frame further below returns. */
+static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_t index, uint64_t ip)
+{
+	int status;
+
+	if (thread->public.frame[index].flags & frame_base) {
+		calls->doubts.switched += 1;
+		status = call_put_aside(calls, thread, index);
+		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	}
+	status = call_leave_to(calls, thread, index + 1, sb_leave_unwound);
+	calls->doubts.unwound += 1;
+	if (status == 0)
+		status = call_leave(calls, thread, sb_leave_return);
+	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+}
+
+/* Execution may have gone to another stack, where somebody waits for a return to @ip. Positive: it did. */
+static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	struct call_segment *segment;
+	uint32_t index;
+	int several, status;
+
+	segment = call_find_segment(calls, thread, ip, &index, &several);
+	if (!segment)
+		return 0;
+	calls->doubts.switched += 1;
+	status = call_bring_back(calls, thread, segment, index, several);
+	if (status == 0)
+		status = call_leave(calls, thread, sb_leave_return);
+	if (status == 0)
+		status = settle_in_middle(calls, thread, ip);
+	return status < 0 ? status : 1;
+}
+
+/* Another address than the one that was pushed: as return trampolines do, or a switch to a new stack. */
+static int return_to_beginning(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	int status;
+
+	if (top_of(thread)->flags & frame_internal) {
+		status = call_leave(calls, thread, sb_leave_unwound);
+		if (status < 0 || !thread->public.depth)
+			return status < 0 ? status : enter_found(calls, thread, ip);
+		return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
+	}
+	top_of(thread)->flags |= frame_base;
+	return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
+}
+
+/* A return that does not go to the caller of the innermost frame. */
+static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	const int begins = begins_at(calls, thread, ip);
+	uint32_t at;
+	int status;
+
+	if (begins < 0)
+		return begins;
+	if (begins && (top_of(thread)->flags & frame_internal))
+		return return_to_beginning(calls, thread, ip);
+	at = call_find_return(thread, ip);
+	if (at != call_nowhere)
+		return return_to(calls, thread, at, ip);
+	if (begins)
+		return return_to_beginning(calls, thread, ip);
+	status = switch_to(calls, thread, ip);
+	if (status)
+		return status < 0 ? status : 0;
+	at = call_find_landing(thread, ip);
+	if (at == call_nowhere)
+		at = call_find_code(thread, ip);
+	if (at != call_nowhere && at < thread->public.depth)
+		return unwind_to(calls, thread, at, ip);
+	return go_unknown(calls, thread, ip);
+}
+
+static int step_return(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	struct sb_call_frame *top = top_of(thread);
+	int status;
+
+	if (top->flags & frame_signal)
+		return return_from_handler(calls, thread, ip);
+	if (top->return_ip == ip) {
+		calls->doubts.returns += 1;
+		status = call_leave(calls, thread, sb_leave_return);
+		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	}
+	if (!top->return_ip && !(top->flags & frame_kernel))
+		return return_from_found(calls, thread, ip);
+	return return_elsewhere(calls, thread, ip);
+}
+
+/* ---- Jumps ------------------------------------------------------------------------------------- */
+
+/* To the middle of another function, or of the same one from elsewhere: longjmp, an exception's landing pad,
+ * another stack, or hand-written code. */
+static int jump_into(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	uint32_t at = call_find_landing(thread, ip);
+	int status;
+
+	if (at != call_nowhere)
+		return unwind_to(calls, thread, at, ip);
+	at = call_find_return(thread, ip);
+	if (at != call_nowhere) {
+		thread->public.frame[at].flags |= frame_base;
+		return return_to(calls, thread, at, ip);
+	}
+	status = switch_to(calls, thread, ip);
+	if (status)
+		return status < 0 ? status : 0;
+	at = call_find_code(thread, ip);
+	if (at != call_nowhere && at < thread->public.depth)
+		return unwind_to(calls, thread, at, ip);
+	return settle_in_middle(calls, thread, ip);
+}
+
+static int is_jump(uint8_t iclass)
+{
+	return iclass == ptic_jump || iclass == ptic_cond_jump || iclass == ptic_indirect ||
+	       iclass == ptic_far_jump;
+}
+
+static int step_jump(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	const struct call_place *place;
+	const struct sb_function *function = top_of(thread)->function;
+
+	if (contains(thread->low, thread->high, ip))
+		return 0;
+	place = call_places_at(calls->places, &thread->public, ip);
+	if (!place)
+		return -sbe_nomem;
+	if (place->name && place->name == function->name && place->dso == function->dso)
+		return settle_in_middle(calls, thread, ip);
+	if (place->name && place->begin == ip && is_jump(thread->last.iclass))
+		return settle(calls, thread, ip, sb_leave_tail, sb_enter_tail);
+	return is_jump(thread->last.iclass) && place->name ? jump_into(calls, thread, ip)
+	                                                   : settle_in_middle(calls, thread, ip);
+}
+
+/* ---- In and out of the kernel ------------------------------------------------------------------ */
+
+static int enter_kernel(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t return_ip,
+                        enum sb_enter how)
+{
+	const struct new_frame new = {.ip = ip,
+	                              .from_ip = how == sb_enter_syscall ? thread->last.end_ip : return_ip,
+	                              .return_ip = return_ip,
+	                              .how = how,
+	                              .flags = frame_kernel};
+
+	return call_enter(calls, thread, &new);
+}
+
+/* How many frames are those of user space. */
+static uint32_t user_depth(const struct call_thread *thread)
+{
+	uint32_t depth = thread->public.depth;
+
+	while (depth && is_kernel(thread->public.frame[depth - 1].ip))
+		depth -= 1;
+	return depth;
+}
+
+/* Execution comes back to user space, where it was to go on at @expected (0: not known). */
+static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t expected)
+{
+	const struct new_frame handler = {.ip = ip,
+	                                  .from_ip = expected,
+	                                  .return_ip = expected,
+	                                  .how = sb_enter_signal,
+	                                  .flags = frame_signal};
+	int status = 0, begins;
+
+	if (!thread->public.depth)
+		return enter_found(calls, thread, ip);
+	if (top_of(thread)->flags & frame_restorer) {
+		const uint64_t interrupted = top_of(thread)->return_ip;
+		struct new_frame again = handler;
+
+		again.from_ip = again.return_ip = interrupted;
+		status = call_leave(calls, thread, sb_leave_return);
+		if (status < 0 || ip == interrupted)
+			return status < 0 ? status : settle_in_middle(calls, thread, ip);
+		begins = begins_at(calls, thread, ip);
+		if (begins)
+			return begins < 0 ? begins : call_enter(calls, thread, &again);
+		return settle_in_middle(calls, thread, ip);
+	}
+	if (ip == expected)
+		return settle_in_middle(calls, thread, ip);
+	begins = begins_at(calls, thread, ip);
+	if (begins)
+		return begins < 0 ? begins : call_enter(calls, thread, &handler);
+	return contains(thread->low, thread->high, ip) ? 0 : jump_into(calls, thread, ip);
+}
+
+/* From one half of the address space to the other. */
+static int cross(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	const struct last_block *last = &thread->last;
+	uint64_t expected = 0;
+	uint32_t depth;
+	int status;
+
+	if (is_kernel(ip)) {
+		if (last->iclass == ptic_far_call)
+			return enter_kernel(calls, thread, ip, last->next_ip, sb_enter_syscall);
+		return enter_kernel(calls, thread, ip, last->iclass == ptic_other ? last->next_ip : 0,
+		                    sb_enter_interrupt);
+	}
+	depth = user_depth(thread);
+	if (depth < thread->public.depth) {
+		expected = thread->public.frame[depth].return_ip;
+		status = call_leave_to(calls, thread, depth + 1, sb_leave_unwound);
+		if (status == 0)
+			status = call_leave(calls, thread, sb_leave_return);
+		if (status < 0)
+			return status;
+	}
+	return go_on_in_user(calls, thread, ip, expected);
+}
+
+/* IRET and the like, in the kernel: an interrupt of the kernel is over. */
+static int step_far_return(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	uint32_t at = thread->public.depth;
+	int status;
+
+	if (!is_kernel(ip))
+		return step_jump(calls, thread, ip);
+	while (at && !(thread->public.frame[at - 1].flags & frame_kernel))
+		at -= 1;
+	if (!at || (at == 1 && thread->public.frame[0].how == sb_enter_found) ||
+	    !is_kernel(at > 1 ? thread->public.frame[at - 2].ip : ip))
+		return jump_into(calls, thread, ip); /* it is not its end */
+	status = call_leave_to(calls, thread, at, sb_leave_unwound);
+	if (status == 0)
+		status = call_leave(calls, thread, sb_leave_return);
+	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+}
+
+static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	if (!is_kernel(ip))
+		return go_on_in_user(calls, thread, ip, thread->last.next_ip);
+	if (ip == thread->last.next_ip)
+		return settle_in_middle(calls, thread, ip);
+	return enter_kernel(calls, thread, ip, thread->last.next_ip, sb_enter_interrupt);
+}
+
+/* ---- Where something is missing ---------------------------------------------------------------- */
+
+/* All frames are as they were, as far as anybody knows: from now on, that is a guess. */
+static void doubt(struct call_thread *thread)
+{
+	for (uint32_t i = 0; i < thread->public.depth; ++i)
+		thread->public.frame[i].unsure = 1;
+}
+
+/* Frames that were found behind another gap are worth less than those that were entered. */
+static int leave_found(struct sb_calls *calls, struct call_thread *thread)
+{
+	uint32_t depth = thread->public.depth;
+
+	while (depth && thread->public.frame[depth - 1].how != sb_enter_found)
+		depth -= 1;
+	if (!depth)
+		return 0;
+	calls->doubts.lost += thread->public.depth - (depth - 1);
+	return call_leave_to(calls, thread, depth - 1, sb_leave_lost);
+}
+
+static int find_again(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	uint32_t depth = is_kernel(ip) ? thread->public.depth : user_depth(thread);
+	int status;
+
+	calls->doubts.lost += thread->public.depth - depth;
+	status = call_leave_to(calls, thread, depth, sb_leave_lost);
+	if (status < 0)
+		return status;
+	doubt(thread);
+	depth = call_find_code(thread, ip);
+	if (depth != call_nowhere) {
+		calls->doubts.lost += thread->public.depth - depth;
+		status = call_leave_to(calls, thread, depth, sb_leave_lost);
+		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	}
+	status = leave_found(calls, thread);
+	calls->doubts.found += 1;
+	return status == 0 ? enter_found(calls, thread, ip) : status;
+}
+
+/* ---- Blocks ------------------------------------------------------------------------------------ */
+
+/* Between blocks that follow each other. */
+static int step(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	if (!thread->public.depth || !thread->last.end_ip)
+		return find_again(calls, thread, ip);
+	if (is_kernel(thread->last.end_ip) != is_kernel(ip))
+		return cross(calls, thread, ip);
+	switch (thread->last.iclass) {
+	case ptic_call:
+		return step_call(calls, thread, ip);
+	case ptic_return:
+		return step_return(calls, thread, ip);
+	case ptic_far_call:
+		return step_far_call(calls, thread, ip);
+	case ptic_far_return:
+		return step_far_return(calls, thread, ip);
+	default:
+		return step_jump(calls, thread, ip);
+	}
+}
+
+/* What goes on in the innermost frame, as most blocks do, without more ado. */
+static int stays(const struct call_thread *thread, uint64_t ip)
+{
+	if (!contains(thread->low, thread->high, ip))
+		return 0;
+	switch (thread->last.iclass) {
+	case ptic_jump:
+	case ptic_cond_jump:
+		return 1;
+	case ptic_call:
+	case ptic_return:
+	case ptic_far_call:
+	case ptic_far_return:
+		return 0;
+	default:
+		return ip == thread->last.next_ip;
+	}
+}
+
+/* The thread's program was replaced: none of its functions is there any more. */
+static int replace_program(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow)
+{
+	const struct sb_calls_options *options = &calls->options;
+	const struct sb_space *space;
+	uint64_t now;
+
+	if (thread->public.epoch == flow->epoch)
+		return 0;
+	thread->public.epoch = flow->epoch;
+	thread->low = thread->high = 0;
+	if (!options->system || !options->clock || !flow->epoch)
+		return 0;
+	now = sb_clock_tsc_to_ns(options->clock, flow->tsc);
+	if (now < flow->epoch->from)
+		now = flow->epoch->from;
+	space = sb_system_space(options->system, flow->pid, now);
+	if (thread->space && space && space != thread->space) {
+		const int status = call_leave_to(calls, thread, 0, sb_leave_end);
+
+		thread->last = (struct last_block){0};
+		thread->space = space;
+		return status;
+	}
+	if (space)
+		thread->space = space;
+	return 0;
+}
+
+/* Something came between the thread's last instruction and the first one of the flow. Positive: the first
+ * block needs nothing else. */
+static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow)
+{
+	const uint64_t ip = flow->path[0]->block[0].ip;
+	int status = 0;
+
+	if (thread->lost) {
+		thread->lost = 0;
+		thread->last = (struct last_block){0};
+	}
+	if (!thread->public.depth || !thread->last.end_ip || !thread->left_ip)
+		return 0;
+	if (!stays(thread, thread->left_ip) && thread->left_ip != thread->last.next_ip)
+		status = step(calls, thread, thread->left_ip);
+	if (status == 0 && is_kernel(ip) && !is_kernel(thread->left_ip))
+		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
+	else if (status == 0 && is_kernel(ip))
+		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
+	else if (status == 0)
+		status = go_on_in_user(calls, thread, ip, thread->left_ip);
+	return status < 0 ? status : 1;
+}
+
+static int add_block(struct sb_calls *calls, struct call_thread *thread, const struct pt_run_block *block,
+                     int placed)
+{
+	int status = 0;
+
+	if (!placed && !stays(thread, block->ip))
+		status = step(calls, thread, block->ip);
+	thread->ran += block->ninsn;
+	thread->public.ninsn += block->ninsn;
+	thread->last = (struct last_block){.end_ip = block->end_ip,
+	                                   .next_ip = block->end_ip + block->length[block->ninsn - 1],
+	                                   .iclass = block->iclass};
+	return status;
+}
+
+enum { CREDIT_MOST = 1 << 20, CREDIT_LEAST = 256 };
+
+int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow)
+{
+	int status = replace_program(calls, thread, flow), placed;
+
+	thread->credit += CREDIT_LEAST + 4 * flow->ninsn;
+	if (thread->credit > CREDIT_MOST)
+		thread->credit = CREDIT_MOST;
+	placed = status < 0 ? status : begin_flow(calls, thread, flow);
+	thread->left_ip = 0;
+	if (placed < 0)
+		return placed;
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		for (uint32_t k = 0; k < flow->path[i]->nblocks; ++k) {
+			status = add_block(calls, thread, &flow->path[i]->block[k], placed);
+			if (status < 0)
+				return status;
+			placed = 0;
+		}
+	return call_tell_run(calls, thread);
+}

@@ -1,0 +1,247 @@
+/* call_frames.c - frames come and go, and the consumer is told. See call_internal.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "replay/call_internal.h"
+
+enum {
+	FRAMES_ASIDE = 1 << 16, /* at most, in all segments */
+	SEGMENT_DEPTH = 1 << 14 /* what is deeper is not put aside */
+};
+
+int call_tell_run(struct sb_calls *calls, struct call_thread *thread)
+{
+	const uint64_t ran = thread->ran;
+
+	thread->ran = 0;
+	if (!ran || !calls->consumer.run)
+		return 0;
+	return calls->consumer.run(calls->consumer.context, &thread->public, ran);
+}
+
+static int tell_enter(struct sb_calls *calls, struct call_thread *thread)
+{
+	return calls->consumer.enter ? calls->consumer.enter(calls->consumer.context, &thread->public) : 0;
+}
+
+static int push(struct call_thread *thread, const struct sb_call_frame *frame)
+{
+	struct sb_call_thread *public = &thread->public;
+
+	if (array_reserve(&public->frame, &thread->frame_capacity, public->depth, sizeof(*frame)) < 0)
+		return -sbe_nomem;
+	public->frame[public->depth++] = *frame;
+	thread->low = frame->low;
+	thread->high = frame->high;
+	return 0;
+}
+
+/* What is known of the function at @ip goes into @frame. */
+static int find_function(struct sb_calls *calls, struct call_thread *thread, struct sb_call_frame *frame)
+{
+	const int called = frame->how != sb_enter_found && frame->how != sb_enter_jump;
+	struct call_place *place = call_places_at(calls->places, &thread->public, frame->ip);
+	const struct known_function *function =
+	        place ? call_places_function(calls->places, place, called ? frame->ip : 0) : NULL;
+
+	if (!function)
+		return -sbe_nomem;
+	frame->function = &function->public;
+	frame->low = place->low;
+	frame->high = place->high;
+	return 0;
+}
+
+/* setjmp returns to its caller more than once. */
+static int note_landing(struct call_thread *thread)
+{
+	const struct sb_call_frame *top = sb_calls_top(&thread->public);
+
+	if (!(known_function(top->function)->traits & trait_sets_jump) || !top->return_ip ||
+	    thread->public.depth < 2)
+		return 0;
+	for (size_t i = thread->nlandings; i-- && thread->landing[i].depth == thread->public.depth - 1;)
+		if (thread->landing[i].ip == top->return_ip)
+			return 0;
+	if (array_reserve(&thread->landing, &thread->landing_capacity, thread->nlandings,
+	                  sizeof(*thread->landing)) < 0)
+		return -sbe_nomem;
+	thread->landing[thread->nlandings++] =
+	        (struct call_landing){.ip = top->return_ip, .depth = thread->public.depth - 1};
+	return 0;
+}
+
+int call_enter(struct sb_calls *calls, struct call_thread *thread, const struct new_frame *new)
+{
+	struct sb_call_frame frame = {.ip = new->ip,
+	                              .from_ip = new->from_ip,
+	                              .return_ip = new->return_ip,
+	                              .tsc = thread->public.tsc,
+	                              .how = (uint8_t) new->how,
+	                              .unsure = new->unsure,
+	                              .flags = new->flags};
+	int status;
+
+	if (thread->public.depth >= calls->options.max_depth) {
+		frame.unsure = 1;
+		calls->doubts.lost += thread->public.depth;
+		status = call_leave_to(calls, thread, 0, sb_leave_lost);
+	} else {
+		status = call_tell_run(calls, thread);
+	}
+	if (status == 0)
+		status = find_function(calls, thread, &frame);
+	frame.ninsn = thread->public.ninsn;
+	if (status == 0)
+		status = push(thread, &frame);
+	if (status == 0)
+		status = note_landing(thread);
+	return status == 0 ? tell_enter(calls, thread) : status;
+}
+
+int call_leave(struct sb_calls *calls, struct call_thread *thread, enum sb_leave how)
+{
+	struct sb_call_thread *public = &thread->public;
+	int status = call_tell_run(calls, thread);
+
+	if (status == 0 && calls->consumer.leave)
+		status = calls->consumer.leave(calls->consumer.context, public, how);
+	public->depth -= 1;
+	while (thread->nlandings && thread->landing[thread->nlandings - 1].depth > public->depth)
+		thread->nlandings -= 1;
+	thread->low = public->depth ? sb_calls_top(public)->low : 0;
+	thread->high = public->depth ? sb_calls_top(public)->high : 0;
+	return status;
+}
+
+int call_leave_to(struct sb_calls *calls, struct call_thread *thread, uint32_t depth, enum sb_leave how)
+{
+	int status = 0;
+
+	while (status == 0 && thread->public.depth > depth)
+		status = call_leave(calls, thread, how);
+	return status;
+}
+
+int call_replace(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, enum sb_leave left,
+                 enum sb_enter entered)
+{
+	const struct sb_call_frame old = *sb_calls_top(&thread->public);
+	const struct new_frame new = {.ip = ip,
+	                              .from_ip = thread->last.end_ip,
+	                              .return_ip = old.return_ip,
+	                              .how = entered,
+	                              .flags = old.flags,
+	                              .unsure = old.unsure};
+	const int status = call_leave(calls, thread, left);
+
+	return status == 0 ? call_enter(calls, thread, &new) : status;
+}
+
+/* ---- Other stacks ------------------------------------------------------------------------------ */
+
+static void drop(struct call_segment *segment)
+{
+	free(segment->frame);
+	*segment = (struct call_segment){0};
+}
+
+void call_segments_free(struct sb_calls *calls)
+{
+	for (size_t i = 0; i < call_segments; ++i)
+		drop(&calls->segment[i]);
+}
+
+/* A free one; those that were not used for longest make room. */
+static struct call_segment *free_segment(struct sb_calls *calls, uint32_t depth)
+{
+	for (;;) {
+		struct call_segment *unused = NULL, *oldest = NULL;
+		uint64_t frames = depth;
+
+		for (size_t i = 0; i < call_segments; ++i) {
+			struct call_segment *segment = &calls->segment[i];
+
+			frames += segment->depth;
+			if (!segment->depth)
+				unused = segment;
+			else if (!oldest || segment->used < oldest->used)
+				oldest = segment;
+		}
+		if (unused && frames <= FRAMES_ASIDE)
+			return unused;
+		drop(oldest);
+	}
+}
+
+/* A copy of the frames from @index on. */
+static int keep_segment(struct sb_calls *calls, const struct call_thread *thread, uint32_t index)
+{
+	const uint32_t depth = thread->public.depth - index;
+	struct call_segment *segment;
+
+	if (depth > SEGMENT_DEPTH)
+		return 0;
+	segment = free_segment(calls, depth);
+	segment->frame = calloc(depth, sizeof(*segment->frame));
+	if (!segment->frame)
+		return -sbe_nomem;
+	memcpy(segment->frame, thread->public.frame + index, depth * sizeof(*segment->frame));
+	segment->frame[0].flags |= frame_base;
+	segment->depth = depth;
+	segment->pid = thread->public.pid;
+	segment->used = ++calls->time;
+	return 0;
+}
+
+/* Each of the stacks that lie one on the other there, by itself. */
+int call_put_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth)
+{
+	int status = 0;
+
+	while (status == 0 && thread->public.depth > depth) {
+		uint32_t index = thread->public.depth - 1;
+
+		while (index > depth && !(thread->public.frame[index].flags & frame_base))
+			index -= 1;
+		status = keep_segment(calls, thread, index);
+		if (status == 0)
+			status = call_leave_to(calls, thread, index, sb_leave_switched);
+	}
+	return status;
+}
+
+static int bring_frame(struct sb_calls *calls, struct call_thread *thread, struct sb_call_frame frame)
+{
+	int status;
+
+	frame.how = sb_enter_again;
+	frame.tsc = thread->public.tsc;
+	frame.ninsn = thread->public.ninsn;
+	frame.note = (union sb_calls_note){0};
+	status = push(thread, &frame);
+	return status == 0 ? tell_enter(calls, thread) : status;
+}
+
+int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct call_segment *segment,
+                    uint32_t index, int unsure)
+{
+	const struct sb_call_frame old = *sb_calls_top(&thread->public);
+	struct sb_call_frame *const frame = segment->frame;
+	int status = call_leave(calls, thread, sb_leave_switched);
+
+	segment->frame = NULL;
+	drop(segment);
+	/* Whoever switches back returns as the one would have that stood here. */
+	frame[0].return_ip = old.return_ip;
+	frame[0].flags |= old.flags & (frame_kernel | frame_signal);
+	for (uint32_t i = 0; status == 0 && i <= index; ++i) {
+		frame[i].unsure |= (uint8_t)unsure;
+		if (thread->public.depth >= calls->options.max_depth)
+			status = call_leave_to(calls, thread, 0, sb_leave_lost);
+		if (status == 0)
+			status = bring_frame(calls, thread, frame[i]);
+	}
+	free(frame);
+	return status;
+}

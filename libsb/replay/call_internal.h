@@ -1,0 +1,127 @@
+/* call_internal.h - what the parts of the call stacks' engine share.
+ *
+ *   call_stack.c   threads, and what the public functions do
+ *   call_frames.c  frames come and go, and the consumer is told
+ *   call_flow.c    from one block to the next: what that means for the stack
+ *   call_search.c  where in the stack, or on which other one, execution went on
+ *   call_places.c  functions
+ */
+#ifndef SB_CALL_INTERNAL_H
+#define SB_CALL_INTERNAL_H
+
+#include <sb/call_stack.h>
+
+#include "replay/call_places.h"
+
+/* sb_call_frame.flags: they belong to the place in the stack, and stay when another function takes it. */
+enum frame_flag {
+	frame_kernel = 1 << 0,   /* the kernel's first: below it is what was interrupted */
+	frame_signal = 1 << 1,   /* a signal's handler: likewise */
+	frame_restorer = 1 << 2, /* which has returned: sigreturn comes */
+	frame_internal = 1 << 3, /* called in the middle of its caller's function: maybe to no return */
+	frame_base = 1 << 4,     /* on another stack than the frame below it */
+};
+
+/* The last block of a thread. */
+struct last_block {
+	uint64_t end_ip;  /* its last instruction; 0: there is none, or what came behind it is missing */
+	uint64_t next_ip; /* the address behind it */
+	uint8_t iclass;
+};
+
+/* A frame to which execution may come back behind a call of setjmp. */
+struct call_landing {
+	uint64_t ip;
+	uint32_t depth; /* of the stack at that time, at least: the frame is the last of so many */
+};
+
+struct call_thread {
+	struct sb_call_thread public;
+	size_t frame_capacity;
+	struct last_block last;
+	/* The code of the innermost frame at hand, empty where it must be looked up: a way inside of it that
+	 * no call or return takes changes nothing. */
+	uint64_t low, high;
+	uint64_t ran;     /* instructions of the innermost frame that the consumer was not told of */
+	uint64_t left_ip; /* before which instruction tracing was switched off; 0: not known */
+	struct call_landing *landing; /* owned; of increasing depth */
+	size_t nlandings, landing_capacity;
+	const struct sb_space *space; /* of the process, when it ran last; NULL: not known */
+	uint64_t credit;              /* how many frames may be searched: more the more ran */
+	int lost;                     /* what ran since is missing */
+};
+
+struct call_cpu {
+	int32_t cpu;
+	struct call_thread *thread; /* that ran last */
+};
+
+/* A stack, or the upper part of one, that was switched from: the outermost frame first. */
+struct call_segment {
+	struct sb_call_frame *frame; /* owned */
+	uint32_t depth;
+	int32_t pid;
+	uint64_t used; /* when, by sb_calls.time */
+};
+
+enum { call_segments = 256 };
+
+struct sb_calls {
+	struct sb_calls_options options;
+	struct sb_calls_consumer consumer;
+	struct call_places *places; /* owned */
+	struct key_table thread_keys;
+	struct call_thread **thread; /* owned; by index */
+	size_t thread_capacity;
+	struct call_cpu *cpu; /* owned */
+	size_t ncpus, cpu_capacity;
+	struct call_segment segment[call_segments];
+	uint64_t time; /* counts segments that were put aside */
+	struct sb_calls_doubts doubts;
+};
+
+/* ---- call_frames.c: zero or a negative code ---------------------------------------------------- */
+
+struct new_frame {
+	uint64_t ip, from_ip, return_ip;
+	enum sb_enter how;
+	uint8_t flags, unsure;
+};
+
+int call_enter(struct sb_calls *calls, struct call_thread *thread, const struct new_frame *new);
+/* Leaves the innermost frame. */
+int call_leave(struct sb_calls *calls, struct call_thread *thread, enum sb_leave how);
+/* Leaves frames until there are @depth. */
+int call_leave_to(struct sb_calls *calls, struct call_thread *thread, uint32_t depth, enum sb_leave how);
+/* Another function in the place of the innermost frame, and with what was expected of it. */
+int call_replace(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, enum sb_leave left,
+                 enum sb_enter entered);
+/* Tells the consumer what ran so far. */
+int call_tell_run(struct sb_calls *calls, struct call_thread *thread);
+/* Puts frames from @depth on aside, as left by switching, in case they come again; they are left. */
+int call_put_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth);
+/* The frames of a segment, up to the one at @index, come in the place of the innermost one. */
+int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct call_segment *segment,
+                    uint32_t index, int unsure);
+void call_segments_free(struct sb_calls *calls);
+
+/* ---- call_flow.c ------------------------------------------------------------------------------- */
+
+int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow);
+
+/* ---- call_search.c: all look from the innermost frame on, and as far as the credit goes ------------- */
+
+enum { call_nowhere = UINT32_MAX };
+
+/* How many frames stay when the one that should return to @ip has returned; call_nowhere. */
+uint32_t call_find_return(struct call_thread *thread, uint64_t ip);
+/* How many frames stay when execution goes on in one of them whose code is at @ip. */
+uint32_t call_find_code(struct call_thread *thread, uint64_t ip);
+/* The same behind a call of setjmp. */
+uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip);
+/* A segment of @thread's process with a frame that should return to @ip, and its index. NULL: none. *several:
+ * there are others, and nothing says which one it is. */
+struct call_segment *call_find_segment(struct sb_calls *calls, const struct call_thread *thread, uint64_t ip,
+                                       uint32_t *index, int *several);
+
+#endif

@@ -1,0 +1,67 @@
+/* call_places.h - from an address that was executed to its function, and how far that one's code reaches.
+ *
+ * Functions are interned: equal names in equal files are one function, wherever it is mapped. Answers of
+ * sb_symbols are kept, each with the addresses and times that it is good for.
+ */
+#ifndef SB_CALL_PLACES_H
+#define SB_CALL_PLACES_H
+
+#include <sb/call_stack.h>
+
+#include "system/arena.h"
+#include "system/key_table.h"
+
+/* What functions do to stacks that their code alone does not tell. */
+enum function_trait {
+	trait_sets_jump = 1 << 0, /* setjmp: execution may return behind its call again */
+	trait_cold = 1 << 1,      /* a part of another function that was put elsewhere */
+};
+
+struct known_function {
+	struct sb_function public;
+	uint32_t traits;
+};
+
+/* What is known of some addresses. */
+struct call_place {
+	const struct sb_epoch *epoch;
+	int32_t pid;
+	int valid;
+	uint64_t low, high, from, to; /* addresses and times that it is good for */
+	uint64_t begin;               /* of the symbol; 0: there is none */
+	const char *name, *mangled, *dso;
+	struct known_function *function; /* NULL: not interned yet */
+};
+
+enum { call_places_slots = 4096 };
+
+struct call_places {
+	struct sb_symbols *symbols;   /* borrowed; NULL: none */
+	const struct sb_clock *clock; /* borrowed; NULL: none */
+	struct arena arena;           /* of functions */
+	struct key_table keys;        /* of functions, by number */
+	struct known_function **function;
+	size_t capacity;
+	uint64_t tsc, now; /* the time that was converted last */
+	struct call_place slot[call_places_slots];
+};
+
+/* NULL: no memory. */
+struct call_places *call_places_new(const struct sb_calls_options *options);
+void call_places_free(struct call_places *places);
+
+/* What is known of @ip, executed by @thread; valid until the next call. NULL: no memory. */
+struct call_place *call_places_at(struct call_places *places, const struct sb_call_thread *thread,
+                                  uint64_t ip);
+
+/* The function of @place. @called: the address that was called, if it was; a function that has no name is
+ * told by it. NULL: no memory. */
+const struct known_function *call_places_function(struct call_places *places, struct call_place *place,
+                                                  uint64_t called);
+
+static inline const struct known_function *known_function(const struct sb_function *function)
+{
+	return (const struct known_function *)function; /* its first member */
+}
+
+#endif

@@ -1,0 +1,96 @@
+/* call_search.c - where in the stack, or on which other one, execution went on. See call_internal.h. */
+#include "replay/call_internal.h"
+
+/* Whether one more frame may be looked at. */
+static int may_look(struct call_thread *thread)
+{
+	if (!thread->credit)
+		return 0;
+	thread->credit -= 1;
+	return 1;
+}
+
+/* The kernel does not return to user space by a near return. */
+uint32_t call_find_return(struct call_thread *thread, uint64_t ip)
+{
+	for (uint32_t i = thread->public.depth; i-- && may_look(thread);) {
+		const struct sb_call_frame *frame = &thread->public.frame[i];
+
+		if (frame->flags & frame_kernel)
+			break;
+		if (frame->return_ip == ip && !(frame->flags & frame_signal))
+			return i;
+	}
+	return call_nowhere;
+}
+
+uint32_t call_find_code(struct call_thread *thread, uint64_t ip)
+{
+	for (uint32_t i = thread->public.depth; i-- && may_look(thread);) {
+		const struct sb_call_frame *frame = &thread->public.frame[i];
+
+		if (frame->function->name && ip >= frame->low && ip < frame->high)
+			return i + 1;
+		if (frame->flags & frame_kernel)
+			break;
+	}
+	return call_nowhere;
+}
+
+uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip)
+{
+	for (size_t i = thread->nlandings; i--;)
+		if (thread->landing[i].ip == ip)
+			return thread->landing[i].depth;
+	return call_nowhere;
+}
+
+/* The innermost frame of a segment that should return to @ip. */
+static uint32_t find_in(const struct call_segment *segment, uint64_t ip)
+{
+	for (uint32_t i = segment->depth; i--;)
+		if (segment->frame[i].return_ip == ip)
+			return i;
+	return call_nowhere;
+}
+
+/* Whether two stacks look the same up to a frame. */
+static int equal(const struct call_segment *a, const struct call_segment *b, uint32_t index)
+{
+	for (uint32_t i = 0; i <= index; ++i)
+		if (a->frame[i].function != b->frame[i].function ||
+		    (i && a->frame[i].return_ip != b->frame[i].return_ip))
+			return 0;
+	return 1;
+}
+
+/* Of those where the innermost frame is the one, the one that waits for longest: as schedulers have it. */
+struct call_segment *call_find_segment(struct sb_calls *calls, const struct call_thread *thread, uint64_t ip,
+                                       uint32_t *index, int *several)
+{
+	struct call_segment *best = NULL;
+	uint32_t best_above = 0;
+
+	*several = 0;
+	for (size_t i = 0; i < call_segments; ++i) {
+		struct call_segment *segment = &calls->segment[i];
+		uint32_t at, above;
+
+		if (!segment->depth || segment->pid != thread->public.pid)
+			continue;
+		at = find_in(segment, ip);
+		if (at == call_nowhere)
+			continue;
+		above = segment->depth - 1 - at;
+		if (best && above == best_above && (at != *index || !equal(segment, best, at)))
+			*several = 1;
+		if (best && (above > best_above || (above == best_above && segment->used > best->used)))
+			continue;
+		if (best && above < best_above)
+			*several = 0;
+		best = segment;
+		best_above = above;
+		*index = at;
+	}
+	return best;
+}
