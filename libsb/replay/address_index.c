@@ -1,7 +1,7 @@
 /* address_index.c - see address_index.h.
  *
- * Addresses are divided into regions of 2 MiB; an entry says that a space has code in a region. What is found
- * by region is then looked up.
+ * A fork has all that its parent has, so what is kept is where a whole family has code: as much as there are
+ * mappings, however often it forks. Which of the family live, and have that code at that time, is looked up.
  */
 #include "replay/address_index.h"
 
@@ -10,12 +10,8 @@
 #include "system/arena.h"
 #include "system/system.h"
 
-enum { REGION_BITS = 21, REGIONS_MAX = 1024 /* of one mapping: more of it is not looked for */ };
-
-struct address_entry {
-	uint64_t region; /* first: what is searched by */
-	const struct sb_space *space;
-};
+/* Closer together, mappings of a family are one. */
+static const uint64_t near_enough = 1 << 21;
 
 void address_index_init(struct address_index *index, const struct sb_system *system)
 {
@@ -25,64 +21,134 @@ void address_index_init(struct address_index *index, const struct sb_system *sys
 
 void address_index_fini(struct address_index *index)
 {
-	free(index->entry);
+	box_tree_free(&index->code);
+	box_tree_free(&index->spaces);
 	pthread_mutex_destroy(&index->lock);
 }
 
 /* ---- Making ----------------------------------------------------------------------------------- */
 
-static int add_map(struct address_index *index, const struct sb_space *space, const struct sb_map *map)
+/* What a family has mapped. */
+struct extent {
+	uint64_t key; /* first: sorted by it */
+	uint64_t begin, end;
+	uint64_t family;
+};
+
+struct extents {
+	struct extent *extent;
+	size_t count, capacity;
+	uint64_t family; /* of what is added */
+};
+
+static int is_near(const struct extent *extent, uint64_t begin)
 {
-	const uint64_t first = map->begin >> REGION_BITS, last = (map->end - 1) >> REGION_BITS;
+	return begin <= extent->end || begin - extent->end <= near_enough;
+}
 
-	for (uint64_t region = first; region <= last && region - first < REGIONS_MAX; ++region) {
-		struct address_entry *before = index->count ? &index->entry[index->count - 1] : NULL;
+/* A mapping follows what is mapped below it, as a rule. */
+static int add_map(void *context, const struct sb_epoch *epoch, const struct sb_map *map)
+{
+	struct extents *all = context;
+	struct extent *last = all->count ? &all->extent[all->count - 1] : NULL;
 
-		if (before && before->space == space && before->region == region)
-			continue;
-		if (array_reserve(&index->entry, &index->capacity, index->count, sizeof(*index->entry)) < 0)
-			return -sbe_nomem;
-		index->entry[index->count++] = (struct address_entry){region, space};
+	(void)epoch;
+	if (last && last->family == all->family && last->begin <= map->begin && is_near(last, map->begin)) {
+		if (map->end > last->end)
+			last->end = map->end;
+		return 0;
 	}
+	if (array_reserve(&all->extent, &all->capacity, all->count, sizeof(*all->extent)) < 0)
+		return -sbe_nomem;
+	all->extent[all->count++] = (struct extent){map->begin, map->begin, map->end, all->family};
 	return 0;
 }
 
-static int add_space(struct address_index *index, const struct sb_space *space)
+/* By family, and those of a family by address. */
+static int sort_extents(struct extents *all)
 {
-	int status = 0;
+	int status = array_sort(all->extent, all->count, sizeof(*all->extent));
 
-	for (size_t e = 0; e < space->nepochs && status == 0; ++e) {
-		const struct sb_epoch *epoch = &space->epoch[e];
-		const struct sb_map *map;
+	for (size_t i = 0; i < all->count; ++i)
+		all->extent[i].key = all->extent[i].family;
+	return status < 0 ? status : array_sort(all->extent, all->count, sizeof(*all->extent));
+}
 
-		for (map = sb_epoch_map(epoch, 0); map && status == 0; map = sb_epoch_map(epoch, map->end))
-			status = add_map(index, space, map);
+/* Leaves no two of a family that overlap, or nearly do. */
+static void unite_extents(struct extents *all)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < all->count; ++i) {
+		const struct extent *one = &all->extent[i];
+		struct extent *last = kept ? &all->extent[kept - 1] : NULL;
+
+		if (!last || last->family != one->family || !is_near(last, one->begin))
+			all->extent[kept++] = *one;
+		else if (one->end > last->end)
+			last->end = one->end;
 	}
-	return status;
+	all->count = kept;
 }
 
-/* By region, and then pid and time: equal entries become neighbours. */
-static int compare_entries(const void *a, const void *b)
-{
-	const struct address_entry *left = a, *right = b;
-
-	if (left->region != right->region)
-		return left->region < right->region ? -1 : 1;
-	if (left->space->pid != right->space->pid)
-		return left->space->pid < right->space->pid ? -1 : 1;
-	return left->space->from < right->space->from ? -1 : left->space->from > right->space->from;
-}
-
-static int make(struct address_index *index)
+/* The spaces of each family, and since when and until when there is any of it. */
+static int add_spaces(struct address_index *index, struct box_span *lifetime)
 {
 	const size_t count = system_nspaces(index->system);
 	int status = 0;
 
-	for (size_t i = 0; i < count && status == 0; ++i)
-		status = add_space(index, system_space_at(index->system, i));
-	if (status == 0 && index->count)
-		qsort(index->entry, index->count, sizeof(*index->entry), compare_entries);
+	for (size_t i = 0; i < count && status == 0; ++i) {
+		const uint32_t family = system_space_family(index->system, i);
+		const struct sb_space *space = system_space_at(index->system, i);
+		const struct box box = {{family, (uint64_t)family + 1, space->from, space->to}, i};
+		struct box_span *all = &lifetime[family];
+
+		if (!all->end || space->from < all->from)
+			all->from = space->from;
+		if (!all->end || space->to > all->to)
+			all->to = space->to;
+		all->end = 1;
+		status = box_tree_add(&index->spaces, &box);
+	}
 	return status;
+}
+
+static int add_code(struct address_index *index, const struct box_span *lifetime)
+{
+	const size_t count = system_nspaces(index->system);
+	struct extents all = {0};
+	int status = 0;
+
+	for (size_t i = 0; i < count && status == 0; ++i) {
+		all.family = system_space_family(index->system, i);
+		status = system_walk_space(index->system, i, add_map, &all);
+	}
+	if (status == 0)
+		status = sort_extents(&all);
+	if (status == 0)
+		unite_extents(&all);
+	for (size_t i = 0; i < all.count && status == 0; ++i) {
+		const struct extent *one = &all.extent[i];
+		const struct box_span *lives = &lifetime[one->family];
+		const struct box box = {{one->begin, one->end, lives->from, lives->to}, one->family};
+
+		status = box_tree_add(&index->code, &box);
+	}
+	free(all.extent);
+	return status;
+}
+
+static int make(struct address_index *index)
+{
+	struct box_span *lifetime = calloc(system_nspaces(index->system) + 1, sizeof(*lifetime));
+	int status = lifetime ? add_spaces(index, lifetime) : -sbe_nomem;
+
+	if (status == 0)
+		status = add_code(index, lifetime);
+	free(lifetime);
+	if (status == 0)
+		status = box_tree_build(&index->spaces);
+	return status < 0 ? status : box_tree_build(&index->code);
 }
 
 static int make_once(struct address_index *index)
@@ -107,10 +173,15 @@ int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips
 	return epoch != NULL;
 }
 
-static size_t first_of_region(const struct address_index *index, uint64_t region)
-{
-	return region ? array_above(index->entry, index->count, sizeof(*index->entry), region - 1) : 0;
-}
+struct question {
+	struct address_index *index;
+	const uint64_t *ip;
+	size_t nips;
+	uint64_t time, slack;
+	uint64_t from, to; /* @time, give or take @slack */
+	int32_t *pid;
+	size_t found, max;
+};
 
 /* A space that is about to begin, or has just ended, is asked for a moment at which it was there. */
 static int lives(const struct sb_space *space, uint64_t *time, uint64_t slack)
@@ -124,25 +195,53 @@ static int lives(const struct sb_space *space, uint64_t *time, uint64_t slack)
 	return space->to > space->from;
 }
 
+static int is_found(const struct question *question, int32_t pid)
+{
+	for (size_t i = 0; i < question->found; ++i)
+		if (question->pid[i] == pid)
+			return 1;
+	return 0;
+}
+
+/* Positive: there is no room for more. */
+static int ask_space(void *context, const struct box *box)
+{
+	struct question *question = context;
+	const struct sb_space *space = system_space_at(question->index->system, box->value);
+	uint64_t moment = question->time;
+
+	if (is_found(question, space->pid) || !lives(space, &moment, question->slack) ||
+	    !space_has_code(space, question->ip, question->nips, moment))
+		return 0;
+	question->pid[question->found++] = space->pid;
+	return question->found == question->max;
+}
+
+static int ask_family(void *context, const struct box *box)
+{
+	struct question *question = context;
+
+	return box_tree_find(&question->index->spaces, box->value, question->from, question->to, ask_space,
+	                     question);
+}
+
 int address_index_find(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
                        uint64_t slack, int32_t *pid, size_t max)
 {
-	const uint64_t region = nips ? ip[0] >> REGION_BITS : 0;
-	size_t found = 0;
+	struct question question = {.index = index,
+	                            .ip = ip,
+	                            .nips = nips,
+	                            .time = time,
+	                            .slack = slack,
+	                            .from = time > slack ? time - slack : 0,
+	                            .to = time + slack,
+	                            .pid = pid,
+	                            .max = max};
 
-	if (!nips)
+	if (!nips || !max)
 		return 0;
 	if (make_once(index) < 0)
 		return -sbe_nomem;
-	for (size_t i = first_of_region(index, region);
-	     i < index->count && index->entry[i].region == region && found < max; ++i) {
-		const struct sb_space *space = index->entry[i].space;
-		uint64_t moment = time;
-
-		if ((found && pid[found - 1] == space->pid) || !lives(space, &moment, slack) ||
-		    !space_has_code(space, ip, nips, moment))
-			continue;
-		pid[found++] = space->pid;
-	}
-	return (int)found;
+	box_tree_find(&index->code, ip[0], question.from, question.to, ask_family, &question);
+	return (int)question.found;
 }

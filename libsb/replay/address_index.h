@@ -10,14 +10,14 @@
 
 #include <sb/system.h>
 
-struct address_entry;
+#include "replay/box_tree.h"
 
 struct address_index {
 	const struct sb_system *system; /* borrowed */
 	pthread_mutex_t lock;           /* of making it */
 	int made, status;
-	struct address_entry *entry; /* owned; sorted */
-	size_t count, capacity;
+	struct box_tree code;   /* where, and while it was there, a family of spaces has code */
+	struct box_tree spaces; /* of each family, by its number: those that there are at a time */
 };
 
 void address_index_init(struct address_index *index, const struct sb_system *system);

@@ -164,20 +164,30 @@ static int add_map(struct built_image *built, const struct sb_map *map)
 	return 1;
 }
 
+/* What is mapped at @ip, or should be. */
+static int add_map_at(struct built_image *built, uint64_t ip)
+{
+	const struct sb_map *map = sb_epoch_code(built->epoch, ip);
+	struct lost_maps *lost = built->builder->lost;
+	struct sb_map inferred;
+
+	if (!map && lost) {
+		const int found = lost_map_find(lost, built->epoch, ip, &inferred);
+
+		if (found < 0)
+			return -pte_nomem;
+		if (found)
+			map = &inferred;
+	}
+	return map ? add_map(built, map) : 0;
+}
+
 /* The decoder looks for code where the image has none yet. What cannot be added is missing, and is reported
  * as that. */
 static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
 {
 	struct built_image *built = context;
-	const struct sb_map *map = sb_epoch_code(built->epoch, ip);
-	struct lost_maps *lost = built->builder->lost;
-	struct sb_map inferred;
-	int status = 0;
-
-	if (map)
-		status = add_map(built, map);
-	else if (lost && lost_map_find(lost, built->epoch, ip, &inferred))
-		status = add_map(built, &inferred);
+	const int status = add_map_at(built, ip);
 
 	(void)image;
 	(void)asid;

@@ -6,12 +6,16 @@
 
 #include <sb/error.h>
 
+#include "system/address_space.h"
 #include "system/system.h"
 
+/* However many processes and mappings there are, an address takes so much and no more. */
 enum {
 	ANCHORS_MAX = 16,   /* mappings of the process that are looked at, those next to the address */
-	SPACES_MAX = 4096,  /* of other processes */
-	CANDIDATES_MAX = 8, /* different answers */
+	STEPS_MAX = 64,     /* of a search for them, in either direction */
+	WITNESSES_MAX = 32, /* families that say the same: no more are asked */
+	FAMILIES_MAX = 256, /* that are asked */
+	EPOCHS_MAX = 16,    /* of a family: the last ones */
 	PAGE_BITS = 12
 };
 
@@ -19,19 +23,21 @@ enum {
 static const uint64_t near_enough = 1ull << 30;
 
 struct search {
+	const struct part_index *parts;
 	const struct sb_epoch *epoch;
+	uint32_t family;
 	uint64_t ip;
 	const struct sb_map *anchor[ANCHORS_MAX];
 	size_t nanchors;
-	const struct sb_map *program;            /* the lowest mapping of a file: as a rule, the program's */
-	struct sb_map candidate[CANDIDATES_MAX]; /* different answers */
-	size_t ncandidates;
-	int too_many;
+	const struct sb_map *program; /* the lowest mapping of a file: as a rule, the program's */
+	struct sb_map candidate;
+	int nwitnesses, contradicted;
 };
 
 int lost_maps_init(struct lost_maps *lost, const struct sb_system *system)
 {
-	*lost = (struct lost_maps){.system = system};
+	*lost = (struct lost_maps){0};
+	part_index_init(&lost->parts, system);
 	pthread_mutex_init(&lost->lock, NULL);
 	lost->slot = calloc(LOST_MAP_SLOTS, sizeof(*lost->slot));
 	return lost->slot ? 0 : -sbe_nomem;
@@ -42,29 +48,7 @@ void lost_maps_fini(struct lost_maps *lost)
 	free(lost->slot);
 	lost->slot = NULL;
 	pthread_mutex_destroy(&lost->lock);
-}
-
-/* ---- Comparing -------------------------------------------------------------------------------- */
-
-static int has_file(const struct sb_map *map)
-{
-	return map->filename[0] == '/' && !sb_map_is_anonymous(map->filename);
-}
-
-static int same_file(const struct sb_map *a, const struct sb_map *b)
-{
-	if (strcmp(a->filename, b->filename) != 0)
-		return 0;
-	if (a->build_id_size && b->build_id_size)
-		return a->build_id_size == b->build_id_size &&
-		       memcmp(a->build_id, b->build_id, a->build_id_size) == 0;
-	return a->build_id_size || b->build_id_size ||
-	       (a->ino == b->ino && a->maj == b->maj && a->min == b->min);
-}
-
-static int same_part(const struct sb_map *a, const struct sb_map *b)
-{
-	return a->pgoff == b->pgoff && same_file(a, b);
+	part_index_fini(&lost->parts);
 }
 
 static uint64_t distance(uint64_t a, uint64_t b)
@@ -74,11 +58,13 @@ static uint64_t distance(uint64_t a, uint64_t b)
 
 /* ---- Anchors ---------------------------------------------------------------------------------- */
 
+/* The nearest come first. */
 static void add_anchor(struct search *search, const struct sb_map *map)
 {
 	size_t at = search->nanchors;
 
-	/* The nearest come first. */
+	if (!map_has_file(map) || part_index_only(search->parts, search->family, search->epoch, map) != map)
+		return;
 	while (at && distance(search->anchor[at - 1]->begin, search->ip) > distance(map->begin, search->ip))
 		at -= 1;
 	if (at == ANCHORS_MAX)
@@ -91,31 +77,38 @@ static void add_anchor(struct search *search, const struct sb_map *map)
 	search->nanchors += 1;
 }
 
+static int is_near(const struct search *search, const struct sb_map *map)
+{
+	return map && distance(map->begin, search->ip) < near_enough;
+}
+
 static void find_anchors(struct search *search)
 {
-	const struct sb_map *map;
+	const struct sb_map *map = sb_epoch_map(search->epoch, search->ip);
 
-	for (map = sb_epoch_map(search->epoch, 0); map; map = sb_epoch_map(search->epoch, map->end)) {
-		if (!has_file(map))
-			continue;
-		if (!search->program)
+	for (int i = 0; i < STEPS_MAX && is_near(search, map); ++i) {
+		add_anchor(search, map);
+		map = sb_epoch_map(search->epoch, map->end);
+	}
+	map = epoch_map_before(search->epoch, search->ip);
+	for (int i = 0; i < STEPS_MAX && is_near(search, map); ++i) {
+		add_anchor(search, map);
+		map = epoch_map_before(search->epoch, map->begin);
+	}
+}
+
+static void find_program(struct search *search)
+{
+	const struct sb_map *map = sb_epoch_map(search->epoch, 0);
+
+	for (int i = 0; i < STEPS_MAX && map && !search->program; ++i) {
+		if (map_has_file(map))
 			search->program = map;
-		if (distance(map->begin, search->ip) < near_enough)
-			add_anchor(search, map);
+		map = sb_epoch_map(search->epoch, map->end);
 	}
 }
 
 /* ---- Other processes ---------------------------------------------------------------------------- */
-
-static const struct sb_map *find_part(const struct sb_epoch *epoch, const struct sb_map *part)
-{
-	const struct sb_map *map;
-
-	for (map = sb_epoch_map(epoch, 0); map; map = sb_epoch_map(epoch, map->end))
-		if (same_part(map, part))
-			return map;
-	return NULL;
-}
 
 /* Whether the process has nothing else where @map would be. */
 static int is_free(const struct sb_epoch *epoch, const struct sb_map *map)
@@ -125,68 +118,84 @@ static int is_free(const struct sb_epoch *epoch, const struct sb_map *map)
 	return !next || next->begin >= map->end;
 }
 
-static void add_candidate(struct search *search, const struct sb_map *map)
-{
-	for (size_t i = 0; i < search->ncandidates; ++i)
-		if (search->candidate[i].begin == map->begin && same_part(&search->candidate[i], map))
-			return;
-	if (search->ncandidates == CANDIDATES_MAX)
-		search->too_many = 1;
-	else
-		search->candidate[search->ncandidates++] = *map;
-}
-
-/* What the process of @other has there, seen from the nearest anchor that it has, too. */
-static void ask(struct search *search, const struct sb_epoch *other)
+/* What the process of @other has there, seen from the nearest anchor that it has, too. Returns whether it has
+ * something there. */
+static int ask(struct search *search, uint32_t family, const struct sb_epoch *other)
 {
 	const struct sb_map *same = NULL;
 	size_t i = 0;
 
 	/* Other programs have other files before that one. */
-	if (!find_part(other, search->program))
-		return;
-	while (i < search->nanchors && !(same = find_part(other, search->anchor[i])))
+	if (!part_index_only(search->parts, family, other, search->program))
+		return 0;
+	while (i < search->nanchors &&
+	       !(same = part_index_only(search->parts, family, other, search->anchor[i])))
 		i += 1;
 	if (!same)
-		return;
+		return 0;
 
 	const uint64_t shift = search->anchor[i]->begin - same->begin;
 	const struct sb_map *found = sb_epoch_map(other, search->ip - shift);
 	struct sb_map map;
 
-	if (!found || found->begin > search->ip - shift || !has_file(found))
-		return;
+	if (!found || found->begin > search->ip - shift || !map_has_file(found))
+		return 0;
 	map = *found;
 	map.begin += shift;
 	map.end += shift;
-	if (is_free(search->epoch, &map))
-		add_candidate(search, &map);
+	if (!is_free(search->epoch, &map))
+		return 0;
+	if (!search->candidate.end)
+		search->candidate = map;
+	else if (search->candidate.begin != map.begin || !map_same_part(&search->candidate, &map))
+		search->contradicted = 1;
+	return 1;
 }
 
-static void ask_all(struct search *search, const struct sb_system *system)
+static void ask_family(struct search *search, uint32_t family)
 {
-	const size_t count = system_nspaces(system);
+	size_t count;
+	const struct family_epoch *epoch = part_index_epochs(search->parts, family, &count);
+	int says = 0;
 
-	for (size_t i = 0; i < count && i < SPACES_MAX; ++i) {
-		const struct sb_space *space = system_space_at(system, i);
+	for (size_t i = count > EPOCHS_MAX ? count - EPOCHS_MAX : 0; i < count && !search->contradicted; ++i)
+		if (epoch[i].epoch->id != search->epoch->id)
+			says |= ask(search, family, epoch[i].epoch);
+	search->nwitnesses += says;
+}
 
-		for (size_t e = 0; e < space->nepochs; ++e)
-			if (space->epoch[e].id != search->epoch->id)
-				ask(search, &space->epoch[e]);
+/* Those of the program: its own family first, then the next ones. */
+static void ask_all(struct search *search)
+{
+	uint32_t family = search->family;
+
+	for (int i = 0; i < FAMILIES_MAX && search->nwitnesses < WITNESSES_MAX && !search->contradicted;
+	     ++i) {
+		ask_family(search, family);
+		family = part_index_next(search->parts, search->program, family);
+		if (!family)
+			family = part_index_next(search->parts, search->program, 0);
+		if (!family || family == search->family)
+			return;
 	}
 }
 
-static int infer(const struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t ip, struct sb_map *map)
+static int infer(struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t ip, struct sb_map *map)
 {
-	struct search search = {.epoch = epoch, .ip = ip};
+	struct search search = {.parts = &lost->parts, .epoch = epoch, .ip = ip};
 
-	find_anchors(&search);
+	if (part_index_make(&lost->parts) < 0)
+		return -sbe_nomem;
+	search.family = part_index_family(search.parts, epoch);
+	find_program(&search);
 	/* If the program's own mapping is missing as well, the lowest one is of a library. */
-	if (search.program && distance(search.program->begin, ip) >= near_enough)
-		ask_all(&search, lost->system);
-	if (search.too_many || search.ncandidates != 1)
+	if (search.program && distance(search.program->begin, ip) >= near_enough) {
+		find_anchors(&search);
+		ask_all(&search);
+	}
+	if (!search.nwitnesses || search.contradicted)
 		return 0;
-	*map = search.candidate[0];
+	*map = search.candidate;
 	return 1;
 }
 
@@ -213,6 +222,8 @@ int lost_map_find(struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t
 	pthread_mutex_unlock(&lost->lock);
 	if (!known) {
 		answer.found = infer(lost, epoch, ip, &answer.map);
+		if (answer.found < 0)
+			return answer.found;
 		pthread_mutex_lock(&lost->lock);
 		*slot = answer;
 		pthread_mutex_unlock(&lost->lock);

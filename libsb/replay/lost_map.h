@@ -14,6 +14,8 @@
 
 #include <sb/system.h>
 
+#include "replay/part_index.h"
+
 enum { LOST_MAP_SLOTS = 4096 };
 
 struct lost_map_slot {
@@ -24,16 +26,17 @@ struct lost_map_slot {
 };
 
 struct lost_maps {
-	const struct sb_system *system; /* borrowed */
-	pthread_mutex_t lock;           /* of the slots */
-	struct lost_map_slot *slot;     /* owned; the last answers */
+	struct part_index parts;
+	pthread_mutex_t lock;       /* of the slots */
+	struct lost_map_slot *slot; /* owned; the last answers */
 };
 
 /* Zero or -sbe_nomem. */
 int lost_maps_init(struct lost_maps *lost, const struct sb_system *system);
 void lost_maps_fini(struct lost_maps *lost);
 
-/* The mapping that @epoch, which has none at @ip, should have there. Returns whether there is one. */
+/* The mapping that @epoch, which has none at @ip, should have there. Returns whether there is one, or
+ * -sbe_nomem. */
 int lost_map_find(struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t ip, struct sb_map *map);
 
 #endif

@@ -196,7 +196,8 @@ static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t ti
 		status = reserve_epoch(space);
 	if (status < 0)
 		return status;
-	pool->epoch_trees[pool->nepochs++] = (struct space_trees){NULL, NULL};
+	pool->epoch_trees[pool->nepochs++] = (struct space_trees){NULL, NULL, 0};
+	space->trees.since = space->version;
 	space->epoch[space->nepochs++] = epoch;
 	space->borrowed = 0;
 	space->lent = 0;
@@ -229,6 +230,7 @@ static int epoch_for_change(struct space_pool *pool, struct space *space, uint64
 		return 0;
 	/* As it was inherited, but with an id of its own. */
 	space->nepochs -= 1;
+	space->inherits = 0;
 	return epoch_begin(pool, space, epoch->from);
 }
 
@@ -418,6 +420,25 @@ int space_code(struct space_pool *pool, struct space *space, struct sb_map_node 
 	return change.failed ? -sbe_nomem : 0;
 }
 
+static int walk_new(const struct sb_map_node *node, uint32_t since, space_map_callback *callback,
+                    void *context)
+{
+	int status = 0;
+
+	while (node && node->version >= since && status == 0) {
+		status = walk_new(node->left, since, callback, context);
+		if (status == 0)
+			status = callback(context, &node->map);
+		node = node->right;
+	}
+	return status;
+}
+
+int space_walk_new(const struct space_trees *trees, space_map_callback *callback, void *context)
+{
+	return walk_new(trees->maps, trees->since, callback, context);
+}
+
 /* ---- Spaces ----------------------------------------------------------------------------------- */
 
 struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, struct space *earlier)
@@ -431,6 +452,7 @@ struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, str
 	space->public.to = UINT64_MAX;
 	space->earlier = earlier;
 	space->version = ++pool->last_version;
+	space->family = ++pool->last_family;
 	if (earlier && earlier->public.to > time)
 		earlier->public.to = time;
 	return space;
@@ -448,8 +470,9 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 	child->epoch[0] = (struct sb_epoch){
 	        .id = present_epoch(parent)->id, .from = child->public.from, .to = UINT64_MAX};
 	child->nepochs = 1;
-	child->borrowed = 1;
+	child->inherits = child->borrowed = 1;
 	child->trees = parent->trees;
+	child->family = parent->family;
 	parent->lent = 1;
 	share_trees(pool, parent);
 	return 0;
@@ -497,6 +520,18 @@ const struct sb_map *sb_epoch_map(const struct sb_epoch *epoch, uint64_t addr)
 {
 	const struct sb_map_node *found = find(epoch->root, addr);
 
+	return found ? &found->map : NULL;
+}
+
+const struct sb_map *epoch_map_before(const struct sb_epoch *epoch, uint64_t addr)
+{
+	const struct sb_map_node *node = epoch->root, *found = NULL;
+
+	while (node) {
+		if (node->map.begin < addr)
+			found = node;
+		node = node->map.begin < addr ? node->right : node->left;
+	}
 	return found ? &found->map : NULL;
 }
 

@@ -23,9 +23,11 @@ struct sb_map_node {
 	struct sb_map map;
 };
 
-/* The trees of an epoch, or of a space at present. */
+/* The trees of an epoch, or of a space at present. Nodes of a version below @since, and all that is below
+ * them, were there before the epoch began. */
 struct space_trees {
 	struct sb_map_node *maps, *code;
+	uint32_t since;
 };
 
 /* What all spaces of a system draw from. */
@@ -33,7 +35,7 @@ struct space_pool {
 	struct arena arena;        /* spaces and nodes: whole cache lines */
 	struct sb_map_node *spare; /* nodes that are in no tree, linked by left */
 	uint64_t seed; /* of the trees' priorities: nobody can prepare a recording that makes them deep */
-	uint32_t last_version;
+	uint32_t last_version, last_family;
 	struct space_trees *epoch_trees; /* by epoch id: as they are in the end */
 	size_t nepochs, epoch_capacity;
 };
@@ -46,7 +48,9 @@ struct space {
 	struct space *earlier;               /* of the same pid */
 	struct space_trees trees;
 	uint32_t version;
-	int borrowed;           /* the present epoch's id is the parent's */
+	uint32_t family;        /* a fork has its parent's mappings, and is of its family */
+	int inherits;           /* the first epoch's id is the parent's ... */
+	int borrowed;           /* ... and it is the present epoch */
 	int lent;               /* the present epoch's id is a child's, too */
 	struct sb_epoch *epoch; /* owned, or the first one */
 	size_t nepochs, epoch_capacity;
@@ -73,6 +77,15 @@ static inline const struct sb_map_node *space_search_step(const struct sb_map_no
 {
 	return node->map.end > addr ? node->left : node->right;
 }
+
+/* The mappings of @trees (not the code) that came with their epoch, and a few that were there before: each
+ * mapping comes with one epoch at least. Ends when the callback returns something else than zero, and returns
+ * that. */
+typedef int space_map_callback(void *context, const struct sb_map *map);
+int space_walk_new(const struct space_trees *trees, space_map_callback *callback, void *context);
+
+/* The last mapping that begins before @addr, or NULL. */
+const struct sb_map *epoch_map_before(const struct sb_epoch *epoch, uint64_t addr);
 
 /* No more changes. When all spaces have been sealed, each is published: its public part is complete. */
 void space_seal(struct space_pool *pool, const struct space *space);

@@ -4,8 +4,8 @@
 
 #include <sb/system.h>
 
-/* Calls @callback for each mapping of each epoch; epochs that share mappings show them again. Ends when it
- * returns something else than zero, and returns that. */
+/* Calls @callback for each mapping, some more than once. Ends when it returns something else than zero, and
+ * returns that. */
 int map_walk(const struct sb_system *system, int (*callback)(void *context, const struct sb_map *map),
              void *context);
 

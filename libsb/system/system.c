@@ -191,8 +191,7 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	map->build_id_size = record->u.mmap.build_id_size;
 	memcpy(map->build_id, record->u.mmap.build_id, sizeof(map->build_id));
 	if (!map->build_id_size && system->perfdata)
-		map->build_id_size =
-		        (uint8_t)sb_perfdata_build_id(system->perfdata, filename, map->build_id);
+		map->build_id_size = (uint8_t)sb_perfdata_build_id(system->perfdata, filename, map->build_id);
 	map->pid = change.pid;
 	map->time = time;
 	map->recorded_pgoff = map->pgoff;
@@ -663,13 +662,8 @@ int map_walk(const struct sb_system *system, int (*callback)(void *context, cons
 	const struct space_pool *pool = &system->processes.pool;
 	int status = 0;
 
-	for (size_t i = 0; i < pool->nepochs && status == 0; ++i) {
-		const struct sb_epoch epoch = {.id = (uint32_t)i, .root = pool->epoch_trees[i].maps};
-		const struct sb_map *map = sb_epoch_map(&epoch, 0);
-
-		for (; map && status == 0; map = sb_epoch_map(&epoch, map->end))
-			status = callback(context, map);
-	}
+	for (size_t i = 0; i < pool->nepochs && status == 0; ++i)
+		status = space_walk_new(&pool->epoch_trees[i], callback, context);
 	return status;
 }
 
@@ -681,6 +675,40 @@ size_t system_nspaces(const struct sb_system *system)
 const struct sb_space *system_space_at(const struct sb_system *system, size_t index)
 {
 	return &system->processes.space[index].space->public;
+}
+
+/* Someone who wants to know the epochs, too. */
+struct epoch_walk {
+	system_map_callback *callback;
+	void *context;
+	const struct sb_epoch *epoch;
+};
+
+static int show_map(void *context, const struct sb_map *map)
+{
+	const struct epoch_walk *walk = context;
+
+	return walk->callback(walk->context, walk->epoch, map);
+}
+
+uint32_t system_space_family(const struct sb_system *system, size_t index)
+{
+	return system->processes.space[index].space->family;
+}
+
+int system_walk_space(const struct sb_system *system, size_t index, system_map_callback *callback,
+                      void *context)
+{
+	const struct space *space = system->processes.space[index].space;
+	int status = 0;
+
+	for (size_t i = space->inherits ? 1 : 0; i < space->nepochs && status == 0; ++i) {
+		struct epoch_walk walk = {callback, context, &space->epoch[i]};
+
+		status = space_walk_new(&system->processes.pool.epoch_trees[space->epoch[i].id], show_map,
+		                        &walk);
+	}
+	return status;
 }
 
 int32_t system_only_thread(const struct sb_system *system, int32_t pid)

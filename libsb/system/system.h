@@ -55,6 +55,16 @@ int system_seal(struct sb_system *system, int damaged);
 size_t system_nspaces(const struct sb_system *system);
 const struct sb_space *system_space_at(const struct sb_system *system, size_t index);
 
+/* A space and its forks are a family, unless the fork was before any mapping: they have what the space had
+ * mapped until then. Numbers from 1 on, not all of them are used. */
+uint32_t system_space_family(const struct sb_system *system, size_t index);
+
+/* The mappings of a space's epochs, each in one epoch at least in which the space has it; but not those that
+ * others of its family mapped. Ends when the callback returns something else than zero, and returns that. */
+typedef int system_map_callback(void *context, const struct sb_epoch *epoch, const struct sb_map *map);
+int system_walk_space(const struct sb_system *system, size_t index, system_map_callback *callback,
+                      void *context);
+
 /* The only thread that process @pid ever had; -1: it had more, or none is known. */
 int32_t system_only_thread(const struct sb_system *system, int32_t pid);
 

@@ -280,4 +280,14 @@ static inline void assert_replay(struct fixture *fixture, const char *flow, cons
 	assert_string_equal(fixture->gaps, gaps);
 }
 
+static inline void assert_gap(const struct fixture *fixture, enum sb_gap_reason reason)
+{
+	const struct sb_account *account = sb_session_account(fixture->session);
+
+	assert_int_equal(account->gap[reason].count, 1);
+	assert_true(account->gap[reason].bytes > 0);
+	assert_int_equal(account->bytes_decoded + account->gap[reason].bytes, account->bytes_total);
+	assert_true(fixture->details[0] != '\n');
+}
+
 #endif

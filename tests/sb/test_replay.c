@@ -174,16 +174,6 @@ static void second_process_runs(struct fixture *fixture, const char *filename, i
 	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001 1002; 0/1/1@400: 1000 1001 1002");
 }
 
-static void assert_gap(const struct fixture *fixture, enum sb_gap_reason reason)
-{
-	const struct sb_account *account = sb_session_account(fixture->session);
-
-	assert_int_equal(account->gap[reason].count, 1);
-	assert_true(account->gap[reason].bytes > 0);
-	assert_int_equal(account->bytes_decoded + account->gap[reason].bytes, account->bytes_total);
-	assert_true(fixture->details[0] != '\n');
-}
-
 static void a_file_that_is_not_there_is_no_binary(void **state)
 {
 	second_process_runs(*state, "/nowhere", 1);
@@ -240,42 +230,6 @@ static void the_idle_task_runs_no_code_of_user_space(void **state)
 	traced(fixture, 0, trace.bytes, trace.size);
 	assert_int_equal(replay(fixture), 0);
 	assert_gap(fixture, sb_gap_unknown_process);
-}
-
-/* Where the second process has /b, nothing is recorded; whether the first one runs the same program decides.
- */
-static void mapping_is_lost(struct fixture *fixture, const char *program)
-{
-	struct trace trace = {0};
-
-	has_programs(fixture);
-	maps(fixture, 0, 1, 0x550000001000, program);
-	maps(fixture, 0, 1, 0x7f0000001000, "/b");
-	maps(fixture, 0, 1, 0x7f0000003000, "/c");
-	maps(fixture, 0, 2, 0x560000001000, "/a");
-	maps(fixture, 0, 2, 0x7e0000003000, "/c");
-	switches(fixture, 0, 150, 0, 2);
-	trace_start(&trace, 100);
-	trace_stretch(&trace, 200, 0x7e0000001000);
-	traced(fixture, 0, trace.bytes, trace.size);
-	assert_int_equal(replay(fixture), 0);
-}
-
-static void a_lost_mapping_is_as_in_another_process_of_the_program(void **state)
-{
-	struct fixture *fixture = *state;
-
-	mapping_is_lost(fixture, "/a");
-	assert_string_equal(fixture->flow, "0/2/2@200: 7e0000001000 7e0000001001");
-}
-
-static void a_lost_mapping_of_another_program_is_a_gap(void **state)
-{
-	struct fixture *fixture = *state;
-
-	mapping_is_lost(fixture, "/d");
-	assert_string_equal(fixture->flow, "");
-	assert_gap(fixture, sb_gap_not_mapped);
 }
 
 /* That 1 ran before 3, a record says, but none says since when: where the code is 2's, it is 2 still. */
@@ -774,8 +728,6 @@ int main(void)
 	        TEST(code_without_a_record_is_not_mapped),
 	        TEST(without_a_schedule_the_process_is_unknown),
 	        TEST(the_idle_task_runs_no_code_of_user_space),
-	        TEST(a_lost_mapping_is_as_in_another_process_of_the_program),
-	        TEST(a_lost_mapping_of_another_program_is_a_gap),
 	        TEST(addresses_tell_who_runs_where_records_are_missing),
 	        TEST(siblings_without_records_are_taken_for_each_other),
 	        TEST(an_error_takes_back_what_no_psb_has_confirmed),

@@ -1,0 +1,86 @@
+/* test_replay_lost_map.c - where the record of a mapping is missing: what other processes of the program say.
+ */
+#include "replay_fixture.h"
+
+static const uint8_t code[] = {0x90, 0x0f, 0x05};
+
+static void has_programs(struct fixture *fixture)
+{
+	has_file(fixture, "/a", code, sizeof(code));
+	has_file(fixture, "/b", code, sizeof(code));
+	has_file(fixture, "/c", code, sizeof(code));
+	has_file(fixture, "/d", code, sizeof(code));
+}
+
+/* Where the second process has /b, nothing is recorded; whether the first one runs the same program decides.
+ */
+static void mapping_is_lost(struct fixture *fixture, const char *program)
+{
+	struct trace trace = {0};
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x550000001000, program);
+	maps(fixture, 0, 1, 0x7f0000001000, "/b");
+	maps(fixture, 0, 1, 0x7f0000003000, "/c");
+	maps(fixture, 0, 2, 0x560000001000, "/a");
+	maps(fixture, 0, 2, 0x7e0000003000, "/c");
+	switches(fixture, 0, 150, 0, 2);
+	trace_start(&trace, 100);
+	trace_stretch(&trace, 200, 0x7e0000001000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void a_lost_mapping_is_as_in_another_process_of_the_program(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mapping_is_lost(fixture, "/a");
+	assert_string_equal(fixture->flow, "0/2/2@200: 7e0000001000 7e0000001001");
+}
+
+static void a_lost_mapping_of_another_program_is_a_gap(void **state)
+{
+	struct fixture *fixture = *state;
+
+	mapping_is_lost(fixture, "/d");
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_not_mapped);
+}
+
+/* What a process has twice says nothing of where it is. */
+static void a_part_that_is_mapped_twice_is_no_landmark(void **state)
+{
+	struct fixture *fixture = *state;
+
+	maps(fixture, 0, 1, 0x7f0000005000, "/c");
+	mapping_is_lost(fixture, "/a");
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_not_mapped);
+}
+
+/* Two processes of the program had something else there: which one is it alike? */
+static void a_lost_mapping_that_others_contradict_is_a_gap(void **state)
+{
+	struct fixture *fixture = *state;
+
+	maps(fixture, 0, 3, 0x550000001000, "/a");
+	maps(fixture, 0, 3, 0x7f0000001000, "/d");
+	maps(fixture, 0, 3, 0x7f0000003000, "/c");
+	mapping_is_lost(fixture, "/a");
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_not_mapped);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	        TEST(a_lost_mapping_is_as_in_another_process_of_the_program),
+	        TEST(a_lost_mapping_of_another_program_is_a_gap),
+	        TEST(a_part_that_is_mapped_twice_is_no_landmark),
+	        TEST(a_lost_mapping_that_others_contradict_is_a_gap),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
