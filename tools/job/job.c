@@ -1,37 +1,55 @@
 /* job.c - filling a job, whoever asks; see job.h. */
 #include "job/job.h"
 
-#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <intel-pt.h>
 
 #include "job/job_list.h"
 
 static const uint64_t second = 1000000000;
 
-static void sink_free(struct job_sink *sink)
+void job_filter_free(struct job_filter *filter)
 {
-	for (size_t i = 0; i < sink->nsettings; i++)
-		free(sink->setting[i].value);
-	free(sink->setting);
-	free(sink->file);
+	free(filter->cpu.value);
+	free(filter->pid.value);
+	job_texts_free(&filter->container);
+	job_texts_free(&filter->cgroup);
+	job_texts_free(&filter->comm);
+	free(filter->address.value);
+	job_texts_free(&filter->function);
+	*filter = (struct job_filter){0};
+}
+
+void job_sinks_free(struct job_sink *sink, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = 0; j < sink[i].nsettings; j++)
+			free(sink[i].setting[j].value);
+		free(sink[i].setting);
+		free(sink[i].file);
+		job_filter_free(&sink[i].filter);
+	}
+	free(sink);
 }
 
 void job_free(struct job *job)
 {
 	free(job->recording);
+	job_texts_free(&job->recordings);
 	for (int i = 0; i < job_files; i++)
 		free(job->file[i]);
 	job_files_free(&job->files);
-	job_strings_free(job->jitdump, job->njitdumps);
-	free(job->cpu.value);
-	free(job->pid.value);
-	job_strings_free(job->container.value, job->container.count);
-	job_strings_free(job->cgroup.value, job->cgroup.count);
-	job_strings_free(job->comm.value, job->comm.count);
-	for (size_t i = 0; i < job->nsinks; i++)
-		sink_free(&job->sink[i]);
-	free(job->sink);
+	job_texts_free(&job->jitdump);
+	job_filter_free(&job->filter);
+	free(job->decode.cpu_model);
+	job_texts_free(&job->decode.errata);
+	job_sinks_free(job->sink, job->nsinks);
+	free(job->run_record);
+	free(job->path);
+	job_places_free(&job->places);
 	memset(job, 0, sizeof(*job));
 }
 
@@ -45,32 +63,23 @@ int job_set_recording(struct job *job, const char *path, struct option_error *er
 	return job->recording ? 0 : -1;
 }
 
-int job_set_file(struct job *job, enum job_file which, const char *path, struct option_error *error)
+int job_set_text(char **field, const char *what, const char *text, struct option_error *error)
 {
 	char *owned;
 
-	if (!*path)
-		return option_fail(error, "the file's name is empty");
-	owned = job_copy(path, error);
+	if (!*text)
+		return option_fail(error, "%s is empty", what);
+	owned = job_copy(text, error);
 	if (!owned)
 		return -1;
-	free(job->file[which]);
-	job->file[which] = owned;
+	free(*field);
+	*field = owned;
 	return 0;
 }
 
 int job_add_text(struct job_texts *texts, const char *text, struct option_error *error)
 {
-	if (!*text)
-		return option_fail(error, "the pattern is empty");
-	return job_strings_add(&texts->value, &texts->count, job_items_most, text, error);
-}
-
-int job_add_jitdump(struct job *job, const char *path, struct option_error *error)
-{
-	if (!*path)
-		return option_fail(error, "the file's name is empty");
-	return job_strings_add(&job->jitdump, &job->njitdumps, job_items_most, path, error);
+	return job_texts_add(texts, job_items_most, "the pattern", text, error);
 }
 
 static int list_add_range(struct job_list *list, uint64_t first, uint64_t last, struct option_error *error)
@@ -149,6 +158,74 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 	           : option_number(text, 0, UINT64_MAX, &time->value, error);
 }
 
+int job_range_add(struct job_ranges *ranges, const char *text, struct option_error *error)
+{
+	const size_t at = strcspn(text, "-+");
+	char *first = strndup(text, at);
+	struct sink_range *value;
+	uint64_t begin, end;
+	int result;
+
+	if (!first)
+		return option_fail(error, "out of memory");
+	result = option_number(first, 0, UINT64_MAX, &begin, error);
+	free(first);
+	if (result)
+		return -1;
+	if (!text[at])
+		return option_fail(error, "expected FROM-TO or FROM+SIZE, found '%s'", text);
+	if (option_number(text + at + 1, 0, text[at] == '+' ? UINT64_MAX - begin : UINT64_MAX, &end, error))
+		return -1;
+	if (text[at] == '+')
+		end += begin;
+	if (end <= begin)
+		return option_fail(error, "the range %s is %s", text, end < begin ? "upside down" : "empty");
+	value = job_grow(ranges->value, ranges->count, job_items_most, sizeof(*value), error);
+	if (!value)
+		return -1;
+	ranges->value = value;
+	value[ranges->count++] = (struct sink_range){begin, end};
+	return 0;
+}
+
+int job_size_set(uint64_t *size, const char *text, struct option_error *error)
+{
+	static const char units[] = "KMGT";
+	const size_t length = strspn(text, "0123456789");
+	const char *unit = text[length] ? strchr(units, text[length]) : NULL;
+	const unsigned int shift = unit ? 10U * (unsigned int)(unit - units + 1) : 0;
+	uint64_t number;
+	char *digits;
+	int result;
+
+	if (!length || (text[length] && (!unit || text[length + 1])))
+		return option_fail(error, "expected a size such as 512M or 4G, found '%s'", text);
+	digits = strndup(text, length);
+	if (!digits)
+		return option_fail(error, "out of memory");
+	result = option_number(digits, 1, UINT64_MAX >> shift, &number, error);
+	free(digits);
+	if (!result)
+		*size = number << shift;
+	return result;
+}
+
+int job_cpu_model(const char *text, struct pt_cpu *cpu, struct option_error *error)
+{
+	unsigned int family, model, stepping;
+	int length = 0;
+
+	if (sscanf(text, "%5u/%3u/%3u%n", &family, &model, &stepping, &length) != 3 || text[length] ||
+	    strspn(text, "0123456789/") != (size_t)length || family > UINT16_MAX || model > UINT8_MAX ||
+	    stepping > UINT8_MAX)
+		return option_fail(error, "expected FAMILY/MODEL/STEPPING such as 6/85/4, found '%s'", text);
+	*cpu = (struct pt_cpu){.vendor = pcv_intel,
+	                       .family = (uint16_t)family,
+	                       .model = (uint8_t)model,
+	                       .stepping = (uint8_t)stepping};
+	return 0;
+}
+
 int job_set_jobs(struct job *job, const char *text, struct option_error *error)
 {
 	uint64_t jobs;
@@ -220,74 +297,6 @@ int job_add_setting(struct job *job, const char *name, const char *value, struct
 	return 0;
 }
 
-static void swap_lists(struct job_list *a, struct job_list *b)
-{
-	struct job_list keep = *a;
-
-	*a = *b;
-	*b = keep;
-}
-
-static void swap_texts(struct job_texts *a, struct job_texts *b)
-{
-	struct job_texts keep = *a;
-
-	*a = *b;
-	*b = keep;
-}
-
-void job_override(struct job *job, struct job *over)
-{
-	struct job keep = *job;
-
-	/* What is replaced goes to @over, to be freed with it. */
-	if (over->recording) {
-		job->recording = over->recording;
-		over->recording = keep.recording;
-	}
-	for (int i = 0; i < job_files; i++)
-		if (over->file[i]) {
-			char *replaced = job->file[i];
-
-			job->file[i] = over->file[i];
-			over->file[i] = replaced;
-		}
-	job_files_override(&job->files, &over->files);
-	if (over->njitdumps) {
-		job->jitdump = over->jitdump;
-		job->njitdumps = over->njitdumps;
-		over->jitdump = keep.jitdump;
-		over->njitdumps = keep.njitdumps;
-	}
-	if (over->nsinks) {
-		job->sink = over->sink;
-		job->nsinks = over->nsinks;
-		over->sink = keep.sink;
-		over->nsinks = keep.nsinks;
-	}
-	if (over->cpu.count)
-		swap_lists(&job->cpu, &over->cpu);
-	if (over->pid.count)
-		swap_lists(&job->pid, &over->pid);
-	if (over->container.count)
-		swap_texts(&job->container, &over->container);
-	if (over->cgroup.count)
-		swap_texts(&job->cgroup, &over->cgroup);
-	if (over->comm.count)
-		swap_texts(&job->comm, &over->comm);
-	if (over->from.unit != job_time_open || over->to.unit != job_time_open) {
-		job->from = over->from;
-		job->to = over->to;
-	}
-	if (over->jobs)
-		job->jobs = over->jobs;
-	job->symbols |= over->symbols;
-	job->no_demangle |= over->no_demangle;
-	if (over->strict)
-		job->strict = over->strict;
-	job_free(over);
-}
-
 /* The last count that is not after @ns: one before the first that is. */
 static uint64_t last_tsc(const struct sb_clock *clock, uint64_t ns)
 {
@@ -296,22 +305,23 @@ static uint64_t last_tsc(const struct sb_clock *clock, uint64_t ns)
 	return after ? after - 1 : 0;
 }
 
-int job_span(const struct job *job, const struct sb_clock *clock, uint64_t *from, uint64_t *to,
-             struct sb_error *err)
+int job_span(const struct job_filter *filter, const struct sb_clock *clock, const char *recording,
+             uint64_t *from, uint64_t *to, struct sb_error *err)
 {
+	const struct job_time *first = &filter->from, *last = &filter->to;
+
 	*from = *to = 0;
-	if (job->from.unit == job_time_open && job->to.unit == job_time_open)
+	if (first->unit == job_time_open && last->unit == job_time_open)
 		return 0;
-	if ((job->from.unit == job_time_ns || job->to.unit == job_time_ns) && !clock->time_mult)
+	if ((first->unit == job_time_ns || last->unit == job_time_ns) && !clock->time_mult)
 		return sb_error_set(
-		        err, -sbe_not_found, job->recording, UINT64_MAX,
+		        err, -sbe_not_found, recording, UINT64_MAX,
 		        "does not say how seconds convert to time stamp counts: give the span in counts");
 	*to = UINT64_MAX;
-	if (job->from.unit != job_time_open)
-		*from = job->from.unit == job_time_ns ? sb_clock_ns_to_tsc(clock, job->from.value)
-		                                      : job->from.value;
-	if (job->to.unit != job_time_open)
-		*to = job->to.unit == job_time_ns ? last_tsc(clock, job->to.value) : job->to.value;
+	if (first->unit != job_time_open)
+		*from = first->unit == job_time_ns ? sb_clock_ns_to_tsc(clock, first->value) : first->value;
+	if (last->unit != job_time_open)
+		*to = last->unit == job_time_ns ? last_tsc(clock, last->value) : last->value;
 	if (!*to || *to < *from)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "the span of time ends before it begins");

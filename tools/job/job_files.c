@@ -10,7 +10,7 @@
 static void roots_free(struct job_roots *roots)
 {
 	for (size_t i = 0; i < roots->count; i++) {
-		job_strings_free(roots->root[i].layer, roots->root[i].nlayers);
+		job_texts_free(&roots->root[i].layer);
 		free(roots->root[i].container);
 	}
 	free(roots->root);
@@ -20,7 +20,7 @@ void job_files_free(struct job_files *files)
 {
 	roots_free(&files->roots);
 	roots_free(&files->container_roots);
-	job_strings_free(files->build_id_dir, files->nbuild_id_dirs);
+	job_texts_free(&files->build_id_dir);
 	free(files->bundle);
 	memset(files, 0, sizeof(*files));
 }
@@ -45,7 +45,7 @@ struct job_root *job_add_root(struct job_files *files, const char *container, st
 
 int job_add_layer(struct job_root *root, const char *path, struct option_error *error)
 {
-	return job_strings_add(&root->layer, &root->nlayers, job_layers_most, path, error);
+	return job_texts_add(&root->layer, job_layers_most, "a directory's name", path, error);
 }
 
 /* Cuts the first layer off; returns the rest, or NULL. */
@@ -95,50 +95,6 @@ int job_add_container_root(struct job_files *files, const char *text, struct opt
 	return root ? job_add_layers(root, equals + 1, error) : -1;
 }
 
-int job_add_build_id_dir(struct job_files *files, const char *path, struct option_error *error)
-{
-	return job_strings_add(&files->build_id_dir, &files->nbuild_id_dirs, job_items_most, path, error);
-}
-
-int job_set_bundle(struct job_files *files, const char *path, struct option_error *error)
-{
-	if (!*path)
-		return option_fail(error, "a directory's name is empty");
-	free(files->bundle);
-	files->bundle = job_copy(path, error);
-	return files->bundle ? 0 : -1;
-}
-
-static void swap_roots(struct job_roots *a, struct job_roots *b)
-{
-	const struct job_roots keep = *a;
-
-	*a = *b;
-	*b = keep;
-}
-
-void job_files_override(struct job_files *files, struct job_files *over)
-{
-	const struct job_files keep = *files;
-
-	if (over->roots.count)
-		swap_roots(&files->roots, &over->roots);
-	if (over->container_roots.count)
-		swap_roots(&files->container_roots, &over->container_roots);
-	if (over->nbuild_id_dirs) {
-		files->build_id_dir = over->build_id_dir;
-		files->nbuild_id_dirs = over->nbuild_id_dirs;
-		over->build_id_dir = keep.build_id_dir;
-		over->nbuild_id_dirs = keep.nbuild_id_dirs;
-	}
-	if (over->bundle) {
-		files->bundle = over->bundle;
-		over->bundle = keep.bundle;
-	}
-	files->no_host_root |= over->no_host_root;
-	files->debuginfod |= over->debuginfod;
-}
-
 /* ---- The command line -------------------------------------------------------------------------- */
 
 static struct job_files *files_of(void *target)
@@ -175,7 +131,8 @@ int file_option_no_host_root(void *target, const char *value, struct option_erro
 
 int file_option_build_id_dir(void *target, const char *value, struct option_error *error)
 {
-	return job_add_build_id_dir(files_of(target), value, error);
+	return job_texts_add(&files_of(target)->build_id_dir, job_items_most, "a directory's name", value,
+	                     error);
 }
 
 int file_option_debuginfod(void *target, const char *value, struct option_error *error)
@@ -188,22 +145,22 @@ int file_option_debuginfod(void *target, const char *value, struct option_error 
 
 int file_option_bundle(void *target, const char *value, struct option_error *error)
 {
-	return job_set_bundle(files_of(target), value, error);
+	return job_set_text(&files_of(target)->bundle, "a directory's name", value, error);
 }
 
 int file_option_kcore(void *target, const char *value, struct option_error *error)
 {
-	return job_set_file(target, job_kcore, value, error);
+	return job_set_text(&((struct job *)target)->file[job_kcore], "the file's name", value, error);
 }
 
 int file_option_vmlinux(void *target, const char *value, struct option_error *error)
 {
-	return job_set_file(target, job_vmlinux, value, error);
+	return job_set_text(&((struct job *)target)->file[job_vmlinux], "the file's name", value, error);
 }
 
 int file_option_kallsyms(void *target, const char *value, struct option_error *error)
 {
-	return job_set_file(target, job_kallsyms, value, error);
+	return job_set_text(&((struct job *)target)->file[job_kallsyms], "the file's name", value, error);
 }
 
 /* ---- Using it ---------------------------------------------------------------------------------- */
@@ -211,8 +168,8 @@ int file_option_kallsyms(void *target, const char *value, struct option_error *e
 static void put_roots(const struct job_roots *roots, struct sb_root *to)
 {
 	for (size_t i = 0; i < roots->count; i++)
-		to[i] = (struct sb_root){.layer = (const char *const *)roots->root[i].layer,
-		                         .nlayers = roots->root[i].nlayers,
+		to[i] = (struct sb_root){.layer = (const char *const *)roots->root[i].layer.value,
+		                         .nlayers = roots->root[i].layer.count,
 		                         .container = roots->root[i].container};
 }
 
@@ -223,8 +180,8 @@ int job_open_resolver(const struct job_files *files, struct sb_resolver **resolv
 	        .nroots = files->roots.count + files->container_roots.count,
 	        /* A bundle has all that there was: something else of the same name is none of it. */
 	        .no_host_root = files->no_host_root || files->bundle,
-	        .build_id_dir = (const char *const *)files->build_id_dir,
-	        .nbuild_id_dirs = files->nbuild_id_dirs,
+	        .build_id_dir = (const char *const *)files->build_id_dir.value,
+	        .nbuild_id_dirs = files->build_id_dir.count,
 	        .debuginfod = files->debuginfod,
 	        .bundle = files->bundle,
 	};

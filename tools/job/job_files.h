@@ -8,13 +8,13 @@
 
 #include <sb/binary.h>
 
+#include "job/job_list.h"
 #include "options.h"
 
 /* A directory, or layers of an overlay, the uppermost first. */
 struct job_root {
 	char *container; /* NULL: everybody's */
-	char **layer;
-	size_t nlayers;
+	struct job_texts layer;
 };
 
 struct job_roots {
@@ -24,8 +24,7 @@ struct job_roots {
 
 struct job_files {
 	struct job_roots roots, container_roots;
-	char **build_id_dir;
-	size_t nbuild_id_dirs;
+	struct job_texts build_id_dir;
 	char *bundle;
 	bool no_host_root, debuginfod;
 };
@@ -46,11 +45,6 @@ int job_add_layer(struct job_root *root, const char *path, struct option_error *
 int job_add_layers(struct job_root *root, const char *text, struct option_error *error);
 /* "NAME=DIR" or "NAME=UPPER:LOWER...". */
 int job_add_container_root(struct job_files *files, const char *text, struct option_error *error);
-int job_add_build_id_dir(struct job_files *files, const char *path, struct option_error *error);
-int job_set_bundle(struct job_files *files, const char *path, struct option_error *error);
-
-/* What @over says takes the place of what @files says, and goes to @over. */
-void job_files_override(struct job_files *files, struct job_files *over);
 
 int job_open_resolver(const struct job_files *files, struct sb_resolver **resolver, struct sb_error *err);
 

@@ -30,26 +30,28 @@ char *job_copy(const char *text, struct option_error *error)
 	return result;
 }
 
-int job_strings_add(char ***strings, size_t *count, size_t most, const char *path, struct option_error *error)
+int job_texts_add(struct job_texts *texts, size_t most, const char *what, const char *text,
+                  struct option_error *error)
 {
 	char **bigger;
 
-	if (!*path)
-		return option_fail(error, "a directory's name is empty");
-	bigger = job_grow(*strings, *count, most, sizeof(*bigger), error);
+	if (!*text)
+		return option_fail(error, "%s is empty", what);
+	bigger = job_grow(texts->value, texts->count, most, sizeof(*bigger), error);
 	if (!bigger)
 		return -1;
-	*strings = bigger;
-	bigger[*count] = job_copy(path, error);
-	if (!bigger[*count])
+	texts->value = bigger;
+	bigger[texts->count] = job_copy(text, error);
+	if (!bigger[texts->count])
 		return -1;
-	*count += 1;
+	texts->count++;
 	return 0;
 }
 
-void job_strings_free(char **strings, size_t count)
+void job_texts_free(struct job_texts *texts)
 {
-	for (size_t i = 0; i < count; i++)
-		free(strings[i]);
-	free(strings);
+	for (size_t i = 0; i < texts->count; i++)
+		free(texts->value[i]);
+	free(texts->value);
+	*texts = (struct job_texts){0};
 }

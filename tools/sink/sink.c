@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "nearest.h"
+#include "sink/flow_filter.h"
 
 static const struct sink_type *const types[] = {&sink_insn, &sink_block, &sink_gap, &sink_summary};
 
@@ -36,9 +37,12 @@ struct open_sink {
 	struct output *output; /* owned by the first sink that has it */
 	bool owner, flow;
 	struct sink_context context;
+	struct flow_filter *filter; /* NULL: none */
 };
 
 struct sink_set {
+	const struct sink_context *context;
+	struct flow_filter *filter; /* of all; NULL: none */
 	size_t count;
 	struct open_sink sink[];
 };
@@ -78,6 +82,13 @@ static int apply_settings(const struct sink_request *request, void *state, struc
 	return 0;
 }
 
+static int open_filter(struct flow_filter **filter, const struct sink_filter *wanted,
+                       const struct sink_context *context, struct sb_error *err)
+{
+	*filter = flow_filter_new(wanted, context);
+	return *filter ? 0 : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
 static int begin(struct open_sink *sink, struct sb_error *err)
 {
 	if (sink->type->begin(sink->state, sink->output, &sink->context) >= 0)
@@ -102,14 +113,18 @@ static int open_sink(struct sink_set *set, const struct sink_request *request,
 	if (!sink->state)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	code = apply_settings(request, sink->state, err);
+	if (!code && request->filter)
+		code = open_filter(&sink->filter, request->filter, context, err);
 	if (!code)
 		code = open_output(set, sink, request->file, err);
 	if (!code)
 		code = begin(sink, err);
-	if (code)
+	if (code) {
+		flow_filter_free(sink->filter);
 		free(sink->state);
-	else
+	} else {
 		set->count++;
+	}
 	return code;
 }
 
@@ -121,6 +136,7 @@ int sink_set_new(struct sink_set **result, const struct sink_request *request, s
 
 	if (!set)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	set->context = context;
 	for (size_t i = 0; i < count && !code; i++)
 		code = open_sink(set, &request[i], context, err);
 	if (code)
@@ -141,14 +157,31 @@ static int after_failure(const struct sink_set *set)
 	return sink_set_all_gone(set) ? -sbe_stop : 0;
 }
 
+int sink_set_filter(struct sink_set *set, const struct sink_filter *filter)
+{
+	struct sb_error ignored;
+
+	return open_filter(&set->filter, filter, set->context, &ignored);
+}
+
+/* Zero, or negative: the sink's output is broken, or there is no memory. */
+static int give_flow(const struct open_sink *sink, const struct sb_flow *flow)
+{
+	if (sink->filter && flow_filter_apply(sink->filter, flow, &flow))
+		return -sbe_nomem;
+	return flow ? sink->type->flow(sink->state, flow) : 0;
+}
+
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 {
 	bool failed = false;
 
-	for (size_t i = 0; i < set->count; i++) {
+	if (set->filter && flow_filter_apply(set->filter, flow, &flow))
+		return -sbe_nomem;
+	for (size_t i = 0; flow && i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink->flow || sink->output->broken || !sink->type->flow(sink->state, flow))
+		if (!sink->flow || sink->output->broken || !give_flow(sink, flow))
 			continue;
 		if (!sink->output->broken)
 			return -sbe_nomem;
@@ -164,7 +197,10 @@ int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (sink->type->gap && !sink->output->broken && sink->type->gap(sink->state, gap))
+		if (!sink->type->gap || sink->output->broken ||
+		    (sink->filter && !flow_filter_wants_gap(sink->filter, gap)))
+			continue;
+		if (sink->type->gap(sink->state, gap))
 			failed = true;
 	}
 	return failed ? after_failure(set) : 0;
@@ -222,6 +258,8 @@ void sink_set_free(struct sink_set *set)
 		if (set->sink[i].type->free)
 			set->sink[i].type->free(set->sink[i].state);
 		free(set->sink[i].state);
+		flow_filter_free(set->sink[i].filter);
 	}
+	flow_filter_free(set->filter);
 	free(set);
 }

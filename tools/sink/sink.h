@@ -56,6 +56,7 @@ struct sink_type {
 	bool flow_for_symbols; /* flow is only wanted when symbols are */
 	bool by_time;          /* flow of all CPUs in the order of time, not CPU after CPU */
 	bool file_only;        /* cannot be written to standard output */
+	bool of_all;           /* tells of the whole replay: it takes no filter of its own */
 	/* After the options were set. @context may be kept. */
 	int (*begin)(void *state, struct output *output, const struct sink_context *context);
 	int (*flow)(void *state, const struct sb_flow *flow); /* NULL: not wanted */
@@ -88,6 +89,25 @@ const struct sink_type *sink_type_find(const char *name, const char **nearest);
 const struct sink_option *sink_option_find(const struct sink_type *type, const char *name,
                                            const char **nearest);
 
+/* Addresses, the end exclusive. */
+struct sink_range {
+	uint64_t begin, end;
+};
+
+/* Who and what a sink is given; what is empty leaves nothing out. Borrowed. */
+struct sink_filter {
+	const int32_t *cpu, *pid;
+	size_t ncpus, npids;
+	const char *const *container, *const *cgroup, *const *comm; /* as in struct sb_replay_options */
+	size_t ncontainers, ncgroups, ncomms;
+	uint64_t tsc_from, tsc_to; /* inclusive; 0, 0: all */
+	/* Instructions at these addresses, in functions whose name matches one of these patterns. */
+	const struct sink_range *address;
+	size_t naddresses;
+	const char *const *function; /* needs symbols in the context */
+	size_t nfunctions;
+};
+
 struct sink_setting {
 	const struct sink_option *option;
 	char *value;
@@ -106,6 +126,7 @@ struct sink_request {
 	bool symbols;     /* they were asked for */
 	const struct sink_setting *setting;
 	size_t nsettings;
+	const struct sink_filter *filter; /* NULL: all */
 };
 
 struct sink_set;
@@ -113,6 +134,9 @@ struct sink_set;
 /* @context and the settings must outlive the set. */
 int sink_set_new(struct sink_set **set, const struct sink_request *request, size_t count,
                  const struct sink_context *context, struct sb_error *err);
+/* What all of them are given, before their own filters. To be called before there is flow; zero or
+ * -sbe_nomem. */
+int sink_set_filter(struct sink_set *set, const struct sink_filter *filter);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow);
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap);

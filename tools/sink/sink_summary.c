@@ -264,6 +264,7 @@ const struct sink_type sink_summary = {
         .noptions = sizeof(summary_options) / sizeof(summary_options[0]),
         .symbols = sink_symbols_asked,
         .flow_for_symbols = true,
+        .of_all = true,
         .begin = summary_begin,
         .flow = summary_flow,
         .gap = summary_gap,

@@ -1,0 +1,263 @@
+/* job_source.c - see job_source.h. */
+#include "job/job_source.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "job/job_list.h"
+
+enum {
+	job_file_most = 1 << 20,     /* bytes */
+	filled_most = 1 << 16, /* texts with variables in a file */
+};
+
+/* ---- Places ----------------------------------------------------------------------------------- */
+
+static struct job_place place_of(const struct job_source *source, const yaml_mark_t *mark)
+{
+	return (struct job_place){source->path, mark->line + 1, mark->column + 1};
+}
+
+struct job_place source_place(const struct job_source *source, const yaml_node_t *node)
+{
+	return place_of(source, &node->start_mark);
+}
+
+int source_fail(struct job_source *source, const yaml_node_t *node, const char *format, ...)
+{
+	const struct job_place place = source_place(source, node);
+	char text[sizeof(source->err->text)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	return job_fail_at(source->err, &place, "%s", text);
+}
+
+int source_wrong(struct job_source *source, const yaml_node_t *node, const struct option_error *error)
+{
+	return source_fail(source, node, "%s", error->why);
+}
+
+int source_note(struct job_source *source, const yaml_node_t *node, const void *value)
+{
+	const struct job_place place = source_place(source, node);
+
+	if (job_places_add(&source->job->places, value, &place))
+		return sb_error_set(source->err, -sbe_nomem, source->path, UINT64_MAX, "out of memory");
+	return 0;
+}
+
+/* ---- Nodes ------------------------------------------------------------------------------------ */
+
+yaml_node_t *source_node(struct job_source *source, int index)
+{
+	return yaml_document_get_node(&source->document, index);
+}
+
+const char *source_kind(const yaml_node_t *node)
+{
+	switch (node->type) {
+	case YAML_SEQUENCE_NODE:
+		return "a list";
+	case YAML_MAPPING_NODE:
+		return "a mapping";
+	case YAML_SCALAR_NODE:
+		return node->data.scalar.length ? "text" : "nothing";
+	default:
+		return "nothing";
+	}
+}
+
+bool source_is_plain(const yaml_node_t *node)
+{
+	return node->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+static const char *fill(struct job_source *source, yaml_node_t *node, const char *text)
+{
+	struct option_error error;
+	char *filled, **bigger;
+
+	filled = job_scope_fill(source->scope, text, &error);
+	if (!filled) {
+		source_wrong(source, node, &error);
+		return NULL;
+	}
+	bigger = job_grow(source->filled.value, source->filled.count, filled_most, sizeof(*bigger), &error);
+	if (!bigger) {
+		free(filled);
+		source_wrong(source, node, &error);
+		return NULL;
+	}
+	source->filled.value = bigger;
+	return bigger[source->filled.count++] = filled;
+}
+
+const char *source_text(struct job_source *source, yaml_node_t *node, const char *expected)
+{
+	const char *text;
+
+	if (node->type != YAML_SCALAR_NODE) {
+		source_fail(source, node, "expected %s, found %s", expected, source_kind(node));
+		return NULL;
+	}
+	text = (const char *)node->data.scalar.value;
+	if (strlen(text) != node->data.scalar.length) {
+		source_fail(source, node, "expected %s, found text with a zero byte in it", expected);
+		return NULL;
+	}
+	if (strstr(text, "${") && !(text = fill(source, node, text)))
+		return NULL;
+	if (!*text || (source_is_plain(node) && (!strcmp(text, "~") || !strcmp(text, "null")))) {
+		source_fail(source, node, "expected %s, found nothing", expected);
+		return NULL;
+	}
+	return text;
+}
+
+char *source_file(struct job_source *source, yaml_node_t *node, const char *expected)
+{
+	const char *text = source_text(source, node, expected);
+	char *path;
+
+	if (!text)
+		return NULL;
+	if (*text == '/')
+		path = strdup(text);
+	else if (asprintf(&path, "%.*s%s", (int)source->directory, source->path, text) < 0)
+		path = NULL;
+	if (!path)
+		source_fail(source, node, "out of memory");
+	return path;
+}
+
+int source_bool(struct job_source *source, yaml_node_t *node, bool *value)
+{
+	const char *text = source_text(source, node, "true or false");
+
+	if (!text)
+		return -sbe_format;
+	*value = !strcmp(text, "true");
+	if (!source_is_plain(node) || (!*value && strcmp(text, "false")))
+		return source_fail(source, node, "expected true or false, found '%s'", text);
+	return 0;
+}
+
+int source_list(struct job_source *source, yaml_node_t *node, const char *expected, source_item *item,
+                const void *key, void *target)
+{
+	int code = 0;
+
+	if (node->type != YAML_SEQUENCE_NODE)
+		return source_fail(source, node, "expected %s, found %s", expected, source_kind(node));
+	if (node->data.sequence.items.start == node->data.sequence.items.top)
+		return source_fail(source, node,
+		                   "expected %s, found an empty list; to have the default, leave the key out",
+		                   expected);
+	for (yaml_node_item_t *i = node->data.sequence.items.start;
+	     i < node->data.sequence.items.top && !code; i++)
+		code = item(source, source_node(source, *i), key, target);
+	return code;
+}
+
+/* ---- The file --------------------------------------------------------------------------------- */
+
+static int yaml_failure(struct job_source *source, const yaml_parser_t *parser)
+{
+	const struct job_place place = place_of(source, &parser->problem_mark);
+
+	if (parser->error == YAML_MEMORY_ERROR)
+		return sb_error_set(source->err, -sbe_nomem, source->path, UINT64_MAX, "out of memory");
+	/* Bytes that are no text have an offset instead of a mark. */
+	if (parser->error == YAML_READER_ERROR)
+		return sb_error_set(source->err, -sbe_format, source->path, parser->problem_offset,
+		                    "expected UTF-8 text: %s", parser->problem);
+	if (parser->context)
+		return job_fail_at(source->err, &place, "not YAML: %s, %s", parser->context, parser->problem);
+	return job_fail_at(source->err, &place, "not YAML: %s",
+	                   parser->problem ? parser->problem : "unreadable");
+}
+
+/* Whether nothing follows the document. */
+static int read_end(struct job_source *source, yaml_parser_t *parser)
+{
+	yaml_document_t next;
+	yaml_node_t *root;
+	int code = 0;
+
+	if (!yaml_parser_load(parser, &next))
+		return yaml_failure(source, parser);
+	root = yaml_document_get_root_node(&next);
+	if (root)
+		code = source_fail(source, root, "expected one document, found a second one");
+	yaml_document_delete(&next);
+	return code;
+}
+
+static int parse(struct job_source *source, const unsigned char *text, size_t size)
+{
+	yaml_parser_t parser;
+	int code;
+
+	if (!yaml_parser_initialize(&parser))
+		return sb_error_set(source->err, -sbe_nomem, source->path, UINT64_MAX, "out of memory");
+	yaml_parser_set_input_string(&parser, text, size);
+	if (!yaml_parser_load(&parser, &source->document)) {
+		code = yaml_failure(source, &parser);
+	} else {
+		code = read_end(source, &parser);
+		if (code)
+			yaml_document_delete(&source->document);
+	}
+	yaml_parser_delete(&parser);
+	return code;
+}
+
+static int read_text(const char *path, unsigned char *text, size_t *size, struct sb_error *err)
+{
+	FILE *file = fopen(path, "re");
+	int code = 0;
+
+	if (!file)
+		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %s", strerror(errno));
+	*size = fread(text, 1, job_file_most, file);
+	if (ferror(file))
+		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be read: %s", strerror(errno));
+	else if (*size == job_file_most)
+		code = sb_error_set(err, -sbe_format, path, UINT64_MAX,
+		                    "expected a job, found a file of 1 MiB or more");
+	fclose(file);
+	return code;
+}
+
+int source_open(struct job_source *source, const char *path)
+{
+	unsigned char *text = malloc(job_file_most);
+	const char *slash;
+	size_t size = 0;
+	int code;
+
+	source->path = job_places_file(&source->job->places, path);
+	if (!text || !source->path) {
+		free(text);
+		return sb_error_set(source->err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	}
+	slash = strrchr(source->path, '/');
+	source->directory = slash ? (size_t)(slash - source->path) + 1 : 0;
+	code = read_text(source->path, text, &size, source->err);
+	if (!code)
+		code = parse(source, text, size);
+	free(text);
+	return code;
+}
+
+void source_close(struct job_source *source)
+{
+	yaml_document_delete(&source->document);
+	job_texts_free(&source->filled);
+}

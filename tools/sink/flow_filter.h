@@ -1,0 +1,22 @@
+/* tools/sink/flow_filter.h - the part of flow that a sink asked for: of some CPUs, threads, times, addresses or
+ * functions. What is cut out of blocks stays blocks. */
+#ifndef TOOLS_SINK_FLOW_FILTER_H
+#define TOOLS_SINK_FLOW_FILTER_H
+
+#include <stdbool.h>
+
+#include "sink/sink.h"
+
+struct flow_filter;
+
+/* @wanted and @context are borrowed. NULL: out of memory. */
+struct flow_filter *flow_filter_new(const struct sink_filter *wanted, const struct sink_context *context);
+void flow_filter_free(struct flow_filter *filter); /* NULL is fine */
+
+/* *part is @flow itself, or what of it is wanted, until the next call; NULL: nothing. Zero or -sbe_nomem. */
+int flow_filter_apply(struct flow_filter *filter, const struct sb_flow *flow, const struct sb_flow **part);
+
+/* By CPU, process and time, as far as they are known. */
+bool flow_filter_wants_gap(const struct flow_filter *filter, const struct sb_gap *gap);
+
+#endif
