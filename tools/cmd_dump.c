@@ -267,7 +267,8 @@ static int run(struct dump *dump)
 
 	if (status < 0)
 		return status;
-	progress_begin(&dump->progress, !options->output && !options->quiet && isatty(STDOUT_FILENO));
+	progress_begin(&dump->progress, NULL, !options->output && !options->quiet && isatty(STDOUT_FILENO),
+	               false);
 	status = dump->file.perfdata ? dump_recording(dump) : dump_raw(dump);
 	progress_end(&dump->progress);
 	if (status < 0 && !dump->writer.output->broken)

@@ -17,5 +17,6 @@ int cmd_replay(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_bundle(int argc, char **argv);
+int cmd_job(int argc, char **argv);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -28,9 +29,51 @@ static bool replaceable(const char *path)
 	return lstat(path, &st) || S_ISREG(st.st_mode);
 }
 
+/* Empty, and locked against others who would write it; -1 with errno. */
+static int open_locked(const char *path, int flags)
+{
+	for (int tries = 0; tries < 100; tries++) {
+		const int fd = open(path, flags | O_NONBLOCK, 0666);
+		struct stat ours, there;
+
+		if (fd < 0)
+			return -1;
+		/* File systems without locks are good enough. */
+		if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) {
+			close(fd);
+			errno = EWOULDBLOCK;
+			return -1;
+		}
+		/* Whoever had it may have renamed it just before: then it is not this file any more. */
+		if (!fstat(fd, &ours) && !lstat(path, &there) && ours.st_ino == there.st_ino &&
+		    ours.st_dev == there.st_dev && S_ISREG(ours.st_mode) && !ftruncate(fd, 0))
+			return fd;
+		close(fd);
+	}
+	errno = EEXIST;
+	return -1;
+}
+
+void output_clean(const char *path)
+{
+	char *temporary = NULL;
+	int fd;
+
+	if (!replaceable(path) || asprintf(&temporary, "%s.tmp", path) < 0)
+		return;
+	if (!access(temporary, F_OK)) {
+		fd = open_locked(temporary, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
+		if (fd >= 0) {
+			unlink(temporary);
+			close(fd);
+		}
+	}
+	free(temporary);
+}
+
 static int open_file(struct output *output, const char *path, struct sb_error *err)
 {
-	int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC;
+	int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
 	const char *target = path;
 
 	output->path = strdup(path);
@@ -44,10 +87,13 @@ static int open_file(struct output *output, const char *path, struct sb_error *e
 		target = output->temporary;
 		flags |= O_NOFOLLOW;
 	}
-	output->fd = open(target, flags, 0666);
+	output->fd = output->temporary ? open_locked(target, flags) : open(target, flags | O_TRUNC, 0666);
 	if (output->fd >= 0)
 		return 0;
-	output_error(output, "cannot be written", errno, err);
+	if (errno == EWOULDBLOCK)
+		sb_error_set(err, -sbe_io, path, UINT64_MAX, "is being written by another run");
+	else
+		output_error(output, "cannot be written", errno, err);
 	free(output->temporary); /* not made by us: not ours to remove */
 	output->temporary = NULL;
 	return -sbe_io;
@@ -75,9 +121,23 @@ int output_open(struct output **result, const char *path, struct sb_error *err)
 	return code;
 }
 
+const char *output_reason(const struct output *output)
+{
+	if (output->broken == EDQUOT && output->limit)
+		return "the job's limit of disk space is reached";
+	return strerror(output->broken);
+}
+
 int output_flush(struct output *output)
 {
 	size_t done = 0;
+
+	if (output->limit && output->path && !output->broken) {
+		if (output->used > output->limit->left)
+			output->broken = EDQUOT;
+		else
+			output->limit->left -= output->used;
+	}
 
 	while (!output->broken && done < output->used) {
 		ssize_t n = write(output->fd, output->buffer + done, output->used - done);
@@ -97,7 +157,8 @@ int output_commit(struct output *output, struct sb_error *err)
 	if (output->broken == EPIPE)
 		return 0;
 	if (output->broken)
-		return output_error(output, "write failed", output->broken, err);
+		return sb_error_set(err, -sbe_io, output_name(output), UINT64_MAX, "write failed: %s",
+		                    output_reason(output));
 	if (!output->path)
 		return 0;
 	/* Some file systems tell of a failed write only now. */

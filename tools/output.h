@@ -1,7 +1,8 @@
 /* tools/output.h - where a sink's bytes go: standard output as they come, or a file that appears whole.
  *
  * FILE is written as FILE.tmp and renamed when it is complete, so that nobody takes a half for the
- * whole. What is there already and is no regular file (a device, a pipe, a symbolic link) is written
+ * whole. A lock on it keeps out who would write the same; what a run that was killed left of it is
+ * overwritten. What is there already and is no regular file (a device, a pipe, a symbolic link) is written
  * in place. A reader of a pipe who goes away is not an error, but the end of that output.
  */
 #ifndef TOOLS_OUTPUT_H
@@ -9,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <sb/error.h>
 
@@ -17,17 +19,29 @@ enum {
 	output_most = 64 * 1024 /* the most that can be asked for at once */
 };
 
+/* What all outputs together may still write to files. */
+struct output_limit {
+	uint64_t left; /* bytes */
+};
+
 struct output {
 	int fd;
-	int broken;      /* errno of the first failed write; nothing is written any more */
-	char *path;      /* NULL: standard output */
-	char *temporary; /* NULL: written in place, or committed */
-	size_t used;     /* of buffer */
-	char *buffer;    /* output_size bytes */
+	int broken;                 /* errno of the first failed write; nothing is written any more */
+	char *path;                 /* NULL: standard output */
+	char *temporary;            /* NULL: written in place, or committed */
+	size_t used;                /* of buffer */
+	char *buffer;               /* output_size bytes */
+	struct output_limit *limit; /* NULL: none */
 };
 
 /* @path NULL or "-": standard output. */
 int output_open(struct output **output, const char *path, struct sb_error *err);
+
+/* Removes what a run that was killed left of @path, unless somebody is writing it. */
+void output_clean(const char *path);
+
+/* Why it is broken, in words. */
+const char *output_reason(const struct output *output);
 
 /* Writes what is in the buffer: zero, or negative when this or an earlier write failed. */
 int output_flush(struct output *output);

@@ -18,9 +18,13 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * second + (uint64_t)now.tv_nsec;
 }
 
-void progress_begin(struct progress *progress, bool quiet)
+void progress_begin(struct progress *progress, const char *label, bool quiet, bool asked)
 {
-	progress->shown = !quiet && isatty(STDERR_FILENO);
+	const bool terminal = isatty(STDERR_FILENO);
+
+	progress->shown = asked || (!quiet && terminal);
+	progress->lines = !terminal;
+	progress->label = label ? label : "";
 	progress->start = progress->drawn = progress->shown ? now_ns() : 0;
 }
 
@@ -54,17 +58,21 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 	if (!progress->shown)
 		return;
 	now = now_ns();
-	if (now - progress->drawn < second / 10)
+	if (now - progress->drawn < (progress->lines ? 2 * second : second / 10) &&
+	    !(progress->lines && done == total))
 		return;
 	progress->drawn = now;
 	progress_text(text, sizeof(text), done, total, now - progress->start);
-	fprintf(stderr, "\r%s\x1b[K", text);
+	if (progress->lines)
+		fprintf(stderr, "%s%s\n", progress->label, text);
+	else
+		fprintf(stderr, "\r%s%s\x1b[K", progress->label, text);
 	fflush(stderr);
 }
 
 void progress_end(struct progress *progress)
 {
-	if (progress->shown && progress->drawn != progress->start)
+	if (progress->shown && !progress->lines && progress->drawn != progress->start)
 		fputs("\r\x1b[K", stderr);
 	progress->shown = false;
 }

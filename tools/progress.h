@@ -1,4 +1,5 @@
-/* tools/progress.h - a progress bar on stderr, when that is a terminal: percent, MB/s, time left. */
+/* tools/progress.h - a progress bar on stderr, when that is a terminal: percent, MB/s, time left. Elsewhere,
+ * when it is asked for, a line every other second. */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
 
@@ -6,15 +7,19 @@
 #include <stdint.h>
 
 struct progress {
-	bool shown;     /* false: every call does nothing */
-	uint64_t start; /* nanoseconds of the monotonic clock */
-	uint64_t drawn; /* when the bar was last drawn */
+	bool shown;        /* false: every call does nothing */
+	bool lines;        /* no terminal: a line each time */
+	const char *label; /* before the bar */
+	uint64_t start;    /* nanoseconds of the monotonic clock */
+	uint64_t drawn;    /* when the bar was last drawn */
 };
 
-/* @quiet: never show one (standard output scrolls on the same terminal). */
-void progress_begin(struct progress *progress, bool quiet);
+/* @quiet: never show a bar (standard output scrolls on the same terminal). @asked: show it in any case.
+ * @label: before it, such as "2/7 "; borrowed, NULL: none. */
+void progress_begin(struct progress *progress, const char *label, bool quiet, bool asked);
 
-/* Draws ten times a second at most; fit for sb_sink.progress through a wrapper. Bytes. */
+/* Draws ten times a second at most, and the end of what comes in lines; fit for sb_sink.progress through a
+ * wrapper. Bytes. */
 void progress_update(struct progress *progress, uint64_t done, uint64_t total);
 
 /* Takes the bar away. */

@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "nearest.h"
+#include "version.h"
 
 struct command_row {
 	const char *name;
@@ -15,6 +16,7 @@ static const struct command_row commands[] = {
         {"record", "run a command and record what it executes", cmd_record},
         {"dump", "the packets of a trace, one by one", cmd_dump},
         {"replay", "what every process of a recording executed", cmd_replay},
+        {"job", "check, show, run and verify replays that are described in files", cmd_job},
         {"bundle", "the files that a replay elsewhere needs, in one directory", cmd_bundle},
 };
 
@@ -54,7 +56,7 @@ int main(int argc, char **argv)
 		return exit_fine;
 	}
 	if (!strcmp(argv[1], "--version")) {
-		printf("sbtrace %s\n", SBTRACE_VERSION);
+		printf("sbtrace %s\n", sbtrace_version);
 		return exit_fine;
 	}
 	for (int i = 0; i < ncommands; i++)

@@ -2,10 +2,15 @@
 #include "binary/sha256.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
+
+#include <sb/binary.h>
 
 enum { PIECE = 256 << 10 };
 
@@ -37,4 +42,22 @@ int sha256_of_file(int fd, char text[65])
 	sha256_digest(&context, sizeof(digest), digest);
 	sha256_text(digest, text);
 	return 0;
+}
+
+int sb_file_sha256(const char *path, char text[65], struct sb_error *err)
+{
+	/* A pipe of that name shall not keep us waiting. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	int code = 0;
+
+	if (fd < 0 || fstat(fd, &st))
+		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %s", strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "expected a regular file");
+	else if (sha256_of_file(fd, text))
+		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be read: %s", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return code;
 }

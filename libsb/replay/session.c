@@ -22,6 +22,9 @@ enum { IMAGE_PARTS_MAX = 1 << 20 };
 struct sb_session {
 	const struct sb_perfdata *perfdata;
 	struct sb_replay_options options; /* its arrays are owned */
+	struct pt_cpu cpu_model;
+	struct pt_errata errata;
+	int has_cpu_model, has_errata; /* whether they are given */
 	struct sb_system *system;
 	struct replay_filter filter;
 	struct sb_resolver *resolver;
@@ -97,6 +100,14 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 	session->options.kcore = session->options.vmlinux = session->options.kallsyms = NULL;
 	session->options.container = session->options.cgroup = session->options.comm = NULL;
 	session->options.cpu = NULL;
+	session->options.cpu_model = NULL;
+	session->options.errata = NULL;
+	session->has_cpu_model = given.cpu_model != NULL;
+	session->has_errata = given.errata != NULL;
+	if (given.cpu_model)
+		session->cpu_model = *given.cpu_model;
+	if (given.errata)
+		session->errata = *given.errata;
 	status = copy_numbers(&session->options.pid, given.pid, given.npids);
 	if (status == 0)
 		status = copy_numbers(&session->options.cpu, given.cpu, given.ncpus);
@@ -263,6 +274,18 @@ static int replay_by_time(struct sb_session *session, const struct replay_world 
 	return lanes_replay(world, stream + first, count - first, &session->ledger, jobs, err);
 }
 
+/* What the caller knows better than the recording. */
+static void configure(const struct sb_session *session, struct pt_config *config)
+{
+	sb_trace_config(config, sb_perfdata_info(session->perfdata));
+	if (session->has_cpu_model) {
+		config->cpu = session->cpu_model;
+		pt_cpu_errata(&config->errata, &config->cpu);
+	}
+	if (session->has_errata)
+		config->errata = session->errata;
+}
+
 static int replay_all(struct sb_session *session, struct sb_error *err)
 {
 	struct replay_world world = {.perfdata = session->perfdata,
@@ -282,7 +305,7 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	int status = 1;
 
 	stream = sb_perfdata_streams(session->perfdata, &count);
-	sb_trace_config(&world.config, sb_perfdata_info(session->perfdata));
+	configure(session, &world.config);
 	if (in_order_of_time(session, stream, count))
 		return replay_by_time(session, &world, stream, count, jobs, err);
 	if (jobs > 1)

@@ -21,7 +21,7 @@ static int read_text(const char *text, size_t size, struct job *job, char *messa
 
 	temp_dir_make(&dir);
 	path = temp_dir_write(&dir, "j.yaml", text, size);
-	code = job_read(job, path, &err);
+	code = job_read(job, path, NULL, &err);
 	message[0] = '\0';
 	if (code) {
 		/* Only the file's own name: the directory is another one every time. */
@@ -85,39 +85,39 @@ static void every_key_is_taken(void **state)
 	          &job);
 	assert_string_equal(job.recording, "/r/perf.data");
 	assert_int_equal(job.files.roots.count, 3);
-	assert_string_equal(job.files.roots.root[0].layer[0], "/a");
-	assert_string_equal(job.files.roots.root[1].layer[0], "/b c");
-	assert_int_equal(job.files.roots.root[1].nlayers, 1);
-	assert_int_equal(job.files.roots.root[2].nlayers, 2);
-	assert_string_equal(job.files.roots.root[2].layer[0], "/upper");
-	assert_string_equal(job.files.roots.root[2].layer[1], "/lower");
+	assert_string_equal(job.files.roots.root[0].layer.value[0], "/a");
+	assert_string_equal(job.files.roots.root[1].layer.value[0], "/b c");
+	assert_int_equal(job.files.roots.root[1].layer.count, 1);
+	assert_int_equal(job.files.roots.root[2].layer.count, 2);
+	assert_string_equal(job.files.roots.root[2].layer.value[0], "/upper");
+	assert_string_equal(job.files.roots.root[2].layer.value[1], "/lower");
 	assert_null(job.files.roots.root[2].container);
 	assert_true(job.files.no_host_root);
 	assert_int_equal(job.files.container_roots.count, 2);
 	assert_string_equal(job.files.container_roots.root[0].container, "web");
-	assert_string_equal(job.files.container_roots.root[0].layer[0], "/c");
-	assert_int_equal(job.files.container_roots.root[1].nlayers, 2);
-	assert_int_equal(job.files.nbuild_id_dirs, 1);
-	assert_string_equal(job.files.build_id_dir[0], "/ids");
+	assert_string_equal(job.files.container_roots.root[0].layer.value[0], "/c");
+	assert_int_equal(job.files.container_roots.root[1].layer.count, 2);
+	assert_int_equal(job.files.build_id_dir.count, 1);
+	assert_string_equal(job.files.build_id_dir.value[0], "/ids");
 	assert_true(job.files.debuginfod);
 	assert_string_equal(job.files.bundle, "/bundle");
-	assert_int_equal(job.cpu.count, 4);
-	assert_int_equal(job.cpu.value[0], 0);
-	assert_int_equal(job.cpu.value[1], 2);
-	assert_int_equal(job.cpu.value[3], 4);
-	assert_int_equal(job.pid.count, 1);
-	assert_int_equal(job.pid.value[0], 1234);
-	assert_int_equal(job.container.count, 2);
-	assert_string_equal(job.container.value[0], "web");
-	assert_string_equal(job.container.value[1], "0123*");
-	assert_int_equal(job.cgroup.count, 1);
-	assert_string_equal(job.cgroup.value[0], "/system.slice/*");
-	assert_int_equal(job.comm.count, 1);
-	assert_string_equal(job.comm.value[0], "so?t");
-	assert_int_equal(job.from.unit, job_time_ns);
-	assert_int_equal(job.from.value, 483295535467);
-	assert_int_equal(job.to.unit, job_time_tsc);
-	assert_int_equal(job.to.value, 99);
+	assert_int_equal(job.filter.cpu.count, 4);
+	assert_int_equal(job.filter.cpu.value[0], 0);
+	assert_int_equal(job.filter.cpu.value[1], 2);
+	assert_int_equal(job.filter.cpu.value[3], 4);
+	assert_int_equal(job.filter.pid.count, 1);
+	assert_int_equal(job.filter.pid.value[0], 1234);
+	assert_int_equal(job.filter.container.count, 2);
+	assert_string_equal(job.filter.container.value[0], "web");
+	assert_string_equal(job.filter.container.value[1], "0123*");
+	assert_int_equal(job.filter.cgroup.count, 1);
+	assert_string_equal(job.filter.cgroup.value[0], "/system.slice/*");
+	assert_int_equal(job.filter.comm.count, 1);
+	assert_string_equal(job.filter.comm.value[0], "so?t");
+	assert_int_equal(job.filter.from.unit, job_time_ns);
+	assert_int_equal(job.filter.from.value, 483295535467);
+	assert_int_equal(job.filter.to.unit, job_time_tsc);
+	assert_int_equal(job.filter.to.value, 99);
 	assert_int_equal(job.jobs, 4);
 	assert_true(job.symbols);
 	assert_int_equal(job.strict, 1u << sb_gap_overflow | 1u << sb_gap_no_binary);
@@ -139,14 +139,14 @@ static void what_is_left_out_is_the_default(void **state)
 
 	(void)state;
 	read_good("version: 1\nrecording: /r\n", &job);
-	assert_int_equal(job.files.roots.count + job.cpu.count + job.pid.count + job.nsinks + job.jobs, 0);
-	assert_int_equal(job.container.count + job.cgroup.count + job.comm.count, 0);
+	assert_int_equal(job.files.roots.count + job.filter.cpu.count + job.filter.pid.count + job.nsinks + job.jobs, 0);
+	assert_int_equal(job.filter.container.count + job.filter.cgroup.count + job.filter.comm.count, 0);
 	assert_false(job.files.no_host_root);
 	assert_false(job.symbols);
 	assert_int_equal(job.strict, 0);
 	assert_false(job.no_demangle);
-	assert_int_equal(job.from.unit, job_time_open);
-	assert_int_equal(job.to.unit, job_time_open);
+	assert_int_equal(job.filter.from.unit, job_time_open);
+	assert_int_equal(job.filter.to.unit, job_time_open);
 	job_free(&job);
 }
 
@@ -162,12 +162,12 @@ static void paths_are_relative_to_the_job(void **state)
 	(void)state;
 	temp_dir_make(&dir);
 	path = temp_dir_write(&dir, "j.yaml", text, sizeof(text) - 1);
-	assert_int_equal(job_read(&job, path, &err), 0);
+	assert_int_equal(job_read(&job, path, NULL, &err), 0);
 	expected = temp_dir_path(&dir, "perf.data");
 	assert_string_equal(job.recording, expected);
 	free(expected);
 	expected = temp_dir_path(&dir, "root");
-	assert_string_equal(job.files.roots.root[0].layer[0], expected);
+	assert_string_equal(job.files.roots.root[0].layer.value[0], expected);
 	free(expected);
 	expected = temp_dir_path(&dir, "out");
 	assert_string_equal(job.sink[0].file, expected);
@@ -254,7 +254,7 @@ static void version_and_recording_are_required_once(void **state)
 	(void)state;
 	assert_wrong("recording: x\n", "j.yaml:1:1: a job needs the key 'version'");
 	assert_wrong("version: 2\nrecording: x\n", "j.yaml:1:10: expected version 1, found '2'");
-	assert_wrong("version: 1\n", "j.yaml:1:1: a job needs the key 'recording'");
+	assert_wrong("version: 1\n", "j.yaml:1:1: a job needs the key 'recording', or 'recordings'");
 	assert_wrong(HEAD "recording: y\n", "j.yaml:3:1: the key 'recording' is here a second time");
 }
 
@@ -285,7 +285,7 @@ static void aliases_do_not_recurse(void **state)
 	assert_wrong("&j\nversion: 1\nrecording: x\ntime: *j\n",
 	             "j.yaml:2:1: a span of time has no key 'version'");
 	read_good("version: 1\nrecording: &p /x\nroots: [*p, *p]\n", &job);
-	assert_string_equal(job.files.roots.root[1].layer[0], "/x");
+	assert_string_equal(job.files.roots.root[1].layer.value[0], "/x");
 	job_free(&job);
 }
 
@@ -296,7 +296,7 @@ static void lists_are_bounded(void **state)
 	(void)state;
 	assert_wrong(HEAD "pid: [0-2147483647]\n", "j.yaml:3:7: more than 65536 are too many");
 	read_good(HEAD "pid: [1-65536]\n", &job);
-	assert_int_equal(job.pid.count, 65536);
+	assert_int_equal(job.filter.pid.count, 65536);
 	job_free(&job);
 }
 
@@ -331,34 +331,34 @@ static void the_command_line_wins(void **state)
 	assert_int_equal(file_option_overlay(&line, "/u:/l", &error), 0);
 	assert_int_equal(file_option_build_id_dir(&line, "/i", &error), 0);
 	assert_int_equal(file_option_bundle(&line, "/over", &error), 0);
-	assert_int_equal(job_add_text(&line.container, "db", &error), 0);
-	assert_int_equal(job_add_text(&line.container, "cache", &error), 0);
-	assert_int_equal(job_add_text(&line.comm, "ls", &error), 0);
-	assert_int_equal(job_add_text(&line.comm, "", &error), -1);
+	assert_int_equal(job_add_text(&line.filter.container, "db", &error), 0);
+	assert_int_equal(job_add_text(&line.filter.container, "cache", &error), 0);
+	assert_int_equal(job_add_text(&line.filter.comm, "ls", &error), 0);
+	assert_int_equal(job_add_text(&line.filter.comm, "", &error), -1);
 	assert_string_equal(error.why, "the pattern is empty");
-	assert_int_equal(job_list_add(&line.pid, "8,9", &error), 0);
-	assert_int_equal(job_time_set(&line.to, "6", &error), 0);
+	assert_int_equal(job_list_add(&line.filter.pid, "8,9", &error), 0);
+	assert_int_equal(job_time_set(&line.filter.to, "6", &error), 0);
 	assert_int_equal(job_set_jobs(&line, "8", &error), 0);
 	assert_int_equal(job_add_setting(&line, "functions", "1", &error), -1);
 	assert_string_equal(error.why, "which sink's? It belongs to the --sink before it");
 	assert_int_equal(job_add_sink(&line, "block", "f", &error), 0);
 	job_override(&job, &line);
 	assert_int_equal(job.files.roots.count, 2);
-	assert_string_equal(job.files.roots.root[0].layer[0], "/b");
-	assert_string_equal(job.files.roots.root[1].layer[1], "/l");
+	assert_string_equal(job.files.roots.root[0].layer.value[0], "/b");
+	assert_string_equal(job.files.roots.root[1].layer.value[1], "/l");
 	assert_int_equal(job.files.container_roots.count, 1);
 	assert_string_equal(job.files.container_roots.root[0].container, "web");
-	assert_string_equal(job.files.container_roots.root[0].layer[1], "/l:1");
-	assert_string_equal(job.files.build_id_dir[0], "/i");
+	assert_string_equal(job.files.container_roots.root[0].layer.value[1], "/l:1");
+	assert_string_equal(job.files.build_id_dir.value[0], "/i");
 	assert_string_equal(job.files.bundle, "/over");
-	assert_int_equal(job.cpu.value[0], 1);
-	assert_int_equal(job.pid.count, 2);
-	assert_int_equal(job.container.count, 2);
-	assert_string_equal(job.container.value[1], "cache");
-	assert_string_equal(job.cgroup.value[0], "/a");
-	assert_string_equal(job.comm.value[0], "ls");
-	assert_int_equal(job.from.unit, job_time_open);
-	assert_int_equal(job.to.value, 6);
+	assert_int_equal(job.filter.cpu.value[0], 1);
+	assert_int_equal(job.filter.pid.count, 2);
+	assert_int_equal(job.filter.container.count, 2);
+	assert_string_equal(job.filter.container.value[1], "cache");
+	assert_string_equal(job.filter.cgroup.value[0], "/a");
+	assert_string_equal(job.filter.comm.value[0], "ls");
+	assert_int_equal(job.filter.from.unit, job_time_open);
+	assert_int_equal(job.filter.to.value, 6);
 	assert_int_equal(job.jobs, 8);
 	assert_ptr_equal(job.sink[0].type, &sink_block);
 	job_free(&job);
@@ -375,22 +375,22 @@ static void seconds_become_counts_within_the_span(void **state)
 	uint64_t from, to;
 
 	(void)state;
-	assert_int_equal(job_span(&job, &clock, &from, &to, &err), 0);
+	assert_int_equal(job_span(&job.filter, &clock, job.recording, &from, &to, &err), 0);
 	assert_int_equal(from, 0);
 	assert_int_equal(to, 0);
-	assert_int_equal(job_time_set(&job.from, "0.000001001", &error), 0);
-	assert_int_equal(job_time_set(&job.to, "0.000002009", &error), 0);
-	assert_int_equal(job_span(&job, &clock, &from, &to, &err), 0);
+	assert_int_equal(job_time_set(&job.filter.from, "0.000001001", &error), 0);
+	assert_int_equal(job_time_set(&job.filter.to, "0.000002009", &error), 0);
+	assert_int_equal(job_span(&job.filter, &clock, job.recording, &from, &to, &err), 0);
 	assert_int_equal(from, 101); /* 1010 ns is the first not before 1001 ns */
 	assert_int_equal(to, 200);   /* 2000 ns is the last not after 2009 ns */
-	assert_int_equal(job_span(&job, &none, &from, &to, &err), -sbe_not_found);
-	assert_int_equal(job_time_set(&job.from, "", &error), 0);
-	assert_int_equal(job_time_set(&job.to, "77", &error), 0);
-	assert_int_equal(job_span(&job, &none, &from, &to, &err), 0);
+	assert_int_equal(job_span(&job.filter, &none, job.recording, &from, &to, &err), -sbe_not_found);
+	assert_int_equal(job_time_set(&job.filter.from, "", &error), 0);
+	assert_int_equal(job_time_set(&job.filter.to, "77", &error), 0);
+	assert_int_equal(job_span(&job.filter, &none, job.recording, &from, &to, &err), 0);
 	assert_int_equal(from, 0);
 	assert_int_equal(to, 77);
-	assert_int_equal(job_time_set(&job.from, "78", &error), 0);
-	assert_int_equal(job_span(&job, &none, &from, &to, &err), -sbe_invalid);
+	assert_int_equal(job_time_set(&job.filter.from, "78", &error), 0);
+	assert_int_equal(job_span(&job.filter, &none, job.recording, &from, &to, &err), -sbe_invalid);
 }
 
 static void the_example_is_a_job(void **state)
@@ -399,7 +399,7 @@ static void the_example_is_a_job(void **state)
 	struct job job;
 
 	(void)state;
-	if (job_read(&job, SOURCE_DIR "/configs/example-replay.yaml", &err))
+	if (job_read(&job, SOURCE_DIR "/configs/example-replay.yaml", NULL, &err))
 		fail_msg("%s: %s", err.file, err.text);
 	assert_int_equal(job.nsinks, 2);
 	job_free(&job);

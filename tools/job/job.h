@@ -86,8 +86,7 @@ struct job {
 	unsigned int jobs; /* 0: one for each CPU */
 	struct job_limits limits;
 	unsigned int on_error; /* enum job_on_error */
-	uint32_t strict;       /* see strict.h; 0: not at all */
-	char *run_record; /* NULL: beside the first file that is written */
+	char *run_record;      /* NULL: beside the first file that is written */
 
 	char *path;     /* of the job file; NULL: all came from the command line */
 	uint64_t given; /* one bit for each key of the table that a file gave */
@@ -128,7 +127,8 @@ int job_add_setting(struct job *job, const char *name, const char *value, struct
  * empty afterwards. */
 void job_override(struct job *job, struct job *over);
 
-/* A filter's span as time stamp counts, both inclusive; 0, 0 when there is none. @clock is the recording's. */
+/* A filter's span as time stamp counts, both inclusive; 0, 0 when there is none. @clock is the recording's.
+ */
 int job_span(const struct job_filter *filter, const struct sb_clock *clock, const char *recording,
              uint64_t *from, uint64_t *to, struct sb_error *err);
 

@@ -4,11 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job/job_decode.h"
 #include "nearest.h"
 
-#define JOB(member) offsetof(struct job, member)
+#define JOB(member)    offsetof(struct job, member)
 #define FILTER(member) offsetof(struct job_filter, member)
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define COUNT(array)   (sizeof(array) / sizeof((array)[0]))
 
 /* ---- The tables ------------------------------------------------------------------------------- */
 
@@ -92,9 +93,6 @@ static const struct job_key kernel_keys[] = {
 };
 static const struct job_table kernel_table = {"files of a kernel", kernel_keys, COUNT(kernel_keys)};
 
-static const char *const errata[] = {"bdm70",  "bdm64", "skd007", "skd022", "skd010", "skl014",
-                                     "apl12",  "apl11", "skl168", "skz84",  "none",   NULL};
-
 static const struct job_key decode_keys[] = {
         {.name = "cpu_model",
          .kind = &job_kind_cpu_model,
@@ -106,7 +104,7 @@ static const struct job_key decode_keys[] = {
          .about = "The errata to work around, in place of those of the processor.",
          .what = "a list of errata",
          .item = "an erratum",
-         .word = errata},
+         .word = job_errata},
 };
 static const struct job_table decode_table = {"decode options", decode_keys, COUNT(decode_keys)};
 

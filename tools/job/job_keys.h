@@ -1,6 +1,6 @@
 /* tools/job/job_keys.h - the keys of a job file: one table, from which files are read and checked, jobs are
- * shown, options of the command line go on top, and the JSON Schema is made. sbtrace-job(5) has the same keys,
- * as a test sees to.
+ * shown, options of the command line go on top, and the JSON Schema is made. sbtrace-job(5) has the same
+ * keys, as a test sees to.
  */
 #ifndef TOOLS_JOB_KEYS_H
 #define TOOLS_JOB_KEYS_H

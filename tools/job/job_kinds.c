@@ -1,4 +1,5 @@
-/* job_kinds.c - what keys of a job can hold, but for lists of roots and sinks: read, shown, and as a schema. */
+/* job_kinds.c - what keys of a job can hold, but for lists of roots and sinks: read, shown, and as a schema.
+ */
 #include "job/job_keys.h"
 
 #include <inttypes.h>
@@ -139,7 +140,8 @@ static json_t *strict_schema(const struct job_key *key)
 const struct job_kind job_kind_strict = {sizeof(uint32_t), read_strict, strict_value, strict_schema};
 
 /* The number of @text among the words, or -1: told. */
-static int find_word(struct job_source *source, yaml_node_t *node, const struct job_key *key, const char *text)
+static int find_word(struct job_source *source, yaml_node_t *node, const struct job_key *key,
+                     const char *text)
 {
 	char all[256] = "";
 	struct nearest nearest;

@@ -16,7 +16,7 @@ struct job_places {
 	struct job_place_row {
 		const void *value;
 		struct job_place place;
-	} *row;
+	} * row;
 	size_t count;
 	char **file; /* that were read; owned */
 	size_t nfiles;

@@ -68,7 +68,8 @@ static int read_variables(struct job_source *source, yaml_node_t *node)
 	int code = 0;
 
 	if (node->type != YAML_MAPPING_NODE)
-		return source_fail(source, node, "expected variables (a mapping), found %s", source_kind(node));
+		return source_fail(source, node, "expected variables (a mapping), found %s",
+		                   source_kind(node));
 	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 	     pair < node->data.mapping.pairs.top && !code; pair++)
 		code = declare(source, pair);
@@ -149,7 +150,8 @@ static int check_recording(struct job_source *source, const struct job *job)
 	if (job->recording && job->recordings.count) {
 		const struct job_place place = job_places_find(&job->places, &job->recordings);
 
-		return job_fail_at(source->err, &place, "there is a 'recording' already: name all of them here");
+		return job_fail_at(source->err, &place,
+		                   "there is a 'recording' already: name all of them here");
 	}
 	if (!job->recording && !job->recordings.count && !job->files.bundle)
 		return source_fail(source, root, "a job needs the key 'recording', or 'recordings'");

@@ -252,8 +252,9 @@ int job_scope_check(const struct job_scope *scope, struct option_error *error)
 		for (size_t j = 0; j < scope->declared.count; j++)
 			nearest_offer(&nearest, scope->declared.value[j].name);
 		if (nearest.best)
-			return option_fail(error, "--set %s: the job has no such variable; did you mean '%s'?",
-			                   name, nearest.best);
+			return option_fail(error,
+			                   "--set %s: the job has no such variable; did you mean '%s'?", name,
+			                   nearest.best);
 		return option_fail(error, "--set %s: the job has no such variable", name);
 	}
 	return 0;

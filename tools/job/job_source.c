@@ -10,8 +10,8 @@
 #include "job/job_list.h"
 
 enum {
-	job_file_most = 1 << 20,     /* bytes */
-	filled_most = 1 << 16, /* texts with variables in a file */
+	job_file_most = 1 << 20, /* bytes */
+	filled_most = 1 << 16,   /* texts with variables in a file */
 };
 
 /* ---- Places ----------------------------------------------------------------------------------- */

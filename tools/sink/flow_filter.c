@@ -1,7 +1,7 @@
 /* flow_filter.c - see flow_filter.h.
  *
- * Who ran is judged for the flow as a whole, and what was found out about the last one is remembered. Where it
- * ran is judged by address: a verdict holds up to some address, so that most blocks take one question. */
+ * Who ran is judged for the flow as a whole, and what was found out about the last one is remembered. Where
+ * it ran is judged by address: a verdict holds up to some address, so that most blocks take one question. */
 #include "sink/flow_filter.h"
 
 #include <fnmatch.h>
@@ -114,8 +114,9 @@ static bool wants_membership(const struct sink_filter *wanted, const struct sb_m
 		return false;
 	for (size_t i = 0; i < wanted->ncontainers && membership->container && !contained; i++)
 		contained = sb_container_matches(membership->container, wanted->container[i]);
-	return contained && (!wanted->ncgroups || (membership->cgroup && matches(wanted->cgroup, wanted->ncgroups,
-	                                                                         membership->cgroup)));
+	return contained &&
+	       (!wanted->ncgroups ||
+	        (membership->cgroup && matches(wanted->cgroup, wanted->ncgroups, membership->cgroup)));
 }
 
 static bool wants_place(struct flow_filter *filter, const struct sb_membership *membership)
@@ -209,7 +210,8 @@ static struct pt_run_block *new_block(struct flow_filter *filter)
 }
 
 /* The instructions of @block that are wanted: in as many pieces as it takes. */
-static int take_block(struct flow_filter *filter, const struct sb_flow *flow, const struct pt_run_block *block)
+static int take_block(struct flow_filter *filter, const struct sb_flow *flow,
+                      const struct pt_run_block *block)
 {
 	uint64_t ip = block->ip;
 	unsigned int i = 0;

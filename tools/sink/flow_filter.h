@@ -1,5 +1,5 @@
-/* tools/sink/flow_filter.h - the part of flow that a sink asked for: of some CPUs, threads, times, addresses or
- * functions. What is cut out of blocks stays blocks. */
+/* tools/sink/flow_filter.h - the part of flow that a sink asked for: of some CPUs, threads, times, addresses
+ * or functions. What is cut out of blocks stays blocks. */
 #ifndef TOOLS_SINK_FLOW_FILTER_H
 #define TOOLS_SINK_FLOW_FILTER_H
 

@@ -164,6 +164,12 @@ int sink_set_filter(struct sink_set *set, const struct sink_filter *filter)
 	return open_filter(&set->filter, filter, set->context, &ignored);
 }
 
+void sink_set_limit(struct sink_set *set, struct output_limit *limit)
+{
+	for (size_t i = 0; i < set->count; i++)
+		set->sink[i].output->limit = limit;
+}
+
 /* Zero, or negative: the sink's output is broken, or there is no memory. */
 static int give_flow(const struct open_sink *sink, const struct sb_flow *flow)
 {
@@ -221,7 +227,7 @@ int sink_set_error(const struct sink_set *set, struct sb_error *err)
 
 		if (output->broken && output->broken != EPIPE)
 			return sb_error_set(err, -sbe_io, output->path ? output->path : "standard output",
-			                    UINT64_MAX, "write failed: %s", strerror(output->broken));
+			                    UINT64_MAX, "write failed: %s", output_reason(output));
 	}
 	return 0;
 }

@@ -137,6 +137,8 @@ int sink_set_new(struct sink_set **set, const struct sink_request *request, size
 /* What all of them are given, before their own filters. To be called before there is flow; zero or
  * -sbe_nomem. */
 int sink_set_filter(struct sink_set *set, const struct sink_filter *filter);
+/* What they may write to files, together; @limit must outlive the set. NULL: no limit. */
+void sink_set_limit(struct sink_set *set, struct output_limit *limit);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow);
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap);

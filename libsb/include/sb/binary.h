@@ -120,4 +120,7 @@ struct sb_elf_code {
  * is: it names a file of this machine (struct sb_binary). */
 sb_export int sb_elf_code(const char *path, struct sb_elf_code *code, size_t room, struct sb_error *err);
 
+/* The SHA-256 of all bytes of a regular file, in hexadecimal. -sbe_io: it cannot be read, or is none. */
+sb_export int sb_file_sha256(const char *path, char text[65], struct sb_error *err);
+
 #endif

@@ -122,6 +122,10 @@ struct sb_replay_options {
 	 * and so many as `jobs` at a time. What was recorded by thread, not by CPU, comes before the CPUs,
 	 * thread after thread. */
 	int by_time;
+	/* The processor whose errata apply, in place of the one that the recording names; the errata
+	 * themselves, in place of those. Read when the session is opened; NULL: the recording's. */
+	const struct pt_cpu *cpu_model;
+	const struct pt_errata *errata;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */

@@ -1,0 +1,162 @@
+/* cmd_job.c - `sbtrace job`: what can be done with a job besides replaying it. */
+#include "commands.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "interrupt.h"
+#include "job/job_keys.h"
+#include "job/job_run.h"
+#include "job/job_show.h"
+#include "nearest.h"
+#include "replay_options.h"
+#include "tell.h"
+
+/* Each gets a job with the command line on top of it, and returns an exit status, or a negative code. */
+typedef int job_action(struct replay_command *command, struct sb_error *err);
+
+static int check(struct replay_command *command, struct sb_error *err)
+{
+	return job_check(&command->job, err);
+}
+
+static int show(struct replay_command *command, struct sb_error *err)
+{
+	if (job_show(&command->job, stdout))
+		return sb_error_set(err, -sbe_io, "standard output", UINT64_MAX, "cannot be written");
+	return exit_fine;
+}
+
+static int run(struct replay_command *command, struct sb_error *err)
+{
+	int status = exit_fine, code = job_check(&command->job, err);
+
+	if (!code)
+		code = job_run(&command->job, &command->options, &status, err);
+	return code ? code : status;
+}
+
+static int verify(struct replay_command *command, struct sb_error *err)
+{
+	bool same = false;
+	int code = job_check(&command->job, err);
+
+	if (!code)
+		code = job_verify(&command->job, &command->options, &same, err);
+	if (code)
+		return code;
+	if (same)
+		puts("all is the same");
+	return same ? exit_fine : exit_error;
+}
+
+struct action_row {
+	const char *name, *about;
+	job_action *action;
+};
+
+static const struct action_row actions[] = {
+        {"check", "tell what is wrong with a job, before anything runs", check},
+        {"show", "the job with includes, variables and options resolved", show},
+        {"run", "replay it: the same as sbtrace replay", run},
+        {"verify", "replay it again, and compare with its run record", verify},
+        {"schema", "the JSON Schema of job files, for editors", NULL},
+};
+
+enum { nactions = sizeof(actions) / sizeof(actions[0]) };
+
+static int print_schema(int argc)
+{
+	json_t *schema;
+	int failed;
+
+	if (argc > 1) {
+		fprintf(stderr, "sbtrace job schema: takes no arguments\n");
+		return exit_usage;
+	}
+	schema = job_schema();
+	failed = !schema || json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF ||
+	         fflush(stdout);
+	json_decref(schema);
+	if (failed)
+		fprintf(stderr, "sbtrace job schema: cannot be written\n");
+	return failed ? exit_error : exit_fine;
+}
+
+static int act(const struct action_row *row, int argc, char **argv)
+{
+	char name[32], about[128];
+	const struct option_table options = {.command = name,
+	                                     .usage = "[OPTIONS] JOB.yaml",
+	                                     .about = about,
+	                                     .row = replay_option_rows,
+	                                     .nrows = nreplay_option_rows,
+	                                     .operand = replay_take_recording,
+	                                     .help_more = sink_types_help};
+	struct replay_command command = {.options.command = name};
+	struct sb_error err = {0};
+	enum options_result result;
+	int status;
+
+	snprintf(name, sizeof(name), "sbtrace job %s", row->name);
+	snprintf(about, sizeof(about), "%s.\n", row->about);
+	result = options_parse(&options, argc, argv, &command, NULL);
+	if (result == options_done && !command.job.recording) {
+		fprintf(stderr, "%s: which job?\nTry '%s --help'.\n", name, name);
+		result = options_wrong;
+	}
+	if (result != options_done) {
+		replay_command_free(&command);
+		return result == options_help ? exit_fine : exit_usage;
+	}
+	signal(SIGPIPE, SIG_IGN);
+	status = replay_command_read(&command, &err);
+	if (!status && !command.job.path)
+		status = sb_error_set(&err, -sbe_invalid, command.job.recording, UINT64_MAX,
+		                      "expected a job, whose name ends in .yaml or .yml");
+	if (!status)
+		status = row->action(&command, &err);
+	if (status < 0) {
+		tell(name, "", &err);
+		status = exit_error;
+	}
+	replay_command_free(&command);
+	interrupt_end();
+	return status;
+}
+
+static void usage(FILE *file)
+{
+	fprintf(file, "usage: sbtrace job ACTION [OPTIONS] JOB.yaml\n\nactions:\n");
+	for (int i = 0; i < nactions; i++)
+		fprintf(file, "  %-10s %s\n", actions[i].name, actions[i].about);
+	fprintf(file, "\nThe options are those of sbtrace replay.\n");
+}
+
+int cmd_job(int argc, char **argv)
+{
+	struct nearest nearest;
+
+	if (argc < 2) {
+		usage(stderr);
+		return exit_usage;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+		usage(stdout);
+		return exit_fine;
+	}
+	nearest_begin(&nearest, argv[1]);
+	for (int i = 0; i < nactions; i++) {
+		if (strcmp(actions[i].name, argv[1])) {
+			nearest_offer(&nearest, actions[i].name);
+			continue;
+		}
+		return actions[i].action ? act(&actions[i], argc - 1, argv + 1) : print_schema(argc - 1);
+	}
+	fprintf(stderr, "sbtrace job: there is no action '%s'", argv[1]);
+	if (nearest.best)
+		fprintf(stderr, "; did you mean '%s'?", nearest.best);
+	fprintf(stderr, "\nTry 'sbtrace job --help'.\n");
+	return exit_usage;
+}

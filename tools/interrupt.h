@@ -1,0 +1,14 @@
+/* tools/interrupt.h - signals that ask to end: what is half written is taken away first. */
+#ifndef TOOLS_INTERRUPT_H
+#define TOOLS_INTERRUPT_H
+
+/* From here on, SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program at once. */
+void interrupt_watch(void);
+
+/* The signal that came, or zero. */
+int interrupt_came(void);
+
+/* Ends the program as the signal that came would have done; returns when none came. */
+void interrupt_end(void);
+
+#endif

@@ -1,0 +1,283 @@
+/* job_check.c - whether a job makes sense as a whole, before anything runs. What reading a file finds out
+ * stands in job_read.c; here is what takes more than one key, or a look at the disk. */
+#include "job/job.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/job_inputs.h"
+
+struct check {
+	const struct job *job;
+	struct sb_error *err;
+};
+
+static struct job_place place_of(const struct check *check, const void *value)
+{
+	return job_places_find(&check->job->places, value);
+}
+
+/* ---- Files ------------------------------------------------------------------------------------ */
+
+/* @what: "recording"; @directory: whether it has to be one. */
+static int is_there(const struct check *check, const char *path, const char *what, bool directory)
+{
+	const struct job_place place = place_of(check, path);
+	struct stat st;
+
+	if (stat(path, &st))
+		return job_fail_at(check->err, &place, "the %s %s is not there: %s", what, path,
+		                   strerror(errno));
+	if (directory && !S_ISDIR(st.st_mode))
+		return job_fail_at(check->err, &place, "the %s %s is no directory", what, path);
+	if (access(path, R_OK))
+		return job_fail_at(check->err, &place, "the %s %s cannot be read: %s", what, path,
+		                   strerror(errno));
+	return 0;
+}
+
+static int are_there(const struct check *check, const struct job_texts *paths, const char *what,
+                     bool directory)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < paths->count && !code; i++)
+		code = is_there(check, paths->value[i], what, directory);
+	return code;
+}
+
+static int check_roots(const struct check *check, const struct job_roots *roots)
+{
+	int code = 0;
+
+	for (size_t i = 0; i < roots->count && !code; i++)
+		code = are_there(check, &roots->root[i].layer, "root", true);
+	return code;
+}
+
+static int check_files(const struct check *check)
+{
+	static const char *const names[] = {
+	        [job_kcore] = "kcore", [job_vmlinux] = "vmlinux", [job_kallsyms] = "kallsyms"};
+	const struct job *job = check->job;
+	int code = check_roots(check, &job->files.roots);
+
+	if (!code)
+		code = check_roots(check, &job->files.container_roots);
+	if (!code)
+		code = are_there(check, &job->files.build_id_dir, "directory", true);
+	if (!code)
+		code = are_there(check, &job->jitdump, "jitdump", false);
+	if (!code && job->files.bundle)
+		code = is_there(check, job->files.bundle, "bundle", true);
+	for (int i = 0; i < job_files && !code; i++)
+		if (job->file[i])
+			code = is_there(check, job->file[i], names[i], false);
+	if (!code && job->recording && strcmp(job->recording, "-") != 0)
+		code = is_there(check, job->recording, "recording", false);
+	for (size_t i = 0; i < job->recordings.count && !code; i++)
+		if (!strpbrk(job->recordings.value[i], "*?["))
+			code = is_there(check, job->recordings.value[i], "recording", false);
+	return code;
+}
+
+/* ---- Filters ---------------------------------------------------------------------------------- */
+
+static bool is_among(const struct job_list *list, int32_t number)
+{
+	for (size_t i = 0; i < list->count; i++)
+		if (list->value[i] == number)
+			return true;
+	return !list->count;
+}
+
+/* The sink's numbers are some of the job's. */
+static int check_list(const struct check *check, const struct job_list *all, const struct job_list *some,
+                      const void *item, const char *what)
+{
+	const struct job_place place = place_of(check, item);
+
+	for (size_t i = 0; i < some->count; i++)
+		if (is_among(all, some->value[i]))
+			return 0;
+	return some->count
+	               ? job_fail_at(
+	                         check->err, &place,
+	                         "this sink is given nothing: the job's filter leaves out the %s %" PRId32,
+	                         what, some->value[0])
+	               : 0;
+}
+
+static bool is_before(const struct job_time *a, const struct job_time *b)
+{
+	return a->unit == b->unit && a->unit != job_time_open && a->value < b->value;
+}
+
+static int check_span(const struct check *check, const struct job_filter *filter, const void *item)
+{
+	struct job_place place = place_of(check, &filter->from);
+
+	if (!place.file)
+		place = place_of(check, item);
+	return is_before(&filter->to, &filter->from)
+	               ? job_fail_at(check->err, &place, "the span of time ends before it begins")
+	               : 0;
+}
+
+static int check_sink_filter(const struct check *check, const struct job_sink *sink, const void *item)
+{
+	const struct job_filter *all = &check->job->filter, *some = &sink->filter;
+	const struct job_place place = place_of(check, item);
+	static const struct job_filter empty;
+	int code;
+
+	if (!memcmp(some, &empty, sizeof(empty)))
+		return 0;
+	if (sink->type->of_all)
+		return job_fail_at(check->err, &place,
+		                   "the sink %s tells of all that is replayed: filter the job instead",
+		                   sink->type->name);
+	code = check_span(check, some, item);
+	if (!code)
+		code = check_list(check, &all->cpu, &some->cpu, item, "CPU");
+	if (!code)
+		code = check_list(check, &all->pid, &some->pid, item, "process");
+	if (!code && (is_before(&some->to, &all->from) || is_before(&all->to, &some->from)))
+		code = job_fail_at(check->err, &place,
+		                   "this sink is given nothing: its span of time is outside of the job's");
+	return code;
+}
+
+/* ---- Outputs ---------------------------------------------------------------------------------- */
+
+static const void *item_of(const struct job_sink *sink)
+{
+	return sink->file ? (const void *)sink->file : sink->type;
+}
+
+static int check_directory(const struct check *check, const char *file, const struct job_place *place)
+{
+	const char *slash = strrchr(file, '/');
+	char *directory = slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
+	int code = 0;
+
+	if (!directory)
+		return sb_error_set(check->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (access(directory, F_OK))
+		code = job_fail_at(check->err, place, "the directory %s is not there: %s", directory,
+		                   strerror(errno));
+	else if (access(directory, W_OK | X_OK))
+		code = job_fail_at(check->err, place, "nothing can be written to %s: %s", directory,
+		                   strerror(errno));
+	free(directory);
+	return code;
+}
+
+/* All files that are written, with who writes them. */
+struct written {
+	char ***file; /* of each recording and sink */
+	const struct job_inputs *inputs;
+	json_t *by; /* an object: of each file's name, the index of the recording */
+};
+
+/* A device may be written to more than once. */
+static bool is_shared(const char *file)
+{
+	struct stat st;
+
+	return !stat(file, &st) && !S_ISREG(st.st_mode);
+}
+
+static int clash(const struct check *check, const struct written *written, size_t input, size_t sink,
+                 size_t other)
+{
+	const struct job_sink *own = &check->job->sink[sink];
+	const struct job_place place = place_of(check, item_of(own));
+	const char *file = written->file[input][sink];
+
+	if (other != input)
+		return job_fail_at(check->err, &place,
+		                   "%s would be written for %s and for %s: put {recording}, {directory} or "
+		                   "{number} into its name",
+		                   file, written->inputs->path[other], written->inputs->path[input]);
+	return job_fail_at(check->err, &place, "two sinks cannot both write to %s", file);
+}
+
+static int check_name(const struct check *check, const struct written *written, size_t input, size_t sink)
+{
+	const struct job *job = check->job;
+	const char *file = written->file[input][sink];
+	const struct job_place place = place_of(check, item_of(&job->sink[sink]));
+	const json_t *before;
+
+	if (!file || is_shared(file))
+		return 0;
+	for (size_t i = 0; i < written->inputs->count; i++)
+		if (!strcmp(written->inputs->path[i], file))
+			return job_fail_at(check->err, &place, "%s is a recording: it would be overwritten",
+			                   file);
+	before = json_object_get(written->by, file);
+	if (before)
+		return clash(check, written, input, sink, (size_t)json_integer_value(before));
+	json_object_set_new(written->by, file, json_integer((json_int_t)input));
+	return check_directory(check, file, &place);
+}
+
+static int check_names(const struct check *check, const struct job_inputs *inputs)
+{
+	const struct job *job = check->job;
+	struct written written = {calloc(inputs->count + 1, sizeof(char **)), inputs, json_object()};
+	int code = written.file ? 0 : -sbe_nomem;
+
+	for (size_t i = 0; i < inputs->count && !code; i++) {
+		written.file[i] = job_outputs(job, inputs, i);
+		code = written.file[i] ? 0 : -sbe_nomem;
+	}
+	if (code)
+		sb_error_set(check->err, code, NULL, UINT64_MAX, "out of memory");
+	for (size_t i = 0; i < inputs->count && !code; i++)
+		for (size_t j = 0; j < job->nsinks && !code; j++)
+			code = check_name(check, &written, i, j);
+	for (size_t i = 0; written.file && i < inputs->count; i++)
+		job_outputs_free(written.file[i], job->nsinks);
+	free(written.file);
+	json_decref(written.by);
+	return code;
+}
+
+static int check_sink(const struct check *check, const struct job_sink *sink)
+{
+	const struct job_place place = place_of(check, item_of(sink));
+
+	if (sink->type->file_only && !job_is_file(sink->file))
+		return job_fail_at(check->err, &place,
+		                   "the sink %s cannot write to standard output: give it a 'file'",
+		                   sink->type->name);
+	return check_sink_filter(check, sink, item_of(sink));
+}
+
+int job_check(const struct job *job, struct sb_error *err)
+{
+	struct sb_error spare;
+	const struct check check = {job, err ? err : &spare};
+	struct job_inputs inputs;
+	int code = check_span(&check, &job->filter, NULL);
+
+	for (size_t i = 0; i < job->nsinks && !code; i++)
+		code = check_sink(&check, &job->sink[i]);
+	if (!code)
+		code = check_files(&check);
+	if (code)
+		return code;
+	code = job_inputs_find(job, &inputs, check.err);
+	if (!code) {
+		code = check_names(&check, &inputs);
+		job_inputs_free(&inputs);
+	}
+	return code;
+}

@@ -1,0 +1,419 @@
+/* job_replay.c - see job_replay.h. Everything is opened in the order in which it can fail cheaply, and the
+ * session does the rest. */
+#include "job/job_replay.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sb/kernel.h>
+#include <sb/perfdata.h>
+#include <sb/replay.h>
+
+#include "interrupt.h"
+#include "job/account_value.h"
+#include "job/job_decode.h"
+#include "progress.h"
+#include "sink/sink.h"
+#include "strict.h"
+#include "tell.h"
+
+struct replay {
+	const struct job_replay_request *request;
+	const struct job *job;
+	struct sb_perfdata *perfdata;
+	struct sb_resolver *resolver;
+	struct sb_session *session;
+	struct sb_symbols *symbols; /* NULL: not wanted */
+	struct sink_context context;
+	struct sink_filter filter;       /* of all */
+	struct sink_filter *sink_filter; /* of each of the job's sinks */
+	struct sink_set *sinks;
+	struct progress progress;
+	bool stopped; /* since all who would read the outputs went away */
+};
+
+static void replay_close(struct replay *replay)
+{
+	progress_end(&replay->progress);
+	sink_set_free(replay->sinks);
+	free(replay->sink_filter);
+	sb_symbols_free(replay->symbols);
+	sb_session_close(replay->session);
+	sb_resolver_free(replay->resolver);
+	sb_perfdata_close(replay->perfdata);
+}
+
+/* ---- What is wanted --------------------------------------------------------------------------- */
+
+/* The type of the sink at @index; NULL: past the last. Without any, the summary is written. */
+static const struct sink_type *sink_at(const struct job *job, size_t index)
+{
+	if (!job->nsinks)
+		return index ? NULL : &sink_summary;
+	return index < job->nsinks ? job->sink[index].type : NULL;
+}
+
+static bool asks_for_symbols(const struct job *job, size_t index)
+{
+	return job->symbols || (index < job->nsinks && job->sink[index].symbols);
+}
+
+static bool wants_symbols(const struct job *job)
+{
+	const struct sink_type *type;
+	size_t functions = job->filter.function.count;
+
+	for (size_t i = 0; i < job->nsinks; i++)
+		functions += job->sink[i].filter.function.count;
+	for (size_t i = 0; (type = sink_at(job, i)); i++)
+		if (sink_type_wants_symbols(type, asks_for_symbols(job, i)))
+			return true;
+	return functions != 0;
+}
+
+static bool wants_flow(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = sink_at(job, i)); i++)
+		if (sink_type_wants_flow(type, asks_for_symbols(job, i)))
+			return true;
+	return false;
+}
+
+static bool wants_order_of_time(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = sink_at(job, i)); i++)
+		if (type->by_time)
+			return true;
+	return false;
+}
+
+/* Whether lines scroll over the terminal where the progress bar would be. */
+static bool scrolls(const struct job_replay_request *request)
+{
+	const struct job *job = request->job;
+
+	for (size_t i = 0; i < job->nsinks; i++)
+		if (sink_type_wants_flow(job->sink[i].type, false) &&
+		    (!request->file[i] || !strcmp(request->file[i], "-")))
+			return isatty(STDOUT_FILENO);
+	return false;
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------- */
+
+static int open_session(struct replay *replay, struct sb_error *err)
+{
+	const struct job *job = replay->job;
+	const struct job_filter *filter = &job->filter;
+	struct sb_replay_options session = {
+	        .size = sizeof(session),
+	        .cpu = filter->cpu.value,
+	        .ncpus = filter->cpu.count,
+	        .pid = filter->pid.value,
+	        .npids = filter->pid.count,
+	        .jobs = job->jobs,
+	        .kcore = job->file[job_kcore],
+	        .vmlinux = job->file[job_vmlinux],
+	        .kallsyms = job->file[job_kallsyms],
+	        .container = (const char *const *)filter->container.value,
+	        .ncontainers = filter->container.count,
+	        .cgroup = (const char *const *)filter->cgroup.value,
+	        .ncgroups = filter->cgroup.count,
+	        .comm = (const char *const *)filter->comm.value,
+	        .ncomms = filter->comm.count,
+	        .jitdump = (const char *const *)job->jitdump.value,
+	        .njitdumps = job->jitdump.count,
+	        .by_time = wants_order_of_time(job),
+	};
+	struct job_decoding decoding;
+	int code = job_decoding_of(&job->decode, &decoding, err);
+
+	session.cpu_model = decoding.has_cpu ? &decoding.cpu : NULL;
+	session.errata = decoding.has_errata ? &decoding.errata : NULL;
+	if (!code)
+		code = sb_perfdata_open(&replay->perfdata, replay->request->recording, err);
+	if (!code)
+		code = job_open_resolver(&job->files, &replay->resolver, err);
+	session.resolver = replay->resolver;
+	if (!code)
+		code = job_span(filter, &sb_perfdata_info(replay->perfdata)->clock,
+		                replay->request->recording, &session.tsc_from, &session.tsc_to, err);
+	if (!code)
+		code = sb_session_open(&replay->session, replay->perfdata, &session, err);
+	return code;
+}
+
+static bool is_there(const struct sb_container *const *container, size_t count, const char *pattern)
+{
+	for (size_t i = 0; i < count; i++)
+		if (sb_container_matches(container[i], pattern))
+			return true;
+	return false;
+}
+
+/* A wrong name gives an empty replay, which is no error: the next recording may have it. */
+static void tell_unknown_containers(const struct replay *replay)
+{
+	const struct job_texts *wanted = &replay->job->filter.container;
+	const struct sb_container *const *container;
+	size_t count;
+
+	container = sb_system_containers(sb_session_system(replay->session), &count);
+	for (size_t i = 0; i < wanted->count; i++)
+		if (!is_there(container, count, wanted->value[i]))
+			fprintf(stderr, "%s: warning: no container matches '%s' (the recording has %zu)\n",
+			        replay->request->command, wanted->value[i], count);
+}
+
+/* Files of the kernel that were named, besides what the recording brings along. */
+static int add_kernel_symbols(struct replay *replay, const struct sb_system *system, struct sb_error *err)
+{
+	const char *vmlinux = replay->job->file[job_vmlinux], *kallsyms = replay->job->file[job_kallsyms];
+	int code = 0;
+
+	if (vmlinux)
+		code = sb_symbols_add_vmlinux(replay->symbols, vmlinux,
+		                              sb_system_kernel_shift(system, vmlinux), err);
+	if (!code && kallsyms)
+		code = sb_symbols_add_kallsyms(replay->symbols, kallsyms, err);
+	return code;
+}
+
+static int open_symbols(struct replay *replay, struct sb_error *err)
+{
+	const struct sb_symbols_options wanted = {.size = sizeof(wanted),
+	                                          .no_demangle = replay->job->no_demangle};
+	const struct sb_system *system = sb_session_system(replay->session);
+	int code;
+
+	if (!wants_symbols(replay->job))
+		return 0;
+	code = sb_symbols_new(&replay->symbols, replay->resolver, &wanted, err);
+	if (!code)
+		code = sb_symbols_add_recording(replay->symbols, replay->perfdata, system, err);
+	return code ? code : add_kernel_symbols(replay, system, err);
+}
+
+/* What a sink of its own leaves out. */
+static int filter_of(const struct replay *replay, const struct job_filter *from, struct sink_filter *to,
+                     struct sb_error *err)
+{
+	*to = (struct sink_filter){.cpu = from->cpu.value,
+	                           .ncpus = from->cpu.count,
+	                           .pid = from->pid.value,
+	                           .npids = from->pid.count,
+	                           .container = (const char *const *)from->container.value,
+	                           .ncontainers = from->container.count,
+	                           .cgroup = (const char *const *)from->cgroup.value,
+	                           .ncgroups = from->cgroup.count,
+	                           .comm = (const char *const *)from->comm.value,
+	                           .ncomms = from->comm.count,
+	                           .address = from->address.value,
+	                           .naddresses = from->address.count,
+	                           .function = (const char *const *)from->function.value,
+	                           .nfunctions = from->function.count};
+	return job_span(from, &sb_perfdata_info(replay->perfdata)->clock, replay->request->recording,
+	                &to->tsc_from, &to->tsc_to, err);
+}
+
+static bool is_filter(const struct job_filter *filter)
+{
+	static const struct job_filter empty;
+
+	return memcmp(filter, &empty, sizeof(empty)) != 0;
+}
+
+static int fill_requests(struct replay *replay, struct sink_request *request, struct sb_error *err)
+{
+	const struct job *job = replay->job;
+	int code = 0;
+
+	request[0] = (struct sink_request){.type = &sink_summary, .symbols = job->symbols};
+	for (size_t i = 0; i < job->nsinks && !code; i++) {
+		const struct job_sink *sink = &job->sink[i];
+		struct sink_filter *filter = &replay->sink_filter[i];
+
+		code = filter_of(replay, &sink->filter, filter, err);
+		request[i] = (struct sink_request){.type = sink->type,
+		                                   .file = replay->request->file[i],
+		                                   .symbols = asks_for_symbols(job, i),
+		                                   .setting = sink->setting,
+		                                   .nsettings = sink->nsettings,
+		                                   .filter = is_filter(&sink->filter) ? filter : NULL};
+	}
+	return code;
+}
+
+/* What the session does not do for all sinks. */
+static int set_filter(struct replay *replay, struct sb_error *err)
+{
+	const struct job_filter *filter = &replay->job->filter;
+
+	if (!filter->address.count && !filter->function.count)
+		return 0;
+	replay->filter = (struct sink_filter){.address = filter->address.value,
+	                                      .naddresses = filter->address.count,
+	                                      .function = (const char *const *)filter->function.value,
+	                                      .nfunctions = filter->function.count};
+	if (sink_set_filter(replay->sinks, &replay->filter))
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return 0;
+}
+
+static int open_sinks(struct replay *replay, struct sb_error *err)
+{
+	const size_t count = replay->job->nsinks ? replay->job->nsinks : 1;
+	struct sink_request *request = calloc(count, sizeof(*request));
+	int code = -sbe_nomem;
+
+	replay->sink_filter = calloc(count, sizeof(*replay->sink_filter));
+	replay->context = (struct sink_context){.symbols = replay->symbols,
+	                                        .clock = &sb_perfdata_info(replay->perfdata)->clock,
+	                                        .system = sb_session_system(replay->session),
+	                                        .perfdata = replay->perfdata,
+	                                        .resolver = replay->resolver};
+	if (request && replay->sink_filter)
+		code = fill_requests(replay, request, err);
+	else
+		sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (!code)
+		code = sink_set_new(&replay->sinks, request, count, &replay->context, err);
+	free(request);
+	if (!code)
+		sink_set_limit(replay->sinks, replay->request->limit);
+	return code ? code : set_filter(replay, err);
+}
+
+/* ---- Running ---------------------------------------------------------------------------------- */
+
+/* The session's context is the whole replay, as it needs both the sinks and the bar. */
+static int on_flow(void *context, const struct sb_flow *flow)
+{
+	struct replay *replay = context;
+
+	return sink_set_flow(replay->sinks, flow);
+}
+
+static int on_gap(void *context, const struct sb_gap *gap)
+{
+	struct replay *replay = context;
+
+	return sink_set_gap(replay->sinks, gap);
+}
+
+static int on_progress(void *context, uint64_t done, uint64_t total)
+{
+	struct replay *replay = context;
+
+	progress_update(&replay->progress, done, total);
+	return interrupt_came() ? -sbe_stop : 0;
+}
+
+static int run(struct replay *replay, struct sb_error *err)
+{
+	const struct sb_sink sink = {replay, wants_flow(replay->job) ? on_flow : NULL, on_gap, on_progress};
+	struct sb_error failure = {0};
+	int code;
+
+	progress_begin(&replay->progress, replay->request->label, scrolls(replay->request),
+	               replay->request->progress);
+	code = sb_session_run(replay->session, &sink, &failure);
+	progress_end(&replay->progress);
+	if (interrupt_came())
+		return sb_error_set(err, -sbe_stop, replay->request->recording, UINT64_MAX, "interrupted");
+	if (!code)
+		return sink_set_finish(replay->sinks, sb_session_account(replay->session), replay->perfdata,
+		                       err);
+	if (sink_set_error(replay->sinks, err))
+		return code;
+	replay->stopped = sink_set_all_gone(replay->sinks);
+	if (replay->stopped)
+		return 0;
+	*err = failure;
+	return code;
+}
+
+/* ---- Afterwards ------------------------------------------------------------------------------- */
+
+/* Gaps are no errors, but nobody shall overlook them: without a summary, one line on stderr. */
+static void tell_gaps(const struct replay *replay)
+{
+	const struct job *job = replay->job;
+
+	for (size_t i = 0; i < job->nsinks; i++)
+		if (job->sink[i].type == &sink_summary)
+			return;
+	if (job->nsinks)
+		gaps_tell(replay->request->command, sb_session_account(replay->session), strict_all,
+		          "; --sink summary has the details");
+}
+
+static int tell_doubt(void *context, const char *text)
+{
+	tell_note(((const struct replay *)context)->request->command, text);
+	return 0;
+}
+
+/* Returns whether all is accounted for. */
+static bool check_account(const char *command, const struct sb_account *account)
+{
+	uint64_t known = account->bytes_decoded;
+
+	for (unsigned int i = 0; i < sb_gap_reasons; i++)
+		known += account->gap[i].bytes;
+	if (known == account->bytes_total)
+		return true;
+	fprintf(stderr, "%s: the account is wrong: %" PRIu64 " bytes of trace, %" PRIu64 " accounted for\n",
+	        command, account->bytes_total, known);
+	return false;
+}
+
+static enum job_replay_end judge(struct replay *replay)
+{
+	const struct sb_account *account = sb_session_account(replay->session);
+	const char *command = replay->request->command;
+
+	if (replay->stopped)
+		return job_replay_stopped;
+	sb_resolver_doubts(replay->resolver, tell_doubt, replay);
+	tell_gaps(replay);
+	if (!check_account(command, account))
+		return job_replay_wrong;
+	return strict_allows(command, replay->job->strict, account, sb_perfdata_damage(replay->perfdata))
+	               ? job_replay_whole
+	               : job_replay_gaps;
+}
+
+int job_replay(const struct job_replay_request *request, enum job_replay_end *end, json_t **account,
+               struct sb_error *err)
+{
+	struct replay replay = {.request = request, .job = request->job};
+	const struct sb_error *damage;
+	int code = open_session(&replay, err);
+
+	if (!code)
+		code = open_symbols(&replay, err);
+	if (!code)
+		code = open_sinks(&replay, err);
+	if (!code) {
+		tell_unknown_containers(&replay);
+		damage = sb_perfdata_damage(replay.perfdata);
+		if (damage)
+			tell(request->command, "warning: ", damage);
+		code = run(&replay, err);
+	}
+	if (!code) {
+		*end = judge(&replay);
+		if (account)
+			*account = account_value(sb_session_account(replay.session));
+	}
+	replay_close(&replay);
+	return code;
+}

@@ -1,0 +1,22 @@
+/* tools/job/job_run.h - a whole job: each of its recordings, and the run record. */
+#ifndef TOOLS_JOB_RUN_H
+#define TOOLS_JOB_RUN_H
+
+#include "job/job.h"
+
+struct job_run_options {
+	const char *command; /* for what is told on stderr: "sbtrace replay" */
+	bool progress;       /* tell it even when stderr is no terminal */
+	bool resume;         /* leave out what the run record says is finished, as far as files say so, too */
+};
+
+/* *status becomes the exit status (commands.h) of what came to its end. Zero, or a negative code: the job was
+ * given up. */
+int job_run(const struct job *job, const struct job_run_options *options, int *status, struct sb_error *err);
+
+/* Runs a job again, into a directory that is then removed, and compares with its run record; differences are
+ * told on stderr. *same: there are none. */
+int job_verify(const struct job *job, const struct job_run_options *options, bool *same,
+               struct sb_error *err);
+
+#endif

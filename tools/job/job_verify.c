@@ -1,0 +1,188 @@
+/* job_verify.c - runs a job again and compares with what its run record says.
+ *
+ * Outputs go to a directory that is removed again, one file after the other, so that what is there stays. */
+#include "job/job_run.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "job/job_inputs.h"
+#include "job/job_replay.h"
+#include "job/run_record.h"
+
+struct verify {
+	const struct job *job;
+	const struct job_run_options *options;
+	const json_t *record;
+	char directory[64];
+	bool same;
+};
+
+static void differ(struct verify *verify, const char *recording, const char *what, const char *name)
+{
+	fprintf(stderr, "%s: %s: %s%s%s not the same as in the run record\n", verify->options->command,
+	        recording, what, *name ? " " : "", name);
+	verify->same = false;
+}
+
+/* Where the job's files go instead; NULL: out of memory. */
+static char **files_elsewhere(const struct verify *verify, char *const *file)
+{
+	char **other = calloc(verify->job->nsinks + 1, sizeof(*other));
+
+	for (size_t i = 0; other && i < verify->job->nsinks; i++) {
+		if (file[i] ? asprintf(&other[i], "%s/%zu", verify->directory, i) < 0
+		            : !(other[i] = strdup("/dev/null"))) {
+			other[i] = NULL;
+			job_outputs_free(other, i);
+			return NULL;
+		}
+	}
+	return other;
+}
+
+/* Sums of what was written elsewhere, under the names of the files that it stands for. */
+static json_t *sums_of(const struct verify *verify, char **other, const json_t *named, struct sb_error *err)
+{
+	json_t *sums = run_record_outputs(verify->job, other, err), *sum;
+	size_t i;
+
+	json_array_foreach(sums, i, sum)
+	        json_object_set(sum, "file", json_object_get(json_array_get(named, i), "file"));
+	return sums;
+}
+
+static void compare_outputs(struct verify *verify, const char *recording, const json_t *named,
+                            const json_t *sums)
+{
+	json_t *output;
+	size_t i;
+
+	if (json_array_size(named) != json_array_size(sums))
+		differ(verify, recording, "the number of files is", "");
+	json_array_foreach((json_t *)(uintptr_t)named, i,
+	                   output) if (!json_equal(output, json_array_get(sums, i)))
+	        differ(verify, recording, json_string_value(json_object_get(output, "file")), "is");
+}
+
+static int replay_again(struct verify *verify, const char *recording, const json_t *entry, char **other,
+                        struct sb_error *err)
+{
+	const json_t *named = json_object_get(entry, "outputs");
+	enum job_replay_end end;
+	json_t *account = NULL, *sums;
+	int code;
+
+	code = job_replay(&(struct job_replay_request){.command = verify->options->command,
+	                                               .job = verify->job,
+	                                               .recording = recording,
+	                                               .file = other,
+	                                               .label = "",
+	                                               .progress = verify->options->progress},
+	                  &end, &account, err);
+	if (code)
+		return code;
+	if (!json_equal(account, json_object_get(entry, "account")))
+		differ(verify, recording, "the account is", "");
+	json_decref(account);
+	sums = sums_of(verify, other, named, err);
+	if (!sums)
+		return -sbe_io;
+	compare_outputs(verify, recording, named, sums);
+	json_decref(sums);
+	return 0;
+}
+
+static int verify_one(struct verify *verify, const struct job_inputs *inputs, size_t index,
+                      struct sb_error *err)
+{
+	const char *recording = inputs->path[index];
+	const json_t *entry = run_record_find(verify->record, recording);
+	json_t *input = run_record_input(recording, err);
+	char **file, **other;
+	int code = 0;
+
+	if (!input)
+		return -sbe_io;
+	if (!entry || !json_object_get(entry, "account"))
+		differ(verify, recording, "that it was replayed is", "");
+	else if (!json_equal(input, json_object_get(entry, "input")))
+		differ(verify, recording, "the recording is", "");
+	json_decref(input);
+	if (!entry || !json_object_get(entry, "account"))
+		return 0;
+	file = job_outputs(verify->job, inputs, index);
+	other = file ? files_elsewhere(verify, file) : NULL;
+	if (other)
+		code = replay_again(verify, recording, entry, other, err);
+	else
+		code = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	for (size_t i = 0; other && i < verify->job->nsinks; i++)
+		if (file[i])
+			unlink(other[i]);
+	job_outputs_free(other, verify->job->nsinks);
+	job_outputs_free(file, verify->job->nsinks);
+	return code;
+}
+
+static int verify_all(struct verify *verify, const struct job_inputs *inputs, const char *path,
+                      struct sb_error *err)
+{
+	json_t *now = run_record_new(verify->job, err);
+	char key[64];
+	int code = 0;
+
+	if (!now)
+		return -sbe_io;
+	if (run_record_differ(verify->record, now, key, sizeof(key)))
+		differ(verify, path, key, "is");
+	json_decref(now);
+	if (!mkdtemp(verify->directory))
+		return sb_error_set(err, -sbe_io, verify->directory, UINT64_MAX, "cannot be made: %s",
+		                    strerror(errno));
+	interrupt_watch();
+	for (size_t i = 0; i < inputs->count && !code; i++)
+		code = verify_one(verify, inputs, i, err);
+	rmdir(verify->directory);
+	return code;
+}
+
+/* A directory on the disk: what is written may be large. */
+static void set_directory(struct verify *verify)
+{
+	const char *place = getenv("TMPDIR");
+
+	if (!place || snprintf(verify->directory, sizeof(verify->directory), "%s/sbtrace-verify-XXXXXX",
+	                       place) >= (int)sizeof(verify->directory))
+		snprintf(verify->directory, sizeof(verify->directory), "/var/tmp/sbtrace-verify-XXXXXX");
+}
+
+int job_verify(const struct job *job, const struct job_run_options *options, bool *same, struct sb_error *err)
+{
+	struct verify verify = {.job = job, .options = options, .same = true};
+	struct job_inputs inputs;
+	json_t *record = NULL;
+	char *path = NULL;
+	int code = job_inputs_find(job, &inputs, err);
+
+	if (code)
+		return code;
+	set_directory(&verify);
+	code = run_record_path(job, &inputs, &path, err);
+	if (!code && !path)
+		code = sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "only a job that writes files has a run record to compare with");
+	if (!code) {
+		verify.record = record = run_record_read(path, err);
+		code = record ? verify_all(&verify, &inputs, path, err) : err->code;
+	}
+	json_decref(record);
+	free(path);
+	job_inputs_free(&inputs);
+	*same = verify.same;
+	return code;
+}
