@@ -51,7 +51,7 @@ done <"$dir/names"
 
 # ---- Options ------------------------------------------------------------------------------------------------
 
-for command in replay record dump bundle; do
+for command in replay record dump bundle job; do
 	page=$man/sbtrace-$command.1
 	[ -f "$page" ] || { complain "no manual page for $command"; continue; }
 	text=$(mandoc -T ascii "$page" | sed "s/.$(printf "\b")//g") # without overstriking
@@ -59,6 +59,18 @@ for command in replay record dump bundle; do
 		echo "$text" | grep -q -- "$option" || complain "$page does not know $option"
 	done
 done
+
+# ---- Keys of a job ------------------------------------------------------------------------------------------
+
+# The page tells of each key that the schema has, and of no other.
+if command -v jq >/dev/null; then
+	"$SBTRACE" job schema |
+		jq -r 'del(.. | .then?) | [.. | .properties? // empty | keys[]] | unique[]' | sort >"$dir/keys"
+	grep -oE '\<Cm [a-z_]+ :' "$man/sbtrace-job.5" | cut -d' ' -f2 | sort -u >"$dir/told"
+	comm -3 "$dir/keys" "$dir/told" >"$dir/untold"
+	[ "$(wc -l <"$dir/keys")" -ge 40 ] || complain "too few keys found"
+	[ ! -s "$dir/untold" ] || complain "keys of a job; only in the schema, or only in the page: $(cat "$dir/untold")"
+fi
 
 # ---- The sideband -------------------------------------------------------------------------------------------
 

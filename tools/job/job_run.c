@@ -153,7 +153,7 @@ static int note_end(struct run *run, const char *recording, char *const *file, j
 	if (!run->record)
 		return 0;
 	outputs = run_record_outputs(run->job, file, err);
-	entry = json_pack("{s:s, s:s, s:o, s:o*, s:o*}", "recording", recording, "status", end_names[end],
+	entry = json_pack("{s:o, s:s, s:o, s:o*, s:o*}", "recording", job_path_value(recording), "status", end_names[end],
 	                  "input", input, "account", account, "outputs", outputs);
 	return outputs ? save(run, entry, err) : (json_decref(entry), -sbe_io);
 }
@@ -167,7 +167,7 @@ static void note_failure(struct run *run, const char *recording, const struct sb
 		return;
 	sb_error_string(why, text, sizeof(text));
 	save(run,
-	     json_pack("{s:s, s:s, s:o}", "recording", recording, "status", "failed", "error",
+	     json_pack("{s:o, s:s, s:o}", "recording", job_path_value(recording), "status", "failed", "error",
 	               json_stringn_nocheck(text, strlen(text))),
 	     &ignored);
 }

@@ -290,33 +290,32 @@ const char *run_record_differ(const json_t *a, const json_t *b, char *buffer, si
 	return key ? buffer : NULL;
 }
 
-static bool is_of(const json_t *entry, const char *path)
+static bool is_of(const json_t *entry, const json_t *path)
 {
-	const char *there = json_string_value(json_object_get(entry, "recording"));
-
-	return there && !strcmp(there, path);
+	return json_equal(json_object_get(entry, "recording"), path);
 }
 
 json_t *run_record_find(const json_t *record, const char *path)
 {
-	json_t *entry;
+	json_t *whole = job_path_value(path), *entry, *found = NULL;
 	size_t i;
 
-	json_array_foreach(json_object_get(record, "recordings"), i,
-	                   entry) if (is_of(entry, path)) return entry;
-	return NULL;
+	json_array_foreach(json_object_get(record, "recordings"), i, entry)
+		if (!found && is_of(entry, whole))
+			found = entry;
+	json_decref(whole);
+	return found;
 }
 
 void run_record_put(json_t *record, json_t *entry)
 {
-	const char *path = json_string_value(json_object_get(entry, "recording"));
 	json_t *list = json_object_get(record, "recordings"), *there;
 	size_t i;
 
-	json_array_foreach(list, i, there) if (path && is_of(there, path))
-	{
-		json_array_set_new(list, i, entry);
-		return;
-	}
+	json_array_foreach(list, i, there)
+		if (is_of(there, json_object_get(entry, "recording"))) {
+			json_array_set_new(list, i, entry);
+			return;
+		}
 	json_array_append_new(list, entry);
 }
