@@ -97,6 +97,34 @@ static int unwind_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
 }
 
+/* How many frames are below the innermost function when all that it does is to go to one of them; 0: it is
+ * not such a function. */
+static uint32_t unwinds_to(const struct call_thread *thread)
+{
+	const uint32_t depth = thread->public.depth;
+
+	for (uint32_t i = depth; i > 1 && depth - i < 2; --i) {
+		const uint32_t traits = known_function(thread->public.frame[i - 1].function)->traits;
+
+		if (traits & trait_unwinds)
+			return traits & trait_resumes && i > 2 ? i - 2 : i - 1;
+	}
+	return 0;
+}
+
+/* A frame below the innermost one in which execution may go on at @ip: how many stay. */
+static uint32_t find_below(struct call_thread *thread, uint64_t ip)
+{
+	const uint32_t below = unwinds_to(thread);
+	uint32_t least, depth = call_find_landing(thread, ip, &least);
+
+	for (uint32_t i = least; i < depth && depth != call_nowhere; ++i)
+		thread->public.frame[i].unsure = 1;
+	if (depth == call_nowhere)
+		depth = call_find_code(thread, below ? below : thread->public.depth - 1, ip);
+	return depth;
+}
+
 /* To where no frame is, in the place of the innermost one. */
 static int go_unknown(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
@@ -155,7 +183,7 @@ static int return_from_found(struct sb_calls *calls, struct call_thread *thread,
 
 	if (status < 0)
 		return status;
-	depth = call_find_code(thread, ip);
+	depth = call_find_code(thread, thread->public.depth, ip);
 	if (depth != call_nowhere) {
 		calls->doubts.lost += thread->public.depth - depth;
 		status = call_leave_to(calls, thread, depth, sb_leave_lost);
@@ -182,6 +210,19 @@ static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
 }
 
+/* When what was brought back by a guess does not go on as @segment's frame at @index does: takes it back. */
+static int correct_guess(struct sb_calls *calls, struct call_thread *thread,
+                         const struct call_segment *segment, uint32_t index)
+{
+	uint32_t base = thread->public.depth;
+
+	if (index + 1 == segment->depth) /* it waits for this: another switch */
+		return 0;
+	while (base && !(thread->public.frame[base - 1].flags & frame_base))
+		base -= 1;
+	return base && thread->public.frame[base - 1].loan ? call_take_back(calls, thread, base - 1) : 0;
+}
+
 /* Execution may have gone to another stack, where somebody waits for a return to @ip. Positive: it did. */
 static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
@@ -193,7 +234,9 @@ static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_
 	if (!segment)
 		return 0;
 	calls->doubts.switched += 1;
-	status = call_bring_back(calls, thread, segment, index, several);
+	status = correct_guess(calls, thread, segment, index);
+	if (status == 0)
+		status = call_bring_back(calls, thread, segment, index, several);
 	if (status == 0)
 		status = call_leave(calls, thread, sb_leave_return);
 	if (status == 0)
@@ -235,10 +278,8 @@ static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, 
 	status = switch_to(calls, thread, ip);
 	if (status)
 		return status < 0 ? status : 0;
-	at = call_find_landing(thread, ip);
-	if (at == call_nowhere)
-		at = call_find_code(thread, ip);
-	if (at != call_nowhere && at < thread->public.depth)
+	at = find_below(thread, ip);
+	if (at != call_nowhere)
 		return unwind_to(calls, thread, at, ip);
 	return go_unknown(calls, thread, ip);
 }
@@ -262,27 +303,31 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 
 /* ---- Jumps ------------------------------------------------------------------------------------- */
 
+/* To another stack, whose bottom was called by a frame of this one, or which was here before. Positive: it
+ * did. */
+static int jump_to_stack(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+{
+	const uint32_t at = call_find_return(thread, ip);
+	int status;
+
+	if (at == call_nowhere)
+		return switch_to(calls, thread, ip);
+	thread->public.frame[at].flags |= frame_base;
+	status = return_to(calls, thread, at, ip);
+	return status < 0 ? status : 1;
+}
+
 /* To the middle of another function, or of the same one from elsewhere: longjmp, an exception's landing pad,
  * another stack, or hand-written code. */
 static int jump_into(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	uint32_t at = call_find_landing(thread, ip);
-	int status;
+	const int status = unwinds_to(thread) ? 0 : jump_to_stack(calls, thread, ip);
+	uint32_t at;
 
-	if (at != call_nowhere)
-		return unwind_to(calls, thread, at, ip);
-	at = call_find_return(thread, ip);
-	if (at != call_nowhere) {
-		thread->public.frame[at].flags |= frame_base;
-		return return_to(calls, thread, at, ip);
-	}
-	status = switch_to(calls, thread, ip);
 	if (status)
 		return status < 0 ? status : 0;
-	at = call_find_code(thread, ip);
-	if (at != call_nowhere && at < thread->public.depth)
-		return unwind_to(calls, thread, at, ip);
-	return settle_in_middle(calls, thread, ip);
+	at = find_below(thread, ip);
+	return at != call_nowhere ? unwind_to(calls, thread, at, ip) : settle_in_middle(calls, thread, ip);
 }
 
 static int is_jump(uint8_t iclass)
@@ -452,7 +497,7 @@ static int find_again(struct sb_calls *calls, struct call_thread *thread, uint64
 	if (status < 0)
 		return status;
 	doubt(thread);
-	depth = call_find_code(thread, ip);
+	depth = call_find_code(thread, thread->public.depth, ip);
 	if (depth != call_nowhere) {
 		calls->doubts.lost += thread->public.depth - depth;
 		status = call_leave_to(calls, thread, depth, sb_leave_lost);
@@ -583,7 +628,7 @@ int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const stru
 	if (thread->credit > CREDIT_MOST)
 		thread->credit = CREDIT_MOST;
 	placed = status < 0 ? status : begin_flow(calls, thread, flow);
-	thread->left_ip = 0;
+	thread->left_ip = flow->left_ip;
 	if (placed < 0)
 		return placed;
 	for (uint32_t i = 0; i < flow->npaths; ++i)

@@ -174,12 +174,22 @@ static struct call_segment *free_segment(struct sb_calls *calls, uint32_t depth)
 	}
 }
 
-/* A copy of the frames from @index on. */
+static struct call_segment *find_loan(struct sb_calls *calls, uint32_t loan)
+{
+	for (size_t i = 0; loan && i < call_segments; ++i)
+		if (calls->segment[i].loaned && calls->segment[i].loan == loan)
+			return &calls->segment[i];
+	return NULL;
+}
+
+/* A copy of the frames from @index on; what they were when they came back as a guess is done with. */
 static int keep_segment(struct sb_calls *calls, const struct call_thread *thread, uint32_t index)
 {
 	const uint32_t depth = thread->public.depth - index;
-	struct call_segment *segment;
+	struct call_segment *segment = find_loan(calls, thread->public.frame[index].loan);
 
+	if (segment)
+		drop(segment);
 	if (depth > SEGMENT_DEPTH)
 		return 0;
 	segment = free_segment(calls, depth);
@@ -188,6 +198,7 @@ static int keep_segment(struct sb_calls *calls, const struct call_thread *thread
 		return -sbe_nomem;
 	memcpy(segment->frame, thread->public.frame + index, depth * sizeof(*segment->frame));
 	segment->frame[0].flags |= frame_base;
+	segment->frame[0].loan = 0;
 	segment->depth = depth;
 	segment->pid = thread->public.pid;
 	segment->used = ++calls->time;
@@ -223,25 +234,43 @@ static int bring_frame(struct sb_calls *calls, struct call_thread *thread, struc
 	return status == 0 ? tell_enter(calls, thread) : status;
 }
 
+int call_take_back(struct sb_calls *calls, struct call_thread *thread, uint32_t index)
+{
+	struct call_segment *segment = find_loan(calls, thread->public.frame[index].loan);
+
+	if (segment)
+		segment->loaned = 0;
+	calls->doubts.lost += thread->public.depth - index;
+	return call_leave_to(calls, thread, index + 1, sb_leave_lost);
+}
+
 int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct call_segment *segment,
-                    uint32_t index, int unsure)
+                    uint32_t index, int guess)
 {
 	const struct sb_call_frame old = *sb_calls_top(&thread->public);
 	struct sb_call_frame *const frame = segment->frame;
 	int status = call_leave(calls, thread, sb_leave_switched);
 
-	segment->frame = NULL;
-	drop(segment);
-	/* Whoever switches back returns as the one would have that stood here. */
-	frame[0].return_ip = old.return_ip;
-	frame[0].flags |= old.flags & (frame_kernel | frame_signal);
+	if (guess) {
+		segment->loaned = 1;
+		segment->loan = ++calls->loans;
+	}
 	for (uint32_t i = 0; status == 0 && i <= index; ++i) {
-		frame[i].unsure |= (uint8_t)unsure;
+		struct sb_call_frame again = frame[i];
+
+		/* Whoever switches back returns as the one would have that stood here. */
+		if (!i) {
+			again.return_ip = old.return_ip;
+			again.flags |= old.flags & (frame_kernel | frame_signal);
+			again.loan = guess ? segment->loan : 0;
+		}
+		again.unsure |= (uint8_t)guess;
 		if (thread->public.depth >= calls->options.max_depth)
 			status = call_leave_to(calls, thread, 0, sb_leave_lost);
 		if (status == 0)
-			status = bring_frame(calls, thread, frame[i]);
+			status = bring_frame(calls, thread, again);
 	}
-	free(frame);
+	if (!guess)
+		drop(segment);
 	return status;
 }

@@ -61,6 +61,8 @@ struct call_segment {
 	struct sb_call_frame *frame; /* owned */
 	uint32_t depth;
 	int32_t pid;
+	int loaned;    /* it is guessed that it is on the stack */
+	uint32_t loan; /* the number that its lowest frame has there */
 	uint64_t used; /* when, by sb_calls.time */
 };
 
@@ -76,7 +78,8 @@ struct sb_calls {
 	struct call_cpu *cpu; /* owned */
 	size_t ncpus, cpu_capacity;
 	struct call_segment segment[call_segments];
-	uint64_t time; /* counts segments that were put aside */
+	uint64_t time;  /* counts segments that were put aside */
+	uint32_t loans; /* counts those that came back as a guess */
 	struct sb_calls_doubts doubts;
 };
 
@@ -100,9 +103,12 @@ int call_replace(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
 int call_tell_run(struct sb_calls *calls, struct call_thread *thread);
 /* Puts frames from @depth on aside, as left by switching, in case they come again; they are left. */
 int call_put_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth);
-/* The frames of a segment, up to the one at @index, come in the place of the innermost one. */
+/* The frames of a segment, up to the one at @index, come in the place of the innermost one. @guess: it may be
+ * another one, and this one come again. */
 int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct call_segment *segment,
-                    uint32_t index, int unsure);
+                    uint32_t index, int guess);
+/* What was brought back by a guess, and begins at @index of the stack, was not: only that frame stays. */
+int call_take_back(struct sb_calls *calls, struct call_thread *thread, uint32_t index);
 void call_segments_free(struct sb_calls *calls);
 
 /* ---- call_flow.c ------------------------------------------------------------------------------- */
@@ -115,10 +121,11 @@ enum { call_nowhere = UINT32_MAX };
 
 /* How many frames stay when the one that should return to @ip has returned; call_nowhere. */
 uint32_t call_find_return(struct call_thread *thread, uint64_t ip);
-/* How many frames stay when execution goes on in one of them whose code is at @ip. */
-uint32_t call_find_code(struct call_thread *thread, uint64_t ip);
-/* The same behind a call of setjmp. */
-uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip);
+/* How many of @depth frames stay when execution goes on in one of them whose code is at @ip. */
+uint32_t call_find_code(struct call_thread *thread, uint32_t depth, uint64_t ip);
+/* The same behind a call of setjmp. *least: if it was another frame that called it at the same place, how few
+ * frames may stay; else the same. */
+uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip, uint32_t *least);
 /* A segment of @thread's process with a frame that should return to @ip, and its index. NULL: none. *several:
  * there are others, and nothing says which one it is. */
 struct call_segment *call_find_segment(struct sb_calls *calls, const struct call_thread *thread, uint64_t ip,

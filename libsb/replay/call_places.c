@@ -94,20 +94,41 @@ struct call_place *call_places_at(struct call_places *places, const struct sb_ca
 
 /* ---- Functions -------------------------------------------------------------------------------- */
 
+/* "setjmp", also as "setjmp@plt" or "setjmp@@GLIBC_2.2.5". */
+static int is_name(const char *name, const char *wanted)
+{
+	const size_t length = strlen(wanted);
+
+	return !strncmp(name, wanted, length) && (!name[length] || name[length] == '@');
+}
+
 static uint32_t traits_of(const char *name)
 {
-	static const char *const sets_jump[] = {"setjmp", "_setjmp", "__setjmp", "sigsetjmp", "__sigsetjmp"};
+	static const struct {
+		const char *name;
+		uint32_t traits;
+	} known[] = {
+	        {"setjmp", trait_sets_jump},
+	        {"_setjmp", trait_sets_jump},
+	        {"__setjmp", trait_sets_jump},
+	        {"sigsetjmp", trait_sets_jump},
+	        {"__sigsetjmp", trait_sets_jump},
+	        {"longjmp", trait_unwinds},
+	        {"_longjmp", trait_unwinds},
+	        {"siglongjmp", trait_unwinds},
+	        {"__longjmp_chk", trait_unwinds},
+	        {"_Unwind_RaiseException", trait_unwinds},
+	        {"_Unwind_Resume", trait_unwinds | trait_resumes},
+	        {"_Unwind_Resume_or_Rethrow", trait_unwinds},
+	        {"_Unwind_ForcedUnwind", trait_unwinds},
+	};
 	uint32_t traits = 0;
 
 	if (!name)
 		return 0;
-	for (size_t i = 0; i < sizeof(sets_jump) / sizeof(sets_jump[0]); ++i) {
-		const size_t length = strlen(sets_jump[i]);
-
-		if (!strncmp(name, sets_jump[i], length) &&
-		    (!name[length] || name[length] == '@')) /* "_setjmp@plt", "setjmp@@GLIBC_2.2.5" */
-			traits |= trait_sets_jump;
-	}
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); ++i)
+		if (is_name(name, known[i].name))
+			traits |= known[i].traits;
 	if (strstr(name, ".cold"))
 		traits |= trait_cold;
 	return traits;

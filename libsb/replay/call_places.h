@@ -14,7 +14,9 @@
 /* What functions do to stacks that their code alone does not tell. */
 enum function_trait {
 	trait_sets_jump = 1 << 0, /* setjmp: execution may return behind its call again */
-	trait_cold = 1 << 1,      /* a part of another function that was put elsewhere */
+	trait_unwinds = 1 << 1,   /* longjmp, or what exceptions come from: it goes on in a frame below */
+	trait_resumes = 1 << 2,   /* and not in the one that called it */
+	trait_cold = 1 << 3,      /* a part of another function that was put elsewhere */
 };
 
 struct known_function {

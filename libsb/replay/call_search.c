@@ -24,9 +24,9 @@ uint32_t call_find_return(struct call_thread *thread, uint64_t ip)
 	return call_nowhere;
 }
 
-uint32_t call_find_code(struct call_thread *thread, uint64_t ip)
+uint32_t call_find_code(struct call_thread *thread, uint32_t depth, uint64_t ip)
 {
-	for (uint32_t i = thread->public.depth; i-- && may_look(thread);) {
+	for (uint32_t i = depth; i-- && may_look(thread);) {
 		const struct sb_call_frame *frame = &thread->public.frame[i];
 
 		if (frame->function->name && ip >= frame->low && ip < frame->high)
@@ -37,12 +37,19 @@ uint32_t call_find_code(struct call_thread *thread, uint64_t ip)
 	return call_nowhere;
 }
 
-uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip)
+uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip, uint32_t *least)
 {
-	for (size_t i = thread->nlandings; i--;)
-		if (thread->landing[i].ip == ip)
-			return thread->landing[i].depth;
-	return call_nowhere;
+	uint32_t depth = call_nowhere;
+
+	*least = call_nowhere;
+	for (size_t i = thread->nlandings; i--;) {
+		if (thread->landing[i].ip != ip)
+			continue;
+		*least = thread->landing[i].depth;
+		if (depth == call_nowhere)
+			depth = *least;
+	}
+	return depth;
 }
 
 /* The innermost frame of a segment that should return to @ip. */
@@ -76,7 +83,7 @@ struct call_segment *call_find_segment(struct sb_calls *calls, const struct call
 		struct call_segment *segment = &calls->segment[i];
 		uint32_t at, above;
 
-		if (!segment->depth || segment->pid != thread->public.pid)
+		if (!segment->depth || segment->loaned || segment->pid != thread->public.pid)
 			continue;
 		at = find_in(segment, ip);
 		if (at == call_nowhere)

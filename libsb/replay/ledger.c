@@ -205,6 +205,7 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	                             .nblocks = item->nblocks,
 	                             .ninsn = item->ninsn,
 	                             .numbering = ledger->numbering,
+	                             .left_ip = item->left_ip,
 	                             .epoch = item->place.epoch};
 
 	if (!item->place.unwanted)
@@ -279,7 +280,7 @@ static int add_flow(struct ledger *ledger, const struct ledger_place *place, con
 {
 	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
 
-	if (last && !last->gap && same_place(&last->place, place)) {
+	if (last && !last->gap && !last->left_ip && same_place(&last->place, place)) {
 		last->npaths += npaths;
 		last->nblocks += run->nblocks;
 		last->ninsn += run->ninsn;
@@ -337,6 +338,12 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 		return 0;
 	ledger->numbering += 1;
 	return keep_paths(ledger, 0, 1);
+}
+
+void ledger_hold_left(struct ledger *ledger, uint64_t ip)
+{
+	if (ledger->nitems && !ledger->item[ledger->nitems - 1].gap)
+		ledger->item[ledger->nitems - 1].left_ip = ip;
 }
 
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)

@@ -27,6 +27,7 @@ struct held_item {
 	uint64_t ninsn;
 	size_t first;
 	uint32_t npaths, nblocks;
+	uint64_t left_ip;         /* see struct sb_flow */
 	const struct sb_gap *gap; /* owned; NULL: flow */
 };
 
@@ -76,6 +77,8 @@ int ledger_gap(struct ledger *ledger, const struct sb_gap *gap);
 
 /* Holds back a run; its time becomes one that never goes back. */
 int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct pt_run *run);
+/* What was held last was interrupted before the instruction at @ip. */
+void ledger_hold_left(struct ledger *ledger, uint64_t ip);
 /* A gap that does not end what is held back. */
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 

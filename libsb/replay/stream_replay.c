@@ -237,6 +237,17 @@ static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t ts
 	return 0;
 }
 
+/* Where the flow was broken off from outside. */
+static void note_interruption(struct stream_replay *replay, const struct pt_event *event)
+{
+	if (event->status_update)
+		return;
+	if (event->type == ptev_async_branch)
+		ledger_hold_left(replay->ledger, event->variant.async_branch.from);
+	else if (event->type == ptev_async_disabled)
+		ledger_hold_left(replay->ledger, event->variant.async_disabled.at);
+}
+
 /* Fetches all events that are due. *@bits: the decoder's status. Positive: the segment ends here. */
 static int take_events(struct stream_replay *replay, int *bits)
 {
@@ -257,6 +268,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 			*bits = -pte_no_time;
 			break;
 		}
+		note_interruption(replay, &event);
 		status = reach_psb(replay);
 		if (event.type == ptev_enabled && !event.status_update) {
 			replay->last_ip = event.variant.enabled.ip;

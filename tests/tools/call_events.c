@@ -3,7 +3,8 @@
  *
  * Without a log: "TID DEPTH enter|leave HOW NAME RETURN-ADDRESS UNSURE" for each. With one, which holds
  * addresses of functions (see workloads/stacks.h): whenever one of these is called, a line with all of them
- * that are on the stack then, the outermost first. The last line on stderr holds the sums. */
+ * that are on the stack then, the outermost first, and "?" behind it if one of them is a guess. The last line
+ * on stderr holds the sums. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,23 @@ static void print_event(const struct sb_call_thread *thread, const char *what, c
 	       top->function->name ? top->function->name : "-", top->return_ip, top->unsure ? " unsure" : "");
 }
 
+static void print_stack(const struct events *events, const struct sb_call_thread *thread)
+{
+	const char *between = "";
+	int unsure = 0;
+
+	for (uint32_t i = 0; i < thread->depth; ++i) {
+		const struct sb_call_frame *frame = &thread->frame[i];
+
+		if (!is_known(events, frame->ip))
+			continue;
+		unsure |= frame->unsure;
+		printf("%s%012" PRIx64, between, frame->ip);
+		between = " ";
+	}
+	printf("%s\n", unsure ? " ?" : "");
+}
+
 static int on_enter(void *context, struct sb_call_thread *thread)
 {
 	struct events *events = context;
@@ -86,9 +104,7 @@ static int on_enter(void *context, struct sb_call_thread *thread)
 		print_event(thread, "enter", sb_enter_name((enum sb_enter)top->how));
 	if (!is_known(events, top->ip) || top->how == sb_enter_again || top->how == sb_enter_found)
 		return 0;
-	for (uint32_t i = 0; i < thread->depth; ++i)
-		if (is_known(events, thread->frame[i].ip))
-			printf("%" PRIx64 "%s", thread->frame[i].ip, i + 1 < thread->depth ? " " : "\n");
+	print_stack(events, thread);
 	return 0;
 }
 

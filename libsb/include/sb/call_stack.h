@@ -78,7 +78,8 @@ struct sb_call_frame {
 	uint8_t how;        /* enum sb_enter */
 	uint8_t unsure;     /* that it is here is a guess, or has become one */
 	uint8_t flags;      /* the engine's */
-	uint8_t reserved[5];
+	uint8_t reserved;
+	uint32_t loan; /* the engine's */
 	union sb_calls_note note; /* zero at first */
 };
 

@@ -67,6 +67,9 @@ struct sb_flow {
 	 * a time, one for each job or CPU; each is replaced by a higher one now and then. How many there are
 	 * depends on the number of jobs: output must not depend on them. */
 	uint64_t numbering;
+	/* Behind the last block, before the instruction at this address ran, came an interrupt, exception or
+	 * the like, or tracing was switched off by it; 0: it did not, or nobody knows. */
+	uint64_t left_ip;
 };
 
 /* Callbacks return zero, or a negative code that ends the replay and is handed through. They are called by

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Call stacks are those that the programs noted themselves, at each entry of a function, over longjmp, exceptions,
+# tail calls, trampolines, signals and coroutines; where they are not, they were said to be a guess. Guesses are
+# few: only where the trace has nothing that tells.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+workloads=$BUILD_DIR/tests/workloads
+
+# check NAME MOST OPTIONS...: records the workload of that name; at most so many percent of stacks are guessed.
+check()
+{
+	name=$1
+	most=$2
+	shift 2
+	record "$name" "$@" -- "$workloads/$name" || return
+	"$BUILD_DIR/tests/call_events" "$dir/$name.data" "$dir/$name.root" "$dir/$name.out" >"$dir/got" 2>"$dir/sums" ||
+		{ fail "$name: $(cat "$dir/sums")"; return; }
+	echo "$name $*: $(cat "$dir/sums")"
+	paste -d '|' "$dir/$name.out" "$dir/got" | awk -F '|' -v most="$most" '
+		/\?$/ { guessed++; next }
+		$1 != $2 { if (wrong++ < 3) print NR ": noted " $1 ", concluded " $2 }
+		END {
+			print NR " stacks, " guessed + 0 " of them guessed, " wrong + 0 " others are wrong"
+			exit wrong || NR < 50 || guessed * 100 > most * NR
+		}' || fail "$name $*: the stacks are not as noted"
+	# Whatever is not known is a guess, and each instruction belongs to one function.
+	WITHOUT_SYMBOLS=1 "$BUILD_DIR/tests/call_events" "$dir/$name.data" "$dir/$name.root" "$dir/$name.out" \
+		>/dev/null 2>"$dir/sums" || fail "$name without symbols: $(cat "$dir/sums")"
+}
+
+check stacks 20 -c 1 --mtc
+check stacks 20 -c 2 --no-retcomp
+check throws 0 -c 1 --mtc
+record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/stacks" &&
+	"$BUILD_DIR/tests/call_events" "$dir/lost.data" "$dir/lost.root" >/dev/null || fail "with overflows"
+[ $failures -eq 0 ]
