@@ -1,0 +1,129 @@
+#!/bin/sh
+# Exact counts of instructions and of the ways between them, held against the truth of software recordings: what
+# each thread executed, one instruction after the other. Addresses become places in files by perf's word on
+# mappings and readelf's on segments, not ours.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+workloads=$BUILD_DIR/tests/workloads
+
+command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
+
+# expected NAME: "insn FILE ADDRESS COUNT" and "pair FILE ADDRESS FILE ADDRESS COUNT" of the truth, in decimal.
+expected()
+{
+	perf script -i "$dir/$1.data" --show-mmap-events --show-task-events -F comm 2>/dev/null >"$dir/events"
+	sed -n 's/.*FORK(\([0-9]*\):[0-9]*):(\([0-9]*\):.*/\1 \2/p' "$dir/events" | awk '$1 != $2' >"$dir/forks"
+	sed -n 's/.*MMAP2* \(-*[0-9]*\)\/.*\[\(0x[0-9a-f]*\)(\(0x[0-9a-f]*\)) @ \([0-9a-fx]*\) .*\]: ..x. \(.*\)/\1 \2 \3 \4 \5/p' \
+		"$dir/events" >"$dir/maps"
+	cut -d' ' -f5 "$dir/maps" | sort -u | while read -r file; do
+		[ -f "$dir/$1.root$file" ] &&
+			readelf -lW "$dir/$1.root$file" | awk -v file="$file" '$1 == "LOAD" && / R E / { print file, $2, $3, $5 }'
+	done >"$dir/segments"
+	perl -e '
+		my ($maps, $forks, $segments, $truth) = @ARGV;
+		my (%maps, %parent, %segments, %last, %insn, %pair, %known);
+		open my $in, "<", $maps or die;
+		while (<$in>) { my ($pid, @map) = split; push @{$maps{$pid}}, [map({ oct } @map[0 .. 2]), $map[3]]; }
+		open $in, "<", $forks or die;
+		while (<$in>) { my ($child, $parent) = split; $parent{$child} = $parent; }
+		open $in, "<", $segments or die;
+		while (<$in>) { my ($file, @at) = split; push @{$segments{$file}}, [map { hex } @at]; }
+		sub place
+		{
+			my ($pid, $ip) = @_;
+			for my $map (reverse @{$maps{$pid} // []}) {
+				my ($begin, $size, $offset, $file) = @$map;
+				next if $ip < $begin || $ip >= $begin + $size;
+				my $at = $ip - $begin + $offset;
+				for (@{$segments{$file} // []}) {
+					return "$file\t" . ($at - $_->[0] + $_->[1]) if $at >= $_->[0] && $at < $_->[0] + $_->[2];
+				}
+				return "$file\t$at";
+			}
+			# A child has what its parent had mapped.
+			return $parent{$pid} ? place($parent{$pid}, $ip) : "[unknown]\t$ip";
+		}
+		open $in, "<", $truth or die;
+		while (<$in>) {
+			my ($cpu, $pid, $tid, $tsc, $ip) = split;
+			# Only the last mapping at an address counts: nothing is mapped twice here.
+			my $place = $known{"$pid $ip"} //= place($pid, hex $ip);
+			$insn{$place}++;
+			$pair{"$last{$tid}\t$place"}++ if defined $last{$tid};
+			$last{$tid} = $place;
+		}
+		print "insn\t$_\t$insn{$_}\n" for keys %insn;
+		print "pair\t$_\t$pair{$_}\n" for keys %pair;' "$dir/maps" "$dir/forks" "$dir/segments" "$dir/$1.truth" >"$dir/expected"
+}
+
+# compare: all that we count is so; what we do not tell as a way was straight on.
+compare()
+{
+	perl -e '
+		my ($expected, $counts) = @ARGV;
+		my (%insn, %pair, %branch, %kind, $wrong, $ninsns, $nedges);
+		open my $in, "<", $expected or die;
+		while (<$in>) {
+			chomp;
+			my ($what, @of) = split /\t/;
+			my $count = pop @of;
+			($what eq "insn" ? \%insn : \%pair)->{join "\t", @of} = $count;
+		}
+		sub wrong { print "@_\n" if $wrong++ < 10; }
+		open $in, "<", $counts or die;
+		while (<$in>) {
+			chomp;
+			my @of = split /\t/;
+			if ($of[0] eq "insn") {
+				my $place = "$of[1]\t" . hex $of[2];
+				wrong("insn", @of, "expected", $insn{$place} // 0) if ($insn{$place} // 0) != $of[3];
+				delete $insn{$place};
+				$ninsns++;
+			} else {
+				my $pair = "$of[2]\t" . hex($of[3]) . "\t$of[4]\t" . hex $of[5];
+				wrong("edge", @of, "expected", $pair{$pair} // 0) if ($pair{$pair} // 0) != $of[6];
+				delete $pair{$pair};
+				$branch{"$of[2]\t" . hex $of[3]} = 1 if $of[1] ne "async";
+				$kind{$of[1]} += $of[6];
+				$nedges++;
+			}
+		}
+		wrong("insn is missing:", $_) for keys %insn;
+		for (keys %pair) {
+			my ($file, $from, $to_file, $to) = split /\t/;
+			wrong("edge is missing:", $_, $pair{$_}) if $file ne $to_file || $to <= $from || $to > $from + 15 ||
+				$branch{"$file\t$from"};
+		}
+		print "$ninsns instructions, $nedges edges: ", join(", ", map { "$kind{$_} $_" } sort keys %kind), "\n";
+		exit($wrong || !$ninsns || !$nedges);' "$dir/expected" "$1"
+}
+
+check()
+{
+	name=$1
+	record "$@" || return
+	for jobs in 1 3; do
+		"$SBTRACE" replay --root "$dir/$name.root" --no-host-root --jobs $jobs --sink counts="$dir/$name.counts$jobs" \
+			"$dir/$name.data" 2>"$dir/$name.err" || fail "replay $name: $(cat "$dir/$name.err")"
+	done
+	cmp "$dir/$name.counts1" "$dir/$name.counts3" || fail "$name: counts depend on the number of jobs"
+	expected "$name"
+	compare "$dir/$name.counts1" >"$dir/log" || fail "$name: $(cat "$dir/log")"
+	echo "$name: $(tail -1 "$dir/log")"
+}
+
+check threads -c 2 --mtc -- "$workloads/mt"
+check forkdl -c 2 --mtc -- "$workloads/forkdl"
+check exec -c 2 --mtc -- "$workloads/execer"
+command_status=143
+check signal -c 2 --mtc -- "$workloads/sig"
+command_status=0
+check pipeline -c 4 --mtc -- sh -c 'ls -l / | sort | head -n 3 | wc -c'
+
+# One file's alone.
+"$SBTRACE" replay --root "$dir/threads.root" --no-host-root --sink counts="$dir/some" --with file='*/mt' \
+	"$dir/threads.data" 2>/dev/null
+grep '/mt	' "$dir/threads.counts1" | grep -P '^insn|^edge\t[a-z]*\t[^\t]*/mt\t' | cmp - "$dir/some" ||
+	fail "only one file's"
+
+[ $failures -eq 0 ]

@@ -1,0 +1,276 @@
+/* code_table.c - see code_table.h. */
+#include "count/code_table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { slots_first = 4096 };
+
+/* What a mapping is of. */
+struct code_object_slot {
+	const struct sb_map *map; /* NULL: free */
+	struct code_object *object;
+};
+
+static uint64_t mix(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15;
+	return key ^ key >> 32;
+}
+
+int code_table_init(struct code_table *table)
+{
+	*table = (struct code_table){
+	        .seen_slots = slots_first, .block_slots = slots_first, .link_slots = slots_first};
+	table->seen = calloc(table->seen_slots, sizeof(*table->seen));
+	table->block = calloc(table->block_slots, sizeof(struct code_block *));
+	table->link = calloc(table->link_slots, sizeof(struct code_link *));
+	if (table->seen && table->block && table->link)
+		return 0;
+	code_table_fini(table);
+	return -1;
+}
+
+void code_table_fini(struct code_table *table)
+{
+	free(table->seen);
+	free(table->block);
+	free(table->link);
+	pool_free(&table->pool);
+	table->seen = NULL;
+	table->block = NULL;
+	table->link = NULL;
+}
+
+/* ---- Objects ---------------------------------------------------------------------------------- */
+
+/* Whether two mappings are of one file: by build-id, else by name, device and inode. */
+static bool is_same_file(const struct sb_map *a, const struct sb_map *b)
+{
+	if (a->origin != b->origin || a->build_id_size != b->build_id_size)
+		return false;
+	if (a->build_id_size)
+		return !memcmp(a->build_id, b->build_id, a->build_id_size);
+	return a->ino == b->ino && a->maj == b->maj && a->min == b->min && !strcmp(a->filename, b->filename);
+}
+
+static struct code_object *new_object(struct code_table *table, const struct sb_map *map, int32_t pid)
+{
+	struct code_object *object = pool_take(&table->pool, sizeof(*object));
+
+	if (!object)
+		return NULL;
+	*object = (struct code_object){
+	        .next = table->object, .map = map, .pid = pid, .index = table->nobjects++};
+	table->object = object;
+	return object;
+}
+
+static struct code_object *object_without_map(struct code_table *table, int32_t pid)
+{
+	for (struct code_object *object = table->object; object; object = object->next)
+		if (!object->map && object->pid == pid)
+			return object;
+	return new_object(table, NULL, pid);
+}
+
+static struct code_object *object_of_file(struct code_table *table, const struct sb_map *map)
+{
+	for (struct code_object *object = table->object; object; object = object->next) {
+		if (!object->map || !is_same_file(object->map, map))
+			continue;
+		if (strcmp(map->filename, object->map->filename) < 0)
+			object->map = map;
+		return object;
+	}
+	return new_object(table, map, -1);
+}
+
+static struct code_object_slot *seen_slot(struct code_object_slot *seen, size_t nslots,
+                                          const struct sb_map *map)
+{
+	size_t i = mix((uintptr_t)map >> 4) & (nslots - 1);
+
+	while (seen[i].map && seen[i].map != map)
+		i = (i + 1) & (nslots - 1);
+	return &seen[i];
+}
+
+static int grow_seen(struct code_table *table)
+{
+	const size_t nslots = 2 * table->seen_slots;
+	struct code_object_slot *seen = calloc(nslots, sizeof(*seen));
+
+	if (!seen)
+		return -1;
+	for (size_t i = 0; i < table->seen_slots; i++)
+		if (table->seen[i].map)
+			*seen_slot(seen, nslots, table->seen[i].map) = table->seen[i];
+	free(table->seen);
+	table->seen = seen;
+	table->seen_slots = nslots;
+	return 0;
+}
+
+/* Mappings are the system's: each is compared with the objects only once. */
+static struct code_object *object_of_map(struct code_table *table, const struct sb_map *map)
+{
+	struct code_object_slot *slot;
+
+	if (2 * table->nseen >= table->seen_slots && grow_seen(table))
+		return NULL;
+	slot = seen_slot(table->seen, table->seen_slots, map);
+	if (slot->map)
+		return slot->object;
+	slot->object = object_of_file(table, map);
+	if (!slot->object)
+		return NULL;
+	slot->map = map;
+	table->nseen++;
+	return slot->object;
+}
+
+/* What stands at @ip, and where in it. */
+static struct code_object *object_at(struct code_table *table, const struct sb_symbols_place *place,
+                                     uint64_t ip, uint64_t *offset)
+{
+	const struct sb_map *map = NULL;
+
+	*offset = ip;
+	if (ip >> 63)
+		return object_without_map(table, -1);
+	if (place->epoch)
+		map = sb_epoch_code(place->epoch, ip);
+	if (!map || map->begin > ip)
+		return object_without_map(table, place->pid < 0 ? INT32_MAX : place->pid);
+	*offset = map->pgoff + (ip - map->begin);
+	return object_of_map(table, map);
+}
+
+/* ---- Blocks ----------------------------------------------------------------------------------- */
+
+static size_t block_slot(const struct code_object *object, const struct code_share *share, uint64_t offset,
+                         size_t nslots)
+{
+	return mix(offset ^ (uint64_t)object->index << 40 ^ (uintptr_t)share << 13) & (nslots - 1);
+}
+
+static int grow_blocks(struct code_table *table)
+{
+	const size_t nslots = 2 * table->block_slots;
+	struct code_block **slot = calloc(nslots, sizeof(*slot));
+
+	if (!slot)
+		return -1;
+	for (size_t i = 0; i < table->block_slots; i++)
+		for (struct code_block *block = table->block[i], *next; block; block = next) {
+			const size_t to = block_slot(block->object, block->share, block->offset, nslots);
+
+			next = block->next;
+			block->next = slot[to];
+			slot[to] = block;
+		}
+	free(table->block);
+	table->block = slot;
+	table->block_slots = nslots;
+	return 0;
+}
+
+static struct code_block *new_block(struct code_table *table, const struct pt_run_block *from)
+{
+	struct code_block *block;
+	uint8_t *length;
+	uint32_t last = (uint32_t)(from->end_ip - from->ip);
+
+	if (table->nblocks >= table->block_slots && grow_blocks(table))
+		return NULL;
+	block = pool_take(&table->pool, sizeof(*block) + from->ninsn);
+	if (!block)
+		return NULL;
+	length = (uint8_t *)(block + 1);
+	memcpy(length, from->length, from->ninsn);
+	*block = (struct code_block){.size = last + from->length[from->ninsn - 1],
+	                             .last = last,
+	                             .ninsn = from->ninsn,
+	                             .iclass = from->iclass,
+	                             .length = length};
+	return block;
+}
+
+struct code_block *code_table_block(struct code_table *table, const struct sb_symbols_place *place,
+                                    const struct code_share *share, const struct pt_run_block *from)
+{
+	uint64_t offset;
+	struct code_object *object = object_at(table, place, from->ip, &offset);
+	struct code_block *block, **slot;
+
+	if (!object)
+		return NULL;
+	slot = &table->block[block_slot(object, share, offset, table->block_slots)];
+	for (block = *slot; block; block = block->next)
+		if (block->offset == offset && block->object == object && block->ninsn == from->ninsn &&
+		    block->share == share && block->last == from->end_ip - from->ip)
+			return block;
+	block = new_block(table, from);
+	if (!block)
+		return NULL;
+	block->object = object;
+	block->share = share;
+	block->offset = offset;
+	block->place = *place;
+	block->place.ip = from->ip;
+	/* The table may have grown. */
+	slot = &table->block[block_slot(object, share, offset, table->block_slots)];
+	block->next = *slot;
+	*slot = block;
+	table->nblocks++;
+	return block;
+}
+
+/* ---- Links ------------------------------------------------------------------------------------ */
+
+static size_t link_slot(const struct code_block *from, const struct code_block *to, size_t nslots)
+{
+	return mix((uintptr_t)from * 31 ^ (uintptr_t)to >> 4) & (nslots - 1);
+}
+
+static int grow_links(struct code_table *table)
+{
+	const size_t nslots = 2 * table->link_slots;
+	struct code_link **slot = calloc(nslots, sizeof(*slot));
+
+	if (!slot)
+		return -1;
+	for (size_t i = 0; i < table->link_slots; i++)
+		for (struct code_link *link = table->link[i], *next; link; link = next) {
+			const size_t to = link_slot(link->from, link->to, nslots);
+
+			next = link->next;
+			link->next = slot[to];
+			slot[to] = link;
+		}
+	free(table->link);
+	table->link = slot;
+	table->link_slots = nslots;
+	return 0;
+}
+
+struct code_link *code_table_link_look_up(struct code_table *table, const struct code_block *from,
+                                          const struct code_block *to)
+{
+	struct code_link *link, **slot = &table->link[link_slot(from, to, table->link_slots)];
+
+	for (link = *slot; link; link = link->next)
+		if (link->from == from && link->to == to)
+			return link;
+	if (table->nlinks >= table->link_slots && grow_links(table))
+		return NULL;
+	link = pool_take(&table->pool, sizeof(*link));
+	if (!link)
+		return NULL;
+	slot = &table->link[link_slot(from, to, table->link_slots)];
+	*link = (struct code_link){.next = *slot, .from = from, .to = to};
+	*slot = link;
+	table->nlinks++;
+	return link;
+}

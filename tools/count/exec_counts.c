@@ -1,0 +1,355 @@
+/* exec_counts.c - see exec_counts.h.
+ *
+ * A path with a number is looked up by it, and then by the mappings that its code was taken from. What it is
+ * made of is found once, when it is first seen there. Paths without a number are counted block by block.
+ *
+ * What follows on a block of user space is what the thread next executes there, whatever the kernel does in
+ * between: that a timer interrupts a loop is not of the loop. */
+#include "count/exec_counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	numberings_most = 512,     /* that are known at a time, then all are taken apart */
+	rows_most = 128 << 20,     /* bytes; likewise */
+	thread_slots_first = 1024, /* a power of two */
+	gap_slots = 1024,
+};
+
+/* A path, as it was executed with certain mappings. */
+struct row {
+	struct row *next; /* the same path with others */
+	const struct sb_epoch *epoch;
+	const struct code_block *last_user; /* NULL: none of them is user space's */
+	uint64_t count;
+	uint32_t nblocks;
+	struct code_block *block[];
+};
+
+/* What is known of the paths of a numbering. */
+struct numbering {
+	uint64_t number;
+	struct row **row; /* owned; by path */
+	uint32_t nrows;
+};
+
+/* What a thread executed last; NULL: not known. Each CPU has an idle thread, and may have an unknown one. */
+struct thread {
+	int32_t pid, tid, cpu;
+	uint32_t ngaps; /* of that CPU, so far */
+	bool used;
+	const struct code_block *last, *last_user;
+};
+
+struct exec_counts {
+	struct code_table table;
+	struct pool rows;
+	struct numbering numbering[numberings_most];
+	uint32_t nnumberings;
+	struct numbering *present;
+	struct thread *thread; /* owned; open addressing */
+	size_t nthreads, thread_slots;
+	uint32_t ngaps[gap_slots];    /* by CPU */
+	const struct sb_clock *clock; /* borrowed; NULL: no time is known */
+};
+
+struct exec_counts *exec_counts_new(const struct sb_clock *clock)
+{
+	struct exec_counts *counts = calloc(1, sizeof(*counts));
+
+	if (!counts)
+		return NULL;
+	counts->clock = clock && clock->time_mult ? clock : NULL;
+	counts->thread_slots = thread_slots_first;
+	counts->thread = calloc(counts->thread_slots, sizeof(*counts->thread));
+	if (counts->thread && !code_table_init(&counts->table))
+		return counts;
+	free(counts->thread);
+	free(counts);
+	return NULL;
+}
+
+static void forget_numberings(struct exec_counts *counts)
+{
+	for (uint32_t i = 0; i < counts->nnumberings; i++)
+		free(counts->numbering[i].row);
+	counts->nnumberings = 0;
+	counts->present = NULL;
+}
+
+void exec_counts_free(struct exec_counts *counts)
+{
+	if (!counts)
+		return;
+	forget_numberings(counts);
+	code_table_fini(&counts->table);
+	pool_free(&counts->rows);
+	free(counts->thread);
+	free(counts);
+}
+
+/* ---- Threads ---------------------------------------------------------------------------------- */
+
+static struct thread *thread_slot(struct thread *thread, size_t nslots, int32_t pid, int32_t tid)
+{
+	size_t i = ((uint32_t)tid * 0x9e3779b1u ^ (uint32_t)pid * 0x85ebca6bu) & (nslots - 1);
+
+	while (thread[i].used && (thread[i].pid != pid || thread[i].tid != tid))
+		i = (i + 1) & (nslots - 1);
+	return &thread[i];
+}
+
+static int grow_threads(struct exec_counts *counts)
+{
+	const size_t nslots = 2 * counts->thread_slots;
+	struct thread *thread = calloc(nslots, sizeof(*thread));
+
+	if (!thread)
+		return -1;
+	for (size_t i = 0; i < counts->thread_slots; i++)
+		if (counts->thread[i].used)
+			*thread_slot(thread, nslots, counts->thread[i].pid, counts->thread[i].tid) =
+			        counts->thread[i];
+	free(counts->thread);
+	counts->thread = thread;
+	counts->thread_slots = nslots;
+	return 0;
+}
+
+static uint32_t *gaps_of(struct exec_counts *counts, int32_t cpu)
+{
+	return &counts->ngaps[(uint32_t)cpu % gap_slots];
+}
+
+static struct thread *thread_of(struct exec_counts *counts, const struct sb_flow *flow)
+{
+	const int32_t tid = flow->tid > 0 ? flow->tid : -1 - flow->cpu;
+	struct thread *thread;
+
+	if (2 * counts->nthreads >= counts->thread_slots && grow_threads(counts))
+		return NULL;
+	thread = thread_slot(counts->thread, counts->thread_slots, flow->pid, tid);
+	if (!thread->used) {
+		*thread = (struct thread){.pid = flow->pid, .tid = tid, .cpu = flow->cpu, .used = true};
+		counts->nthreads++;
+	}
+	/* What it executed in a gap is not known. */
+	if (thread->ngaps != *gaps_of(counts, thread->cpu))
+		thread->last = thread->last_user = NULL;
+	thread->cpu = flow->cpu;
+	thread->ngaps = *gaps_of(counts, flow->cpu);
+	return thread;
+}
+
+void exec_counts_gap(struct exec_counts *counts, const struct sb_gap *gap)
+{
+	struct thread *thread = thread_slot(counts->thread, counts->thread_slots, gap->pid, gap->tid);
+
+	*gaps_of(counts, gap->cpu) += 1;
+	/* It may have come from another CPU. */
+	if (thread->used)
+		thread->last = thread->last_user = NULL;
+}
+
+/* ---- Paths ------------------------------------------------------------------------------------ */
+
+/* Takes all paths apart. */
+static int unfold_row(struct exec_counts *counts, struct row *row)
+{
+	const uint64_t count = row->count;
+
+	row->count = 0;
+	for (uint32_t i = 0; i < row->nblocks && count; i++) {
+		row->block[i]->count += count;
+		if (i && code_table_link(&counts->table, row->block[i - 1], row->block[i], count))
+			return -1;
+	}
+	return 0;
+}
+
+static int unfold(struct exec_counts *counts)
+{
+	for (uint32_t i = 0; i < counts->nnumberings; i++)
+		for (uint32_t k = 0; k < counts->numbering[i].nrows; k++)
+			for (struct row *row = counts->numbering[i].row[k]; row; row = row->next)
+				if (unfold_row(counts, row))
+					return -1;
+	return 0;
+}
+
+static int forget_rows(struct exec_counts *counts)
+{
+	if (unfold(counts))
+		return -1;
+	forget_numberings(counts);
+	pool_free(&counts->rows);
+	return 0;
+}
+
+static int set_numbering(struct exec_counts *counts, uint64_t number)
+{
+	uint32_t i;
+
+	for (i = 0; i < counts->nnumberings && counts->numbering[i].number != number; i++)
+		;
+	if (i == numberings_most) {
+		if (forget_rows(counts))
+			return -1;
+		i = 0;
+	}
+	counts->present = &counts->numbering[i];
+	if (i == counts->nnumberings) {
+		*counts->present = (struct numbering){.number = number};
+		counts->nnumberings++;
+	}
+	return 0;
+}
+
+static struct row **row_slot(struct numbering *numbering, uint32_t id)
+{
+	uint32_t nrows = numbering->nrows ? numbering->nrows : 256;
+	struct row **row;
+
+	if (id < numbering->nrows)
+		return &numbering->row[id];
+	while (nrows <= id)
+		nrows *= 2;
+	row = realloc(numbering->row, nrows * sizeof(*row));
+	if (!row)
+		return NULL;
+	memset(row + numbering->nrows, 0, (nrows - numbering->nrows) * sizeof(*row));
+	numbering->row = row;
+	numbering->nrows = nrows;
+	return &row[id];
+}
+
+static bool is_kernel(const struct code_block *block)
+{
+	return block->place.ip >> 63;
+}
+
+static bool is_kernel_path(const struct pt_run_path *path)
+{
+	return path->block[0].ip >> 63;
+}
+
+static struct sb_symbols_place place_of(const struct exec_counts *counts, const struct sb_flow *flow)
+{
+	/* Without a clock, what was announced last holds. */
+	return (struct sb_symbols_place){.epoch = flow->epoch,
+	                                 .pid = flow->pid,
+	                                 .time = counts->clock ? sb_clock_tsc_to_ns(counts->clock, flow->tsc)
+	                                                       : UINT64_MAX - 1};
+}
+
+static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flow,
+                           const struct pt_run_path *path)
+{
+	const struct sb_symbols_place place = place_of(counts, flow);
+	struct row *row = pool_take(&counts->rows, sizeof(*row) + path->nblocks * sizeof(row->block[0]));
+
+	if (!row)
+		return NULL;
+	row->epoch = is_kernel_path(path) ? NULL : flow->epoch;
+	row->nblocks = path->nblocks;
+	for (uint32_t i = 0; i < path->nblocks; i++) {
+		row->block[i] = code_table_block(&counts->table, &place, NULL, &path->block[i]);
+		if (!row->block[i])
+			return NULL;
+		if (!is_kernel(row->block[i]))
+			row->last_user = row->block[i];
+	}
+	return row;
+}
+
+/* The path as it is in this flow; NULL: out of memory. */
+static struct row *row_of(struct exec_counts *counts, const struct sb_flow *flow,
+                          const struct pt_run_path *path)
+{
+	const struct sb_epoch *epoch = is_kernel_path(path) ? NULL : flow->epoch;
+	struct row **first = row_slot(counts->present, path->id), **slot = first, *row;
+
+	if (!first)
+		return NULL;
+	while (*slot && (*slot)->epoch != epoch)
+		slot = &(*slot)->next;
+	row = *slot;
+	if (row)
+		*slot = row->next;
+	else
+		row = new_row(counts, flow, path);
+	if (!row)
+		return NULL;
+	/* The one that was used last comes first: the same process goes on. */
+	row->next = *first;
+	*first = row;
+	return row;
+}
+
+/* ---- Flow ------------------------------------------------------------------------------------- */
+
+/* The thread comes from where it was to @first, and will be at @last. */
+static int go_on(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
+                 const struct code_block *last, const struct code_block *last_user)
+{
+	const struct code_block *from = thread->last;
+
+	if (from && code_table_link(&counts->table, from, first, 1))
+		return -1;
+	/* Back from the kernel. */
+	if (thread->last_user && thread->last_user != from && !is_kernel(first) &&
+	    code_table_link(&counts->table, thread->last_user, first, 1))
+		return -1;
+	thread->last = last;
+	if (last_user)
+		thread->last_user = last_user;
+	return 0;
+}
+
+static int add_blocks(struct exec_counts *counts, const struct sb_flow *flow, struct thread *thread,
+                      const struct pt_run_path *path)
+{
+	const struct sb_symbols_place place = place_of(counts, flow);
+
+	for (uint32_t i = 0; i < path->nblocks; i++) {
+		struct code_block *block = code_table_block(&counts->table, &place, NULL, &path->block[i]);
+
+		if (!block || go_on(counts, thread, block, block, is_kernel(block) ? NULL : block))
+			return -1;
+		block->count++;
+	}
+	return 0;
+}
+
+int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
+{
+	struct thread *thread = thread_of(counts, flow);
+
+	if (!thread || (counts->rows.used > rows_most && forget_rows(counts)))
+		return -1;
+	if ((!counts->present || counts->present->number != flow->numbering) &&
+	    set_numbering(counts, flow->numbering))
+		return -1;
+	for (uint32_t i = 0; i < flow->npaths; i++) {
+		const struct pt_run_path *path = flow->path[i];
+		struct row *row;
+
+		if (path->id == ptr_no_id) {
+			if (add_blocks(counts, flow, thread, path))
+				return -1;
+			continue;
+		}
+		row = row_of(counts, flow, path);
+		if (!row ||
+		    go_on(counts, thread, row->block[0], row->block[row->nblocks - 1], row->last_user))
+			return -1;
+		row->count++;
+	}
+	return 0;
+}
+
+const struct code_table *exec_counts_table(struct exec_counts *counts)
+{
+	return unfold(counts) ? NULL : &counts->table;
+}

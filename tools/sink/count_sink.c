@@ -1,0 +1,69 @@
+/* count_sink.c - see count_sink.h. */
+#include "sink/count_sink.h"
+
+#include <fnmatch.h>
+#include <stdio.h>
+
+int count_sink_begin(void *state, struct output *output, const struct sink_context *context)
+{
+	struct count_sink *sink = state;
+
+	sink->output = output;
+	sink->context = context;
+	sink->counts = exec_counts_new(context->clock);
+	return sink->counts ? 0 : -1;
+}
+
+int count_sink_flow(void *state, const struct sb_flow *flow)
+{
+	struct count_sink *sink = state;
+
+	return exec_counts_flow(sink->counts, flow);
+}
+
+int count_sink_gap(void *state, const struct sb_gap *gap)
+{
+	struct count_sink *sink = state;
+
+	exec_counts_gap(sink->counts, gap);
+	return 0;
+}
+
+void count_sink_free(void *state)
+{
+	struct count_sink *sink = state;
+
+	exec_counts_free(sink->counts);
+}
+
+int count_sink_set_file(void *state, const char *value, struct option_error *error)
+{
+	struct count_sink *sink = state;
+
+	(void)error;
+	sink->file = value;
+	return 0;
+}
+
+int count_sink_view(struct count_sink *sink, struct code_view *view)
+{
+	const struct code_table *table = exec_counts_table(sink->counts);
+
+	*view = (struct code_view){0};
+	if (!table || code_view_make(view, table, sink->context->resolver))
+		return -1;
+	for (size_t i = 0; i < view->nparts; i++)
+		view->part[i].unwanted = sink->file && fnmatch(sink->file, view->part[i].name, 0) != 0;
+	return 0;
+}
+
+int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind)
+{
+	char text[4096];
+	size_t i;
+
+	for (i = 0; name[i] && i < sizeof(text) - 1; i++)
+		text[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
+	text[i] = '\0';
+	return output_printf(output, "%s%.3900s%s", before, text, behind);
+}

@@ -1,0 +1,63 @@
+/* sink_counts.c - exact counts as text, for whoever adds up or compares: how often each instruction ran, and
+ * how often execution came from one to another by other ways than straight on. Tab-separated, sorted:
+ *
+ *   insn  FILE ADDRESS COUNT
+ *   edge  KIND FILE ADDRESS FILE ADDRESS COUNT
+ *
+ * Addresses, in hex, are as the file was linked; the kernel's as they are. */
+#include "sink/count_sink.h"
+
+#include <inttypes.h>
+
+static int put_insn(struct output *output, const struct code_part *part, const struct code_insn *insn)
+{
+	count_sink_put_name(output, "insn\t", part->name, "\t");
+	return output_printf(output, "%" PRIx64 "\t%" PRIu64 "\n", code_part_address(part, insn->offset),
+	                     insn->count);
+}
+
+static int put_edge(struct output *output, const struct code_part *part, const struct code_edge *edge)
+{
+	output_printf(output, "edge\t%s", code_edge_kind_name(edge->kind));
+	count_sink_put_name(output, "\t", part->name, "\t");
+	output_printf(output, "%" PRIx64, code_part_address(part, edge->from));
+	count_sink_put_name(output, "\t", edge->part->name, "\t");
+	return output_printf(output, "%" PRIx64 "\t%" PRIu64 "\n", code_part_address(edge->part, edge->to),
+	                     edge->count);
+}
+
+static int counts_end(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata)
+{
+	struct count_sink *sink = state;
+	struct code_view view;
+	int status = count_sink_view(sink, &view);
+
+	(void)account;
+	(void)perfdata;
+	for (size_t i = 0; i < view.nparts && !status; i++) {
+		const struct code_part *part = &view.part[i];
+
+		for (size_t k = 0; k < part->ninsns && !part->unwanted && !status; k++)
+			status = put_insn(sink->output, part, &part->insn[k]);
+		for (size_t k = 0; k < part->nedges && !part->unwanted && !status; k++)
+			status = put_edge(sink->output, part, &part->edge[k]);
+	}
+	code_view_fini(&view);
+	return status;
+}
+
+static const struct sink_option counts_options[] = {COUNT_SINK_FILE_OPTION};
+
+const struct sink_type sink_counts = {
+        .name = "counts",
+        .about = "how often each instruction and each way between them was taken",
+        .size = sizeof(struct count_sink),
+        .option = counts_options,
+        .noptions = sizeof(counts_options) / sizeof(counts_options[0]),
+        .by_time = true,
+        .begin = count_sink_begin,
+        .flow = count_sink_flow,
+        .gap = count_sink_gap,
+        .end = counts_end,
+        .free = count_sink_free,
+};
