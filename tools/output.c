@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "interrupt.h"
+
 static const char *output_name(const struct output *output)
 {
 	return output->path ? output->path : "standard output";
@@ -144,7 +146,7 @@ int output_flush(struct output *output)
 
 		if (n >= 0)
 			done += (size_t)n;
-		else if (errno != EINTR)
+		else if (errno != EINTR || interrupt_came())
 			output->broken = errno;
 	}
 	output->used = 0;

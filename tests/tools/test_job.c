@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -139,7 +140,9 @@ static void what_is_left_out_is_the_default(void **state)
 
 	(void)state;
 	read_good("version: 1\nrecording: /r\n", &job);
-	assert_int_equal(job.files.roots.count + job.filter.cpu.count + job.filter.pid.count + job.nsinks + job.jobs, 0);
+	assert_int_equal(job.files.roots.count + job.filter.cpu.count + job.filter.pid.count + job.nsinks +
+	                         job.jobs,
+	                 0);
 	assert_int_equal(job.filter.container.count + job.filter.cgroup.count + job.filter.comm.count, 0);
 	assert_false(job.files.no_host_root);
 	assert_false(job.symbols);
@@ -393,6 +396,117 @@ static void seconds_become_counts_within_the_span(void **state)
 	assert_int_equal(job_span(&job.filter, &none, job.recording, &from, &to, &err), -sbe_invalid);
 }
 
+/* What is included holds where the job itself says nothing; of two files, the later one wins. */
+static void includes_give_defaults(void **state)
+{
+	static const char job_text[] =
+	        "version: 1\ninclude: [one.yaml, sub/two.yaml]\nrecording: ${name}.data\n"
+	        "variables: {name: job}\nhost_root: true\npid: [3]\n",
+	                  one[] = "version: 1\nvariables: {name: one}\npid: [1]\ncpu: [1]\nhost_root: false\n"
+	                          "recording: other\nkernel: {kcore: k, vmlinux: v}\nstrict: true\n",
+	                  two[] = "version: 1\ncpu: [2]\nroots: [r]\nkernel: {kcore: k}\nstrict: false\n"
+	                          "time: {from: 5}\n";
+	struct temp_dir dir;
+	struct sb_error err = {0};
+	struct job job;
+	char *path, *expected;
+
+	(void)state;
+	temp_dir_make(&dir);
+	expected = temp_dir_path(&dir, "sub");
+	assert_int_equal(mkdir(expected, 0777), 0);
+	free(expected);
+	free(temp_dir_write(&dir, "one.yaml", one, sizeof(one) - 1));
+	free(temp_dir_write(&dir, "sub/two.yaml", two, sizeof(two) - 1));
+	path = temp_dir_write(&dir, "j.yaml", job_text, sizeof(job_text) - 1);
+	if (job_read(&job, path, NULL, &err))
+		fail_msg("%s: %s", err.file, err.text);
+	expected = temp_dir_path(&dir, "job.data");
+	assert_string_equal(job.recording, expected);
+	free(expected);
+	expected = temp_dir_path(&dir, "sub/r");
+	assert_string_equal(job.files.roots.root[0].layer.value[0], expected);
+	free(expected);
+	expected = temp_dir_path(&dir, "sub/k");
+	assert_string_equal(job.file[job_kcore], expected);
+	free(expected);
+	expected = temp_dir_path(&dir, "v");
+	assert_string_equal(job.file[job_vmlinux], expected);
+	free(expected);
+	assert_false(job.files.no_host_root);
+	assert_int_equal(job.strict, 0);
+	assert_int_equal(job.filter.pid.count, 1);
+	assert_int_equal(job.filter.pid.value[0], 3);
+	assert_int_equal(job.filter.cpu.value[0], 2);
+	assert_int_equal(job.filter.from.value, 5);
+	job_free(&job);
+	free(path);
+	temp_dir_remove(&dir);
+}
+
+static int read_with(const char *text, const char *const *set, struct job *job, struct sb_error *err)
+{
+	struct job_variables variables = {0};
+	struct option_error error;
+	struct temp_dir dir;
+	char *path;
+	int code;
+
+	temp_dir_make(&dir);
+	path = temp_dir_write(&dir, "j.yaml", text, strlen(text));
+	for (; *set; set++)
+		assert_int_equal(job_set_variable(&variables, *set, &error), 0);
+	code = job_read(job, path, &variables, err);
+	job_variables_free(&variables);
+	free(path);
+	temp_dir_remove(&dir);
+	return code;
+}
+
+#define SET(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+static void variables_are_filled_in(void **state)
+{
+	static const char text[] =
+	        "version: 1\nvariables: {a: x, b: \"${a}y\", n: 3}\nenvironment: [SB_TEST_ENV]\n"
+	        "recording: /${b}/${SB_TEST_ENV}/$${a}/$a\njobs: ${n}\ncpu: [\"${n}\", \"1-${n}\"]\n";
+	struct sb_error err = {0};
+	struct job job;
+
+	(void)state;
+	setenv("SB_TEST_ENV", "e", 1);
+	assert_int_equal(read_with(text, SET("n=4"), &job, &err), 0);
+	assert_string_equal(job.recording, "/xy/e/${a}/$a");
+	assert_int_equal(job.jobs, 4);
+	assert_int_equal(job.filter.cpu.count, 5);
+	job_free(&job);
+	/* A value is taken as it is. */
+	assert_int_equal(read_with(text, SET("a=${n}", "SB_TEST_ENV=set"), &job, &err), 0);
+	assert_string_equal(job.recording, "/${n}y/set/${a}/$a");
+	job_free(&job);
+	unsetenv("SB_TEST_ENV");
+	assert_int_equal(read_with(text, SET("n=4"), &job, &err), -sbe_format);
+	assert_string_equal(err.text, "${SB_TEST_ENV} has no value: it is not in the environment");
+	assert_int_equal(read_with(text, SET("SB_TEST_ENV=1", "bb=4", "a=1"), &job, &err), -sbe_invalid);
+	assert_string_equal(err.text, "--set bb: the job has no such variable; did you mean 'b'?");
+}
+
+/* Text that doubles with every variable. */
+static void variables_are_bounded(void **state)
+{
+	char text[4096] = "version: 1\nvariables:\n  v0: 0123456789\n";
+	struct sb_error err = {0};
+	struct job job;
+
+	(void)state;
+	for (int i = 1; i < 40; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "  v%d: ${v%d}${v%d}\n", i, i - 1,
+		         i - 1);
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "recording: ${v39}\n");
+	assert_int_equal(read_with(text, SET("v0=x"), &job, &err), -sbe_format);
+	assert_string_equal(err.text, "with its variables, it is longer than 65536 bytes");
+}
+
 static void the_example_is_a_job(void **state)
 {
 	struct sb_error err = {0};
@@ -420,6 +534,9 @@ int main(void)
 	        cmocka_unit_test(cut_jobs_are_harmless),
 	        cmocka_unit_test(the_command_line_wins),
 	        cmocka_unit_test(seconds_become_counts_within_the_span),
+	        cmocka_unit_test(includes_give_defaults),
+	        cmocka_unit_test(variables_are_filled_in),
+	        cmocka_unit_test(variables_are_bounded),
 	        cmocka_unit_test(the_example_is_a_job),
 	};
 

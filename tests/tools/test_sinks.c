@@ -263,9 +263,12 @@ static void every_column_follows_its_change(void **state)
 	static const struct pt_run_path one = {.block = &block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id};
 	static const struct pt_run_path *const ones[] = {&one};
 	static const struct sb_flow flows[] = {
-	        {0, 10, 11, 0, ones, 1, 1, 1, NULL, NULL, 0},   {0, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
-	        {1, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},   {1, 123, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
-	        {1, 123, 124, 5, ones, 1, 1, 1, NULL, NULL, 0}, {1, 123, 124, 18000, ones, 1, 1, 1, NULL, NULL, 0},
+	        {0, 10, 11, 0, ones, 1, 1, 1, NULL, NULL, 0},
+	        {0, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
+	        {1, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
+	        {1, 123, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
+	        {1, 123, 124, 5, ones, 1, 1, 1, NULL, NULL, 0},
+	        {1, 123, 124, 18000, ones, 1, 1, 1, NULL, NULL, 0},
 	};
 
 	(void)state;
@@ -471,6 +474,157 @@ static void summary_bounds_the_details(void **state)
 	temp_dir_remove(&dir);
 }
 
+/* What a filter leaves of one flow, as the insn sink writes it. */
+static void assert_filtered(const struct sink_filter *filter, bool of_all, const char *expected)
+{
+	struct sb_resolver *resolver;
+	struct sink_context context = {.symbols = name_the_flow(&resolver)};
+	struct sink_request request = {.type = &sink_insn, .filter = of_all ? NULL : filter};
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *path, *text;
+
+	temp_dir_make(&dir);
+	request.file = path = temp_dir_path(&dir, "out");
+	assert_int_equal(sink_set_new(&set, &request, 1, &context, &err), 0);
+	if (of_all)
+		assert_int_equal(sink_set_filter(set, filter), 0);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(path);
+	/* Both times the same. */
+	assert_int_equal(strlen(text), 2 * strlen(expected));
+	assert_memory_equal(text, expected, strlen(expected));
+	assert_string_equal(text + strlen(expected), expected);
+	free(text);
+	free(path);
+	temp_dir_remove(&dir);
+	sb_symbols_free(context.symbols);
+	sb_resolver_free(resolver);
+}
+
+#define LINE(ip) "2\t1234\t1235\t98765432101234\t" ip "\n"
+#define ALL      LINE("401ffc") LINE("401fff") LINE("402004") LINE("402005") LINE("7f12deadbeef")
+
+static void a_filter_takes_what_is_wanted(void **state)
+{
+	static const int32_t right[] = {7, 2, 1234}, wrong[] = {7};
+	static const struct sink_range middle[] = {{0x401fff, 0x402005}},
+	                               odd[] = {{0x7f12deadbeef, 0x7f12deadbef0}, {0x401000, 0x401fff}};
+	static const char *const foo[] = {"f*"}, *const both[] = {"second", "foo::*"},
+	                         *const none[] = {"main"};
+
+	(void)state;
+	assert_filtered(&(struct sink_filter){.cpu = right, .ncpus = 3}, false, ALL);
+	assert_filtered(&(struct sink_filter){.cpu = wrong, .ncpus = 1}, false, "");
+	assert_filtered(&(struct sink_filter){.pid = right, .npids = 3}, true, ALL);
+	assert_filtered(&(struct sink_filter){.pid = wrong, .npids = 1}, true, "");
+	assert_filtered(&(struct sink_filter){.tsc_from = 98765432101234, .tsc_to = UINT64_MAX}, false, ALL);
+	assert_filtered(&(struct sink_filter){.tsc_to = 98765432101233}, false, "");
+	assert_filtered(&(struct sink_filter){.address = middle, .naddresses = 1}, false,
+	                LINE("401fff") LINE("402004"));
+	assert_filtered(&(struct sink_filter){.address = odd, .naddresses = 2}, true,
+	                LINE("401ffc") LINE("7f12deadbeef"));
+	assert_filtered(&(struct sink_filter){.function = foo, .nfunctions = 1}, false,
+	                LINE("401ffc") LINE("401fff") LINE("402004"));
+	assert_filtered(&(struct sink_filter){.function = both, .nfunctions = 2}, true,
+	                LINE("401ffc") LINE("401fff") LINE("402004") LINE("402005"));
+	assert_filtered(&(struct sink_filter){.function = none, .nfunctions = 1}, false, "");
+	assert_filtered(
+	        &(struct sink_filter){.function = foo, .nfunctions = 1, .address = middle, .naddresses = 1},
+	        false, LINE("401fff") LINE("402004"));
+	/* Nobody knows its container. */
+	assert_filtered(&(struct sink_filter){.container = foo, .ncontainers = 1}, false, "");
+}
+
+/* The pieces of a block are blocks. */
+static void a_cut_block_ends_where_it_was_cut(void **state)
+{
+	static const struct sink_range first = {0x401fff, 0x402005};
+	static const struct sink_filter filter = {.address = &first, .naddresses = 1};
+	struct sink_request request = {.type = &sink_block, .filter = &filter};
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *path, *text;
+
+	(void)state;
+	temp_dir_make(&dir);
+	request.file = path = temp_dir_path(&dir, "out");
+	assert_int_equal(sink_set_new(&set, &request, 1, &without_symbols, &err), 0);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
+	sink_set_free(set);
+	text = slurp(path);
+	assert_string_equal(text, "2\t1234\t1235\t98765432101234\t401fff\t402004\t2\n");
+	free(text);
+	free(path);
+	temp_dir_remove(&dir);
+}
+
+/* A limit holds for all files together, and what goes over it does not appear. */
+static void a_limit_of_disk_space_is_kept(void **state)
+{
+	struct output_limit limit = {100};
+	struct sink_request requests[] = {{.type = &sink_insn}, {.type = &sink_block}};
+	struct temp_dir dir;
+	struct sink_set *set;
+	struct sb_error err;
+	char *insn, *block;
+
+	(void)state;
+	temp_dir_make(&dir);
+	requests[0].file = insn = temp_dir_path(&dir, "insn");
+	requests[1].file = block = temp_dir_path(&dir, "block");
+	assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), 0);
+	sink_set_limit(set, &limit);
+	assert_int_equal(sink_set_flow(set, &flow), 0);
+	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), -sbe_io);
+	assert_string_equal(err.text, "write failed: the job's limit of disk space is reached");
+	sink_set_free(set);
+	assert_int_equal(access(insn, F_OK), -1);
+	assert_int_equal(access(block, F_OK), 0);
+	free(insn);
+	free(block);
+	temp_dir_remove(&dir);
+}
+
+/* A second writer is kept out; what a dead one left is taken over, or cleaned up. */
+static void one_at_a_time_writes_a_file(void **state)
+{
+	struct temp_dir dir;
+	struct output *first, *second;
+	struct sb_error err;
+	char *path, *temporary, *text;
+
+	(void)state;
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "out");
+	temporary = temp_dir_path(&dir, "out.tmp");
+	free(temp_dir_write(&dir, "out.tmp", "left behind, and long", 21));
+	assert_int_equal(output_open(&first, path, &err), 0);
+	assert_int_equal(output_open(&second, path, &err), -sbe_io);
+	assert_string_equal(err.text, "is being written by another run");
+	output_clean(path);
+	assert_int_equal(access(temporary, F_OK), 0);
+	output_printf(first, "whole\n");
+	assert_int_equal(output_commit(first, &err), 0);
+	output_close(first);
+	text = slurp(path);
+	assert_string_equal(text, "whole\n");
+	free(text);
+	free(temp_dir_write(&dir, "out.tmp", "left", 4));
+	output_clean(path);
+	assert_int_equal(access(temporary, F_OK), -1);
+	assert_int_equal(access(path, F_OK), 0);
+	free(temporary);
+	free(path);
+	temp_dir_remove(&dir);
+}
+
 static void several_sinks_get_the_same_flow(void **state)
 {
 	struct temp_dir dir;
@@ -648,6 +802,10 @@ int main(void)
 	        cmocka_unit_test(summary_has_a_table_of_containers),
 	        cmocka_unit_test(summary_tells_a_wrong_account),
 	        cmocka_unit_test(summary_bounds_the_details),
+	        cmocka_unit_test(a_filter_takes_what_is_wanted),
+	        cmocka_unit_test(a_cut_block_ends_where_it_was_cut),
+	        cmocka_unit_test(a_limit_of_disk_space_is_kept),
+	        cmocka_unit_test(one_at_a_time_writes_a_file),
 	        cmocka_unit_test(several_sinks_get_the_same_flow),
 	        cmocka_unit_test(two_sinks_cannot_share_a_file),
 	        cmocka_unit_test(a_file_appears_when_it_is_complete),

@@ -153,8 +153,8 @@ static int note_end(struct run *run, const char *recording, char *const *file, j
 	if (!run->record)
 		return 0;
 	outputs = run_record_outputs(run->job, file, err);
-	entry = json_pack("{s:o, s:s, s:o, s:o*, s:o*}", "recording", job_path_value(recording), "status", end_names[end],
-	                  "input", input, "account", account, "outputs", outputs);
+	entry = json_pack("{s:o, s:s, s:o, s:o*, s:o*}", "recording", job_path_value(recording), "status",
+	                  end_names[end], "input", input, "account", account, "outputs", outputs);
 	return outputs ? save(run, entry, err) : (json_decref(entry), -sbe_io);
 }
 

@@ -300,9 +300,8 @@ json_t *run_record_find(const json_t *record, const char *path)
 	json_t *whole = job_path_value(path), *entry, *found = NULL;
 	size_t i;
 
-	json_array_foreach(json_object_get(record, "recordings"), i, entry)
-		if (!found && is_of(entry, whole))
-			found = entry;
+	json_array_foreach(json_object_get(record, "recordings"), i, entry) if (!found && is_of(entry, whole))
+	        found = entry;
 	json_decref(whole);
 	return found;
 }
@@ -312,10 +311,10 @@ void run_record_put(json_t *record, json_t *entry)
 	json_t *list = json_object_get(record, "recordings"), *there;
 	size_t i;
 
-	json_array_foreach(list, i, there)
-		if (is_of(there, json_object_get(entry, "recording"))) {
-			json_array_set_new(list, i, entry);
-			return;
-		}
+	json_array_foreach(list, i, there) if (is_of(there, json_object_get(entry, "recording")))
+	{
+		json_array_set_new(list, i, entry);
+		return;
+	}
 	json_array_append_new(list, entry);
 }

@@ -1,0 +1,220 @@
+/* Mistakes in jobs: each is told with its file, its line and column, and a sentence that helps. One row for
+ * each; what a row's job needs to be right but for its mistake is there: a recording, a root, a job to
+ * include. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "job/job.h"
+#include "support/temp_dir.h"
+
+#define HEAD "version: 1\nrecording: a.data\n"
+
+struct mistake {
+	const char *job;  /* the file j.yaml */
+	const char *told; /* without the directory */
+};
+
+static const struct mistake mistakes[] = {
+        /* Keys. */
+        {HEAD "rots: [root]\n", "j.yaml:3:1: a job has no key 'rots'; did you mean 'roots'?"},
+        {HEAD "frobnicate: 1\n", "j.yaml:3:1: a job has no key 'frobnicate'"},
+        {HEAD "jobs: 1\njobs: 2\n", "j.yaml:4:1: the key 'jobs' is here a second time"},
+        {"recording: a.data\n", "j.yaml:1:1: a job needs the key 'version'"},
+        {"version: 2\nrecording: a.data\n", "j.yaml:1:10: expected version 1, found '2'"},
+        {"version: 1\n", "j.yaml:1:1: a job needs the key 'recording', or 'recordings'"},
+        {HEAD "recordings: [b.data]\n", "j.yaml:3:13: there is a 'recording' already: name all of them here"},
+        {HEAD "limits: {memroy: 1G}\n", "j.yaml:3:10: limits has no key 'memroy'; did you mean 'memory'?"},
+        {HEAD "decode: {cpumodel: 6/85/4}\n",
+         "j.yaml:3:10: decode options has no key 'cpumodel'; did you mean 'cpu_model'?"},
+        {HEAD "sinks:\n  - name: insn\n    filter: {cmm: [ls]}\n",
+         "j.yaml:5:14: a filter has no key 'cmm'; did you mean 'comm'?"},
+
+        /* Types and values. */
+        {"not a mapping\n", "j.yaml:1:1: expected a job (a mapping), found text"},
+        {HEAD "roots: root\n", "j.yaml:3:8: expected a list of directories, found text"},
+        {HEAD "cpu: []\n", "j.yaml:3:6: expected a list of CPU numbers, found an empty list; to have the "
+                           "default, leave the key out"},
+        {HEAD "pid:\n  - 12\n  - twelve\n", "j.yaml:5:5: expected a number, found 'twelve'"},
+        {HEAD "cpu: [5-2]\n", "j.yaml:3:7: the range 5-2 is upside down"},
+        {HEAD "host_root: yes\n", "j.yaml:3:12: expected true or false, found 'yes'"},
+        {HEAD "jobs: many\n", "j.yaml:3:7: expected a number, found 'many'"},
+        {HEAD "jobs: 5000\n", "j.yaml:3:7: expected a number from 1 to 1024, found '5000'"},
+        {HEAD "limits: {memory: 4GB}\n", "j.yaml:3:18: expected a size such as 512M or 4G, found '4GB'"},
+        {HEAD "limits: {disk: 99999999999G}\n",
+         "j.yaml:3:16: expected a number from 1 to 17179869183, found '99999999999'"},
+        {HEAD "on_error: skipp\n", "j.yaml:3:11: on_error cannot be 'skipp'; did you mean 'skip'?"},
+        {HEAD "on_error: explode\n", "j.yaml:3:11: expected one of fail, skip, found 'explode'"},
+        {HEAD "strict: [overflwo]\n",
+         "j.yaml:3:10: no gap has the reason 'overflwo'; did you mean 'overflow'?"},
+        {HEAD "decode: {errata: [bdm71]}\n", "j.yaml:3:19: errata cannot be 'bdm71'; did you mean 'bdm70'?"},
+        {HEAD "decode: {cpu_model: skylake}\n",
+         "j.yaml:3:21: expected FAMILY/MODEL/STEPPING such as 6/85/4, found 'skylake'"},
+        {HEAD "address: [0x401000]\n", "j.yaml:3:11: expected FROM-TO or FROM+SIZE, found '0x401000'"},
+        {HEAD "address: [0x402000-0x401000]\n", "j.yaml:3:11: the range 0x402000-0x401000 is upside down"},
+        {HEAD "time: {from: yesterday}\n", "j.yaml:3:14: expected a number, found 'yesterday'"},
+        {HEAD "time: {from: 2.5, to: 1.5}\n", "j.yaml:3:7: the span of time ends before it begins"},
+        {HEAD "roots: [root\n", "j.yaml:4:1: not YAML: while parsing a flow sequence, did not find expected "
+                                "',' or ']'"},
+
+        /* Variables and includes. */
+        {"version: 1\nvariables: {name: a}\nrecording: ${nmae}.data\n",
+         "j.yaml:3:12: ${nmae} has no value; did you mean ${name}?"},
+        {"version: 1\nvariables: {name: }\nrecording: ${name}.data\n",
+         "j.yaml:3:12: ${name} has no value: set it with --set name=VALUE"},
+        {"version: 1\nrecording: ${PATH}.data\n",
+         "j.yaml:2:12: ${PATH} is a variable of the environment: to use it, list it under 'environment'"},
+        {"version: 1\nrecording: ${name.data\n",
+         "j.yaml:2:12: expected ${NAME}, found '${name.data'; to have it as it is, write $${"},
+        {HEAD "variables: {7up: a}\n", "j.yaml:3:13: expected a name of letters, digits and _, found '7up'"},
+        {HEAD "include: [other.yaml]\n", "j.yaml:3:11: DIR/other.yaml cannot be read"},
+        {HEAD "include: [broken.yaml]\n", "broken.yaml:2:1: a job has no key 'cpus'; did you mean 'cpu'?"},
+        {HEAD "include: [j.yaml]\n", "j.yaml:3:11: files include each other more than 8 deep"},
+
+        /* Files. */
+        {"version: 1\nrecording: c.data\n",
+         "j.yaml:2:12: the recording DIR/c.data is not there: No such file or directory"},
+        {"version: 1\nrecordings: [a.data, \"x*.data\"]\n", "j.yaml:2:22: no file matches DIR/x*.data"},
+        {HEAD "roots:\n  - root\n  - [rot, root]\n",
+         "j.yaml:5:6: the root DIR/rot is not there: No such file or directory"},
+        {HEAD "roots: [a.data]\n", "j.yaml:3:9: the root DIR/a.data is no directory"},
+        {HEAD "kernel: {kallsyms: ks}\n",
+         "j.yaml:3:20: the kallsyms DIR/ks is not there: No such file or directory"},
+        {HEAD "include: [missing.yaml]\n",
+         "missing.yaml:3:3: the directory DIR/nowhere/ is not there: No such file or directory"},
+
+        /* Sinks. */
+        {HEAD "sinks: [{name: isn}]\n", "j.yaml:3:9: unknown sink 'isn'; did you mean 'insn'?"},
+        {HEAD "sinks: [{file: x}]\n", "j.yaml:3:9: a sink needs the key 'name'"},
+        {HEAD "sinks: [{name: summary, with: {function: 3}}]\n",
+         "j.yaml:3:32: the sink summary has no option 'function'; did you mean 'functions'?"},
+        {HEAD "sinks: [{name: summary, with: {functions: all}}]\n",
+         "j.yaml:3:43: functions: expected a number, found 'all'"},
+        {HEAD "sinks:\n  - {name: insn, file: x}\n  - {name: block, file: x}\n",
+         "j.yaml:5:5: two sinks cannot both write to DIR/x"},
+        {"version: 1\nrecordings: [a.data, b.data]\nsinks: [{name: insn, file: x}]\n",
+         "j.yaml:3:9: DIR/x would be written for DIR/a.data and for DIR/b.data: put {recording}, {directory} "
+         "or {number} into its name"},
+        {HEAD "sinks: [{name: insn, file: a.data}]\n",
+         "j.yaml:3:9: DIR/a.data is a recording: it would be overwritten"},
+        {HEAD "sinks: [{name: insn, file: out/x}]\n",
+         "j.yaml:3:9: the directory DIR/out/ is not there: No such file or directory"},
+        {HEAD "cpu: [0-3]\nsinks: [{name: insn, filter: {cpu: [4]}}]\n",
+         "j.yaml:4:9: this sink is given nothing: the job's filter leaves out the CPU 4"},
+        {HEAD "time: {to: 7}\nsinks: [{name: insn, filter: {time: {from: 8}}}]\n",
+         "j.yaml:4:9: this sink is given nothing: its span of time is outside of the job's"},
+        {HEAD "sinks: [{name: summary, filter: {pid: [1]}}]\n",
+         "j.yaml:3:9: the sink summary tells of all that is replayed: filter the job instead"},
+};
+
+static void write_file(const struct temp_dir *dir, const char *name, const char *text)
+{
+	free(temp_dir_write(dir, name, text, strlen(text)));
+}
+
+static void fill_directory(const struct temp_dir *dir)
+{
+	char *root = temp_dir_path(dir, "root");
+
+	assert_int_equal(mkdir(root, 0777), 0);
+	free(root);
+	write_file(dir, "a.data", "a");
+	write_file(dir, "b.data", "b");
+	write_file(dir, "broken.yaml", "version: 1\ncpus: [1]\n");
+	write_file(dir, "missing.yaml", "version: 1\nsinks:\n- {name: insn, file: nowhere/x}\n");
+}
+
+/* What is wrong with @text, "DIR" where the directory's path was. */
+static void complain(const struct temp_dir *dir, const char *text, char *told, size_t size)
+{
+	const size_t prefix = strlen(dir->path);
+	char *path = temp_dir_write(dir, "j.yaml", text, strlen(text));
+	struct sb_error err = {0};
+	char whole[1024], *at = whole;
+	struct job job;
+	int code = job_read(&job, path, NULL, &err);
+
+	if (!code) {
+		code = job_check(&job, &err);
+		job_free(&job);
+	}
+	free(path);
+	snprintf(told, size, "nothing");
+	if (!code)
+		return;
+	sb_error_string(&err, whole, sizeof(whole));
+	/* The first name is a place. */
+	if (!strncmp(at, dir->path, prefix))
+		at += prefix + 1;
+	told[0] = '\0';
+	while (*at && strlen(told) + 4 < size) {
+		const bool here = !strncmp(at, dir->path, prefix);
+		const size_t used = strlen(told);
+
+		if (here)
+			strcpy(told + used, "DIR");
+		else
+			snprintf(told + used, size - used, "%c", *at);
+		at += here ? prefix : 1;
+	}
+}
+
+static void every_mistake_is_told_where_it_is(void **state)
+{
+	const size_t count = sizeof(mistakes) / sizeof(mistakes[0]);
+	struct temp_dir dir;
+	char told[1024];
+	int wrong = 0;
+
+	(void)state;
+	assert_true(count >= 30);
+	temp_dir_make(&dir);
+	fill_directory(&dir);
+	for (size_t i = 0; i < count; i++) {
+		complain(&dir, mistakes[i].job, told, sizeof(told));
+		if (!strcmp(told, mistakes[i].told))
+			continue;
+		print_error("%s-- expected: %s\n-- found:    %s\n", mistakes[i].job, mistakes[i].told, told);
+		wrong++;
+	}
+	temp_dir_remove(&dir);
+	assert_int_equal(wrong, 0);
+}
+
+/* Without its mistake, such a job is fine. */
+static void what_is_right_is_not_complained_about(void **state)
+{
+	struct temp_dir dir;
+	char told[1024];
+
+	(void)state;
+	temp_dir_make(&dir);
+	fill_directory(&dir);
+	complain(
+	        &dir,
+	        "version: 1\nvariables: {r: root, both: \"${r}\", escaped: \"$${r}\"}\nenvironment: [PATH]\n"
+	        "recordings: [\"*.data\", a.data]\nroots: [\"${both}\"]\ncpu: [0-3]\ntime: {from: 1, to: 2.5}\n"
+	        "limits: {memory: 4G, disk: 100}\non_error: skip\nstrict: [-no-sync]\n"
+	        "decode: {cpu_model: 6/85/4, errata: [none]}\naddress: [0x1-0x2, 0x10+16]\nfunction: [main]\n"
+	        "sinks:\n- {name: insn, file: \"{recording}-{number}.insn\", filter: {cpu: [3, 4]}}\n"
+	        "- {name: summary}\n- {name: gap, file: /dev/null}\n- {name: block, file: /dev/null}\n",
+	        told, sizeof(told));
+	assert_string_equal(told, "nothing");
+	temp_dir_remove(&dir);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(every_mistake_is_told_where_it_is),
+	        cmocka_unit_test(what_is_right_is_not_complained_about),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
