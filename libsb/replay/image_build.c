@@ -143,43 +143,30 @@ int image_builder_find(const struct image_builder *builder, const struct sb_map 
 	return sb_resolver_find_in(builder->resolver, scope, map, binary, NULL);
 }
 
-/* Adds what stands behind @map; zero when that is nothing. */
-static int add_map(struct built_image *built, const struct sb_map *map)
+/* The section of what stands behind @map; zero when that is nothing. */
+static int section_of_map(struct image_builder *builder, const struct sb_map *map)
 {
-	struct image_builder *builder = built->builder;
 	const struct sb_binary *binary;
-	int isid, status;
 
-	status = image_builder_find(builder, map, &binary);
-	if (status < 0)
+	if (image_builder_find(builder, map, &binary) < 0)
 		return -pte_nomem;
-	if (binary->missing)
-		return 0;
-	isid = find_isid(builder, binary, map->begin);
-	status = isid < 0 ? isid : pt_image_add_cached(built->image, builder->sections, isid, NULL);
-	if (status < 0)
-		return status;
-	built->parts += 1;
-	builder->parts += 1;
-	return 1;
+	return binary->missing ? 0 : find_isid(builder, binary, map->begin);
 }
 
-/* What is mapped at @ip, or should be. */
-static int add_map_at(struct built_image *built, uint64_t ip)
+int image_builder_section(struct image_builder *builder, const struct sb_epoch *epoch, uint64_t ip)
 {
-	const struct sb_map *map = sb_epoch_code(built->epoch, ip);
-	struct lost_maps *lost = built->builder->lost;
+	const struct sb_map *map = sb_epoch_code(epoch, ip);
 	struct sb_map inferred;
 
-	if (!map && lost) {
-		const int found = lost_map_find(lost, built->epoch, ip, &inferred);
+	if (!map && builder->lost) {
+		const int found = lost_map_find(builder->lost, epoch, ip, &inferred);
 
 		if (found < 0)
 			return -pte_nomem;
 		if (found)
 			map = &inferred;
 	}
-	return map ? add_map(built, map) : 0;
+	return map ? section_of_map(builder, map) : 0;
 }
 
 /* The decoder looks for code where the image has none yet. What cannot be added is missing, and is reported
@@ -187,13 +174,18 @@ static int add_map_at(struct built_image *built, uint64_t ip)
 static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
 {
 	struct built_image *built = context;
-	const int status = add_map_at(built, ip);
+	struct image_builder *builder = built->builder;
+	const int isid = image_builder_section(builder, built->epoch, ip);
+	const int status = isid <= 0 ? isid : pt_image_add_cached(image, builder->sections, isid, NULL);
 
-	(void)image;
 	(void)asid;
 	if (status == -pte_nomem)
-		built->builder->no_memory = 1;
-	return status;
+		builder->no_memory = 1;
+	if (isid <= 0 || status < 0)
+		return status;
+	built->parts += 1;
+	builder->parts += 1;
+	return 1;
 }
 
 /* ---- Images by epoch -------------------------------------------------------------------------- */

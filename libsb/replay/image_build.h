@@ -51,6 +51,9 @@ void image_builder_fini(struct image_builder *builder);
 int image_builder_find(const struct image_builder *builder, const struct sb_map *map,
                        const struct sb_binary **binary);
 
+/* The number in the section cache of the code at @ip of @epoch; zero: there is none; or -pt_error_code. */
+int image_builder_section(struct image_builder *builder, const struct sb_epoch *epoch, uint64_t ip);
+
 /* The image of @epoch (NULL: the empty image), or NULL when there is no memory. It lasts until the next call
  * but one. */
 struct pt_image *image_builder_get(struct image_builder *builder, const struct sb_epoch *epoch);

@@ -22,24 +22,39 @@ static int nothing_there(uint8_t *buffer, size_t size, const struct pt_asid *asi
 	return -pte_nomap;
 }
 
-/* Maps a piece's version over what was there before; zero when it is nothing. */
-static int map_version(struct kernel_image *kernel, const struct kernel_piece *piece)
+/* The section of a piece's version when @nchanges patches are in force; zero when it is nothing. */
+static int section_of(struct kernel_image *kernel, const struct kernel_piece *piece, size_t nchanges)
 {
-	const struct kernel_version *version = kernel_text_version(kernel->text, piece, kernel->nchanges);
+	const struct kernel_version *version = kernel_text_version(kernel->text, piece, nchanges);
 	const struct sb_binary *binary = &version->binary;
-	int *isid = &kernel->isid[version - kernel->text->version], status;
+	int *known = &kernel->isid[version - kernel->text->version], isid = *known;
 
 	if (!binary->size)
 		return 0;
-	if (!*isid)
-		*isid = pt_iscache_add_file(kernel->sections, binary->path, binary->offset, binary->size,
-		                            piece->begin);
-	if (*isid < 0) {
-		status = *isid;
-		*isid = 0;
-		return status;
-	}
-	status = pt_image_add_cached(kernel->image, kernel->sections, *isid, NULL);
+	if (!isid)
+		isid = pt_iscache_add_file(kernel->sections, binary->path, binary->offset, binary->size,
+		                           piece->begin);
+	if (isid > 0)
+		*known = isid;
+	return isid;
+}
+
+int kernel_image_section(struct kernel_image *kernel, uint64_t ip, uint64_t time)
+{
+	const struct kernel_piece *piece = kernel->text ? kernel_text_find(kernel->text, ip) : NULL;
+
+	return piece ? section_of(kernel, piece, kernel_text_changes(kernel->text, time)) : 0;
+}
+
+/* Maps a piece's version over what was there before; zero when it is nothing. */
+static int map_version(struct kernel_image *kernel, const struct kernel_piece *piece)
+{
+	const int isid = section_of(kernel, piece, kernel->nchanges);
+	int status;
+
+	if (isid <= 0)
+		return isid;
+	status = pt_image_add_cached(kernel->image, kernel->sections, isid, NULL);
 	if (status < 0)
 		return status;
 	kernel->filled[piece - kernel->text->piece] = 1;

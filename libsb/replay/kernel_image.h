@@ -35,4 +35,8 @@ int kernel_image_go_to(struct kernel_image *kernel, uint64_t time);
 /* When the code changes next; UINT64_MAX: not any more. */
 uint64_t kernel_image_until(const struct kernel_image *kernel);
 
+/* The number in the section cache of the code that stood at @ip at @time; zero: there is none; or a negative
+ * pt_error_code. The image stays as it is. */
+int kernel_image_section(struct kernel_image *kernel, uint64_t ip, uint64_t time);
+
 #endif

@@ -48,7 +48,8 @@ void ledger_set_index(struct ledger *ledger, uint32_t index)
 static void free_gaps(struct ledger *ledger)
 {
 	for (size_t i = 0; i < ledger->nitems; ++i)
-		free((void *)(uintptr_t)ledger->item[i].gap);
+		if (ledger->item[i].kind == held_gap)
+			free((void *)(uintptr_t)ledger->item[i].gap);
 	ledger->nitems = 0;
 }
 
@@ -214,6 +215,39 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	return 0;
 }
 
+int ledger_event(struct ledger *ledger, const struct sb_event *event)
+{
+	if (!ledger->sink->event || !is_wanted(ledger->options, event->tsc))
+		return 0;
+	return ledger->sink->event(ledger->sink->context, event);
+}
+
+static int emit_event(struct ledger *ledger, const struct held_item *item)
+{
+	const struct sb_event event = {.kind = item->event,
+	                               .cpu = ledger->cpu,
+	                               .pid = item->place.pid,
+	                               .tid = item->place.tid,
+	                               .tsc = item->place.tsc,
+	                               .membership = item->place.membership,
+	                               .from = item->from,
+	                               .to = item->to};
+
+	return ledger_event(ledger, &event);
+}
+
+static int emit(struct ledger *ledger, const struct held_item *item)
+{
+	switch (item->kind) {
+	case held_gap:
+		return emit_gap(ledger, item->gap);
+	case held_event:
+		return emit_event(ledger, item);
+	default:
+		return emit_flow(ledger, item);
+	}
+}
+
 /* Nothing is held back any more. */
 static void forget(struct ledger *ledger)
 {
@@ -227,11 +261,8 @@ int ledger_confirm(struct ledger *ledger)
 {
 	int status = 0;
 
-	for (size_t i = 0; i < ledger->nitems && status >= 0; ++i) {
-		const struct held_item *item = &ledger->item[i];
-
-		status = item->gap ? emit_gap(ledger, item->gap) : emit_flow(ledger, item);
-	}
+	for (size_t i = 0; i < ledger->nitems && status >= 0; ++i)
+		status = emit(ledger, &ledger->item[i]);
 	ledger->confirmed_tsc = ledger->last_tsc;
 	forget(ledger);
 	return status < 0 ? status : 0;
@@ -242,7 +273,7 @@ int ledger_discard(struct ledger *ledger)
 	int status = 0;
 
 	for (size_t i = 0; i < ledger->nitems && status >= 0; ++i)
-		if (ledger->item[i].gap)
+		if (ledger->item[i].kind == held_gap)
 			status = emit_gap(ledger, ledger->item[i].gap);
 	ledger->last_tsc = ledger->confirmed_tsc;
 	forget(ledger);
@@ -280,7 +311,7 @@ static int add_flow(struct ledger *ledger, const struct ledger_place *place, con
 {
 	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
 
-	if (last && !last->gap && !last->left_ip && same_place(&last->place, place)) {
+	if (last && last->kind == held_flow && !last->left_ip && same_place(&last->place, place)) {
 		last->npaths += npaths;
 		last->nblocks += run->nblocks;
 		last->ninsn += run->ninsn;
@@ -342,8 +373,10 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 
 void ledger_hold_left(struct ledger *ledger, uint64_t ip)
 {
-	if (ledger->nitems && !ledger->item[ledger->nitems - 1].gap)
-		ledger->item[ledger->nitems - 1].left_ip = ip;
+	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
+
+	if (last && last->kind == held_flow)
+		last->left_ip = ip;
 }
 
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
@@ -356,7 +389,23 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
 	if (!copy)
 		return -sbe_nomem;
 	*copy = *gap;
-	ledger->item[ledger->nitems++] = (struct held_item){.gap = copy};
+	ledger->item[ledger->nitems++] = (struct held_item){.kind = held_gap, .gap = copy};
+	return 0;
+}
+
+int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_event *event)
+{
+	if (!ledger->sink->event || place.unwanted)
+		return 0;
+	if (array_reserve(&ledger->item, &ledger->item_capacity, ledger->nitems, sizeof(*ledger->item)) < 0)
+		return -sbe_nomem;
+	if (place.tsc < ledger->last_tsc)
+		place.tsc = ledger->last_tsc;
+	ledger->item[ledger->nitems++] = (struct held_item){.kind = held_event,
+	                                                    .place = place,
+	                                                    .event = event->kind,
+	                                                    .from = event->from,
+	                                                    .to = event->to};
 	return 0;
 }
 

@@ -21,14 +21,25 @@ struct ledger_place {
 	int unwanted;                           /* left out */
 };
 
-/* Flow or a gap, in order; flow: [first, first + npaths) of the held paths. */
+enum held_kind { held_flow, held_gap, held_event };
+
+/* What comes in order. */
 struct held_item {
+	enum held_kind kind;
 	struct ledger_place place;
-	uint64_t ninsn;
-	size_t first;
-	uint32_t npaths, nblocks;
-	uint64_t left_ip;         /* see struct sb_flow */
-	const struct sb_gap *gap; /* owned; NULL: flow */
+	union {
+		struct { /* [first, first + npaths) of the held paths */
+			uint64_t ninsn;
+			size_t first;
+			uint32_t npaths, nblocks;
+			uint64_t left_ip; /* see struct sb_flow */
+		};
+		const struct sb_gap *gap; /* owned */
+		struct {
+			enum sb_event_kind event;
+			uint64_t from, to;
+		};
+	};
 };
 
 /* What a thread executed in a container, or outside of all: NULL. */
@@ -81,6 +92,8 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 void ledger_hold_left(struct ledger *ledger, uint64_t ip);
 /* A gap that does not end what is held back. */
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
+/* An event, of which kind, from and to are set. */
+int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_event *event);
 
 /* Whether anything is held back. */
 static inline int ledger_holds(const struct ledger *ledger)
@@ -97,6 +110,7 @@ void ledger_renumber(struct ledger *ledger);
 
 /* Flow that need not be held back. */
 int ledger_flow(struct ledger *ledger, const struct sb_flow *flow);
+int ledger_event(struct ledger *ledger, const struct sb_event *event);
 
 /* ---- Parts: what one ledger collects is another one's in the end -------------------------------- */
 

@@ -63,6 +63,15 @@ static int on_gap(void *context, const struct sb_gap *gap)
 	return send_if_full(packer);
 }
 
+static int on_event(void *context, const struct sb_event *event)
+{
+	struct packer *packer = context;
+
+	if (!open_parcel(packer) || parcel_add_event(packer->parcel, event) < 0)
+		return -sbe_nomem;
+	return send_if_full(packer);
+}
+
 int packer_finish(struct packer *packer, struct ledger_part *part)
 {
 	int status;
@@ -82,6 +91,7 @@ int packer_init(struct packer *packer, const struct replay_world *world, const s
 	packer->sink.context = packer;
 	packer->sink.flow = sink->flow || uncounted ? on_flow : NULL;
 	packer->sink.gap = sink->gap ? on_gap : NULL;
+	packer->sink.event = sink->event ? on_event : NULL;
 	packer->options = *world->options;
 	if (uncounted)
 		packer->options.tsc_from = packer->options.tsc_to = 0;

@@ -6,12 +6,15 @@
 
 #include "system/arena.h"
 
-/* Flow, or a gap. */
 struct parcel_item {
-	struct sb_flow flow;
-	size_t first;       /* of the parcel's paths */
-	struct sb_gap *gap; /* owned; NULL: flow */
-	int timeless;
+	enum held_kind kind;
+	int timeless; /* gap */
+	size_t first; /* flow: of the parcel's paths */
+	union {
+		struct sb_flow flow;
+		struct sb_gap *gap; /* owned */
+		struct sb_event event;
+	};
 };
 
 struct parcel_path {
@@ -53,7 +56,8 @@ struct parcel *parcel_new(void)
 void parcel_clear(struct parcel *parcel)
 {
 	for (size_t i = 0; i < parcel->nitems; ++i)
-		free(parcel->item[i].gap);
+		if (parcel->item[i].kind == held_gap)
+			free(parcel->item[i].gap);
 	path_store_clear(&parcel->store);
 	parcel->nitems = parcel->npaths = 0;
 	parcel->bytes = 0;
@@ -132,7 +136,17 @@ int parcel_add_gap(struct parcel *parcel, const struct sb_gap *gap, int timeless
 		return -sbe_nomem;
 	}
 	*copy = *gap;
-	*item = (struct parcel_item){.gap = copy, .timeless = timeless};
+	*item = (struct parcel_item){.kind = held_gap, .gap = copy, .timeless = timeless};
+	return 0;
+}
+
+int parcel_add_event(struct parcel *parcel, const struct sb_event *event)
+{
+	struct parcel_item *item = add_item(parcel);
+
+	if (!item)
+		return -sbe_nomem;
+	*item = (struct parcel_item){.kind = held_event, .event = *event};
 	return 0;
 }
 
@@ -169,10 +183,32 @@ static int deliver_gap(const struct parcel_item *item, const struct parcel_targe
 	return sink->gap(sink->context, &gap);
 }
 
+static int deliver_event(const struct parcel_item *item, const struct parcel_target *target)
+{
+	const struct sb_sink *sink = target->ledger->sink;
+	struct sb_event event = item->event;
+
+	if (event.tsc < target->last_tsc)
+		event.tsc = target->last_tsc;
+	return target->uncounted ? ledger_event(target->ledger, &event) : sink->event(sink->context, &event);
+}
+
+static int deliver(const struct parcel *parcel, const struct parcel_item *item,
+                   const struct parcel_target *target)
+{
+	switch (item->kind) {
+	case held_gap:
+		return deliver_gap(item, target);
+	case held_event:
+		return deliver_event(item, target);
+	default:
+		return deliver_flow(parcel, item, target);
+	}
+}
+
 int parcel_deliver_item(const struct parcel *parcel, size_t index, const struct parcel_target *target)
 {
-	const struct parcel_item *item = &parcel->item[index];
-	const int status = item->gap ? deliver_gap(item, target) : deliver_flow(parcel, item, target);
+	const int status = deliver(parcel, &parcel->item[index], target);
 
 	return status < 0 ? status : 0;
 }
@@ -190,5 +226,5 @@ uint64_t parcel_item_tsc(const struct parcel *parcel, size_t index)
 {
 	const struct parcel_item *item = &parcel->item[index];
 
-	return item->gap ? 0 : item->flow.tsc;
+	return item->kind == held_gap ? 0 : item->kind == held_event ? item->event.tsc : item->flow.tsc;
 }

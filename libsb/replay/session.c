@@ -328,6 +328,19 @@ static int run(struct sb_session *session, struct sb_error *err)
 	return status < 0 ? status : ledger_complete(&session->ledger);
 }
 
+struct session_code session_code(const struct sb_session *session)
+{
+	return (struct session_code){
+	        .system = session->system,
+	        .clock = &sb_perfdata_info(session->perfdata)->clock,
+	        .resolver = session->resolver,
+	        .sections = session->sections,
+	        /* Answers that are kept; they take care of threads. */
+	        .lost = (struct lost_maps *)(uintptr_t)&session->evidence.maps,
+	        .kernel = session->traces_kernel ? &session->kernel : NULL,
+	};
+}
+
 void session_set_piece_size(struct sb_session *session, uint64_t size)
 {
 	session->piece_size = size;

@@ -226,6 +226,53 @@ static int note_overflow(struct stream_replay *replay)
 	return ledger_hold_gap(replay->ledger, &gap);
 }
 
+/* What @event is to the sink. Zero: nothing. */
+static int event_for_sink(const struct pt_event *event, struct sb_event *told)
+{
+	if (event->status_update)
+		return 0;
+	switch (event->type) {
+	case ptev_enabled:
+		*told = (struct sb_event){.kind = sb_event_on, .to = event->variant.enabled.ip};
+		return 1;
+	case ptev_disabled:
+		*told = (struct sb_event){.kind = sb_event_off,
+		                          .to = event->ip_suppressed ? 0 : event->variant.disabled.ip};
+		return 1;
+	case ptev_async_disabled:
+		*told = (struct sb_event){.kind = sb_event_off_async,
+		                          .from = event->variant.async_disabled.at,
+		                          .to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip};
+		return 1;
+	case ptev_async_branch:
+		*told = (struct sb_event){.kind = sb_event_interrupt,
+		                          .from = event->variant.async_branch.from,
+		                          .to = event->ip_suppressed ? 0 : event->variant.async_branch.to};
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* It is of whoever runs now where tracing begins, else of whoever ran before. */
+static int note_event(struct stream_replay *replay, const struct pt_event *event)
+{
+	const struct sideband_observer *observer = replay->observer;
+	const struct flow_owner *owner;
+	struct ledger_place place;
+	struct sb_event told;
+
+	if (!replay->ledger->sink->event || !event_for_sink(event, &told))
+		return 0;
+	owner = told.kind == sb_event_on ? &observer->who : &observer->run;
+	place = (struct ledger_place){.pid = owner->pid,
+	                              .tid = owner->tid,
+	                              .membership = owner->membership,
+	                              .unwanted = owner->unwanted,
+	                              .tsc = event->has_tsc ? event->tsc | observer->tsc_base : 0};
+	return ledger_hold_event(replay->ledger, place, &told);
+}
+
 /* Time that goes back was wrong before, or is now: who ran since the last PSB is not known. */
 static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t tsc)
 {
@@ -278,6 +325,8 @@ static int take_events(struct stream_replay *replay, int *bits)
 		}
 		if (status == 0 && event.type == ptev_overflow)
 			status = note_overflow(replay);
+		if (status == 0)
+			status = note_event(replay, &event);
 		if (status)
 			return status;
 	}

@@ -278,7 +278,10 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 	                                        .clock = &sb_perfdata_info(replay->perfdata)->clock,
 	                                        .system = sb_session_system(replay->session),
 	                                        .perfdata = replay->perfdata,
-	                                        .resolver = replay->resolver};
+	                                        .resolver = replay->resolver,
+	                                        .session = replay->session,
+	                                        .cut = replay->job->filter.address.count ||
+	                                               replay->job->filter.function.count};
 	if (request && replay->sink_filter)
 		code = fill_requests(replay, request, err);
 	else
@@ -308,6 +311,13 @@ static int on_gap(void *context, const struct sb_gap *gap)
 	return sink_set_gap(replay->sinks, gap);
 }
 
+static int on_event(void *context, const struct sb_event *event)
+{
+	struct replay *replay = context;
+
+	return sink_set_event(replay->sinks, event);
+}
+
 static int on_progress(void *context, uint64_t done, uint64_t total)
 {
 	struct replay *replay = context;
@@ -318,7 +328,11 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 
 static int run(struct replay *replay, struct sb_error *err)
 {
-	const struct sb_sink sink = {replay, wants_flow(replay->job) ? on_flow : NULL, on_gap, on_progress};
+	const struct sb_sink sink = {.context = replay,
+	                             .flow = wants_flow(replay->job) ? on_flow : NULL,
+	                             .gap = on_gap,
+	                             .progress = on_progress,
+	                             .event = sink_set_wants_events(replay->sinks) ? on_event : NULL};
 	struct sb_error failure = {0};
 	int code;
 

@@ -265,14 +265,31 @@ static int take_blocks(struct flow_filter *filter, const struct sb_flow *flow, c
 	return 0;
 }
 
+/* Whose it is, and when. */
+static bool wants_owner(struct flow_filter *filter, const struct sb_flow *flow)
+{
+	const struct sink_filter *wanted = filter->wanted;
+
+	return is_among(wanted->cpu, wanted->ncpus, flow->cpu) &&
+	       is_among(wanted->pid, wanted->npids, flow->pid) && wants_span(wanted, flow->tsc, flow->tsc) &&
+	       wants_place(filter, flow->membership) && wants_comm(filter, flow);
+}
+
+bool flow_filter_wants_event(struct flow_filter *filter, const struct sb_event *event)
+{
+	return wants_owner(filter, &(struct sb_flow){.cpu = event->cpu,
+	                                             .pid = event->pid,
+	                                             .tid = event->tid,
+	                                             .tsc = event->tsc,
+	                                             .membership = event->membership});
+}
+
 int flow_filter_apply(struct flow_filter *filter, const struct sb_flow *flow, const struct sb_flow **part)
 {
 	const struct sink_filter *wanted = filter->wanted;
 
 	*part = NULL;
-	if (!is_among(wanted->cpu, wanted->ncpus, flow->cpu) ||
-	    !is_among(wanted->pid, wanted->npids, flow->pid) || !wants_span(wanted, flow->tsc, flow->tsc) ||
-	    !wants_place(filter, flow->membership) || !wants_comm(filter, flow))
+	if (!wants_owner(filter, flow))
 		return 0;
 	if (wanted->naddresses || filter->texts)
 		return take_blocks(filter, flow, part);

@@ -19,4 +19,7 @@ int flow_filter_apply(struct flow_filter *filter, const struct sb_flow *flow, co
 /* By CPU, process and time, as far as they are known. */
 bool flow_filter_wants_gap(const struct flow_filter *filter, const struct sb_gap *gap);
 
+/* Likewise, as flow. */
+bool flow_filter_wants_event(struct flow_filter *filter, const struct sb_event *event);
+
 #endif

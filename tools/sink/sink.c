@@ -110,6 +110,8 @@ static int open_sink(struct sink_set *set, const struct sink_request *request,
 	sink->context = *context;
 	if (!sink_type_wants_symbols(request->type, request->symbols))
 		sink->context.symbols = NULL;
+	if (request->filter && (request->filter->naddresses || request->filter->nfunctions))
+		sink->context.cut = true;
 	sink->state = calloc(1, request->type->size);
 	if (!sink->state)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
@@ -211,6 +213,32 @@ int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
 			failed = true;
 	}
 	return failed ? after_failure(set) : 0;
+}
+
+int sink_set_event(struct sink_set *set, const struct sb_event *event)
+{
+	bool failed = false;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct open_sink *sink = &set->sink[i];
+
+		if (!sink->type->event || sink->output->broken ||
+		    (sink->filter && !flow_filter_wants_event(sink->filter, event)) ||
+		    !sink->type->event(sink->state, event))
+			continue;
+		if (!sink->output->broken)
+			return -sbe_nomem;
+		failed = true;
+	}
+	return failed ? after_failure(set) : 0;
+}
+
+bool sink_set_wants_events(const struct sink_set *set)
+{
+	for (size_t i = 0; i < set->count; i++)
+		if (set->sink[i].type->event)
+			return true;
+	return false;
 }
 
 bool sink_set_all_gone(const struct sink_set *set)

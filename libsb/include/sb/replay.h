@@ -72,6 +72,24 @@ struct sb_flow {
 	uint64_t left_ip;
 };
 
+/* What comes between flow: tracing was off, or an interrupt came. Where there is neither event nor gap
+ * between two blocks of a CPU, the last instruction of the first one led to the second. */
+enum sb_event_kind {
+	sb_event_on,  /* tracing was turned on at .to */
+	sb_event_off, /* it was turned off by the last instruction of the flow before, which led to .to */
+	sb_event_off_async, /* it was turned off before the instruction at .from ran; execution went to .to */
+	sb_event_interrupt, /* before the instruction at .from ran, execution went to .to */
+	sb_event_kinds
+};
+
+struct sb_event {
+	enum sb_event_kind kind;
+	int32_t cpu, pid, tid;                  /* as of flow; on: whose flow follows, if any does */
+	uint64_t tsc;                           /* as of flow */
+	uint64_t from, to;                      /* 0: not known */
+	const struct sb_membership *membership; /* as of flow */
+};
+
 /* Callbacks return zero, or a negative code that ends the replay and is handed through. They are called by
  * the thread that called sb_session_run(), whoever decodes. */
 struct sb_sink {
@@ -81,6 +99,8 @@ struct sb_sink {
 	int (*gap)(void *context, const struct sb_gap *gap); /* NULL: not wanted; the account has the sums */
 	/* Called about every 64 KiB of trace, and at the end; NULL: not wanted. */
 	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
+	/* In its place among the flow of its CPU; NULL: not wanted. */
+	int (*event)(void *context, const struct sb_event *event);
 };
 
 struct sb_resolver; /* <sb/binary.h> */
