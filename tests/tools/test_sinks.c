@@ -263,12 +263,12 @@ static void every_column_follows_its_change(void **state)
 	static const struct pt_run_path one = {.block = &block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id};
 	static const struct pt_run_path *const ones[] = {&one};
 	static const struct sb_flow flows[] = {
-	        {0, 10, 11, 0, ones, 1, 1, 1, NULL, NULL, 0},
-	        {0, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
-	        {1, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
-	        {1, 123, 11, 5, ones, 1, 1, 1, NULL, NULL, 0},
-	        {1, 123, 124, 5, ones, 1, 1, 1, NULL, NULL, 0},
-	        {1, 123, 124, 18000, ones, 1, 1, 1, NULL, NULL, 0},
+	        {0, 10, 11, 0, ones, 1, 1, 1, NULL, NULL, 0, 0},
+	        {0, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
+	        {1, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
+	        {1, 123, 11, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
+	        {1, 123, 124, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
+	        {1, 123, 124, 18000, ones, 1, 1, 1, NULL, NULL, 0, 0},
 	};
 
 	(void)state;
@@ -292,7 +292,7 @@ static void extremes_are_written_in_full(void **state)
 	static const struct pt_run_path rest = {.block = &ends[1], .nblocks = 2, .ninsn = 5, .id = ptr_no_id};
 	static const struct pt_run_path *const both[] = {&first, &rest};
 	static const struct sb_flow flows[] = {
-	        {INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7, NULL, NULL, 0}};
+	        {INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7, NULL, NULL, 0, 0}};
 
 	(void)state;
 #define IDS "2147483647\t-1\t-2147483648\t18446744073709551615\t"
@@ -310,7 +310,7 @@ static void long_blocks_cross_the_buffer(void **state)
 	struct pt_run_block block = {.ip = 0xff0, .length = length, .ninsn = UINT16_MAX};
 	const struct pt_run_path long_path = {.block = &block, .nblocks = 1, .ninsn = UINT16_MAX};
 	const struct pt_run_path *const long_paths[] = {&long_path};
-	struct sb_flow long_flow = {3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX, NULL, NULL, 0};
+	struct sb_flow long_flow = {3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX, NULL, NULL, 0, 0};
 	char expected[64], *text, *at;
 	struct temp_dir dir;
 	struct sink_set *set;
