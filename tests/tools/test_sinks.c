@@ -35,6 +35,13 @@ static const struct sb_flow flow = {.cpu = 2,
                                     .nblocks = 2,
                                     .ninsn = 5};
 
+/* One with the fields that sinks of text look at. */
+#define FLOW(cpu_, pid_, tid_, tsc_, path_, npaths_, nblocks_, ninsn_)                                       \
+	{                                                                                                    \
+		.cpu = (cpu_), .pid = (pid_), .tid = (tid_), .tsc = (tsc_), .path = (path_),                 \
+		.npaths = (npaths_), .nblocks = (nblocks_), .ninsn = (ninsn_)                                \
+	}
+
 static const struct sb_account empty_account;
 
 static const struct sink_context without_symbols;
@@ -263,12 +270,9 @@ static void every_column_follows_its_change(void **state)
 	static const struct pt_run_path one = {.block = &block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id};
 	static const struct pt_run_path *const ones[] = {&one};
 	static const struct sb_flow flows[] = {
-	        {0, 10, 11, 0, ones, 1, 1, 1, NULL, NULL, 0, 0},
-	        {0, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
-	        {1, 10, 11, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
-	        {1, 123, 11, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
-	        {1, 123, 124, 5, ones, 1, 1, 1, NULL, NULL, 0, 0},
-	        {1, 123, 124, 18000, ones, 1, 1, 1, NULL, NULL, 0, 0},
+	        FLOW(0, 10, 11, 0, ones, 1, 1, 1),   FLOW(0, 10, 11, 5, ones, 1, 1, 1),
+	        FLOW(1, 10, 11, 5, ones, 1, 1, 1),   FLOW(1, 123, 11, 5, ones, 1, 1, 1),
+	        FLOW(1, 123, 124, 5, ones, 1, 1, 1), FLOW(1, 123, 124, 18000, ones, 1, 1, 1),
 	};
 
 	(void)state;
@@ -291,8 +295,7 @@ static void extremes_are_written_in_full(void **state)
 	static const struct pt_run_path first = {.block = ends, .nblocks = 1, .ninsn = 2, .id = 0};
 	static const struct pt_run_path rest = {.block = &ends[1], .nblocks = 2, .ninsn = 5, .id = ptr_no_id};
 	static const struct pt_run_path *const both[] = {&first, &rest};
-	static const struct sb_flow flows[] = {
-	        {INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7, NULL, NULL, 0, 0}};
+	static const struct sb_flow flows[] = {FLOW(INT32_MAX, -1, INT32_MIN, UINT64_MAX, both, 2, 3, 7)};
 
 	(void)state;
 #define IDS "2147483647\t-1\t-2147483648\t18446744073709551615\t"
@@ -310,7 +313,7 @@ static void long_blocks_cross_the_buffer(void **state)
 	struct pt_run_block block = {.ip = 0xff0, .length = length, .ninsn = UINT16_MAX};
 	const struct pt_run_path long_path = {.block = &block, .nblocks = 1, .ninsn = UINT16_MAX};
 	const struct pt_run_path *const long_paths[] = {&long_path};
-	struct sb_flow long_flow = {3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX, NULL, NULL, 0, 0};
+	struct sb_flow long_flow = FLOW(3, 4, 5, 6, long_paths, 1, 1, UINT16_MAX);
 	char expected[64], *text, *at;
 	struct temp_dir dir;
 	struct sink_set *set;

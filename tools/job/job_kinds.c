@@ -484,8 +484,10 @@ static json_t *numbers_value(const struct job_key *key, const void *field)
 static json_t *numbers_schema(const struct job_key *key)
 {
 	(void)key;
-	return schema_list(json_pack("{s:[{s:s, s:i}, {s:s, s:s}]}", "anyOf", "type", "integer", "minimum", 0,
-	                             "type", "string", "pattern", "^[0-9x]+(-[0-9]+)?(,.*)?$|\\$\\{"));
+	return schema_list(json_pack(
+	        "{s:[{s:s, s:i}, {s:s, s:s}]}", "anyOf", "type", "integer", "minimum", 0, "type", "string",
+	        "pattern",
+	        "^(0[xX])?[0-9a-fA-F]+(-(0[xX])?[0-9a-fA-F]+)?(,(0[xX])?[0-9a-fA-F]+(-(0[xX])?[0-9a-fA-F]+)?)*$|\\$\\{"));
 }
 
 const struct job_kind job_kind_numbers = {sizeof(struct job_list), read_numbers, numbers_value,
