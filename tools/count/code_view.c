@@ -74,7 +74,7 @@ static int resolve(struct code_part *part, struct sb_resolver *resolver)
 
 uint64_t code_part_address(const struct code_part *part, uint64_t offset)
 {
-	const uint64_t at = offset + (uint64_t)part->shift;
+	const uint64_t at = code_part_in_file(part, offset);
 
 	for (int i = 0; i < part->ncodes; i++)
 		if (at >= part->code[i].offset && at - part->code[i].offset < part->code[i].size)

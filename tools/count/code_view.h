@@ -44,6 +44,12 @@ struct code_edge {
 	const struct code_block *from_block, *to_block; /* some that begin or end there */
 };
 
+/* Whether a near branch was taken. */
+static inline bool code_edge_is_taken(const struct code_edge *edge)
+{
+	return edge->kind >= code_edge_taken && edge->kind <= code_edge_return;
+}
+
 /* The code of one object. */
 struct code_part {
 	const struct code_object *object;
@@ -67,6 +73,12 @@ struct code_view {
 /* @resolver (may be NULL) finds the files, and must outlive the view. Zero, or negative: out of memory. */
 int code_view_make(struct code_view *view, const struct code_table *table, struct sb_resolver *resolver);
 void code_view_fini(struct code_view *view); /* zeroed is fine */
+
+/* Where in the file that was found what stands at @offset is. */
+static inline uint64_t code_part_in_file(const struct code_part *part, uint64_t offset)
+{
+	return offset + (uint64_t)part->shift;
+}
 
 /* The address that what stands at @offset is linked for; the offset where that is not known. */
 uint64_t code_part_address(const struct code_part *part, uint64_t offset);

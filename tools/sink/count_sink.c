@@ -57,6 +57,31 @@ int count_sink_view(struct count_sink *sink, struct code_view *view)
 	return 0;
 }
 
+static uint64_t ninsn_of(const struct code_part *part)
+{
+	uint64_t ninsn = 0;
+
+	for (size_t i = 0; i < part->ninsns; i++)
+		ninsn += part->insn[i].count;
+	return ninsn;
+}
+
+const struct code_part *count_sink_binary(const struct code_view *view)
+{
+	const struct code_part *best = NULL;
+	uint64_t most = 0;
+
+	for (size_t i = 0; i < view->nparts; i++) {
+		const struct code_part *part = &view->part[i];
+
+		if (part->unwanted || part->ncodes <= 0 || ninsn_of(part) <= most)
+			continue;
+		best = part;
+		most = ninsn_of(part);
+	}
+	return best;
+}
+
 int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind)
 {
 	char text[4096];
