@@ -89,9 +89,11 @@ include=$SOURCE_DIR/libdecode/include
 squeeze() {
 	tr -s '[:space:]' ' ' | sed 's/ *\([^a-zA-Z0-9_]\) */\1/g'
 }
-for header in "$include"/*.h; do
-	echo "#include <${header##*/}>"
-done | "$CC" -I "$include" -E -P -x c - >"$dir/header.i" || complain "cannot read the headers"
+# libsb's are only compared with what pages say of them.
+{
+	for header in "$include"/*.h; do echo "#include <${header##*/}>"; done
+	for header in "$SOURCE_DIR"/libsb/include/sb/*.h; do echo "#include <sb/${header##*/}>"; done
+} | "$CC" -I "$include" -I "$SOURCE_DIR/libsb/include" -E -P -x c - >"$dir/header.i" || complain "cannot read the headers"
 squeeze <"$dir/header.i" >"$dir/header"
 
 grep -ohE '^(extern pt_export|static inline) [^(]*\(' "$include"/*.h | grep -oE 'pt_[a-z_]+\(' | tr -d '(' |
