@@ -1,9 +1,6 @@
 /* interrupt.c - see interrupt.h. A handler has nothing but a global to write to. */
 #include "interrupt.h"
 
-#include <signal.h>
-#include <stddef.h>
-
 static volatile sig_atomic_t came;
 
 static void note(int number)
@@ -11,17 +8,24 @@ static void note(int number)
 	came = number;
 }
 
-void interrupt_watch(void)
+static const int signals[interrupt_signals] = {SIGINT, SIGTERM, SIGHUP};
+
+void interrupt_watch(struct interrupt_watch *watch)
 {
 	const struct sigaction action = {.sa_handler = note, .sa_flags = (int)SA_RESETHAND};
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP};
-	struct sigaction before;
 
-	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+	for (int i = 0; i < interrupt_signals; i++) {
+		sigaction(signals[i], NULL, &watch->before[i]);
 		/* nohup(1) and shells without job control have some of them ignored. */
-		if (!sigaction(signals[i], NULL, &before) && before.sa_handler != SIG_IGN)
+		if (watch->before[i].sa_handler != SIG_IGN)
 			sigaction(signals[i], &action, NULL);
 	}
+}
+
+void interrupt_unwatch(const struct interrupt_watch *watch)
+{
+	for (int i = 0; i < interrupt_signals; i++)
+		sigaction(signals[i], &watch->before[i], NULL);
 }
 
 int interrupt_came(void)

@@ -2,8 +2,19 @@
 #ifndef TOOLS_INTERRUPT_H
 #define TOOLS_INTERRUPT_H
 
+#include <signal.h>
+
+enum { interrupt_signals = 3 };
+
+/* What signals did before. */
+struct interrupt_watch {
+	struct sigaction before[interrupt_signals];
+};
+
 /* From here on, SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program at once. */
-void interrupt_watch(void);
+void interrupt_watch(struct interrupt_watch *watch);
+/* From here on, they do what they did before. */
+void interrupt_unwatch(const struct interrupt_watch *watch);
 
 /* The signal that came, or zero. */
 int interrupt_came(void);

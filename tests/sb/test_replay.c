@@ -712,6 +712,48 @@ static void the_account_names_threads_in_order(void **state)
 		assert_true(account->thread[i - 1].pid < account->thread[i].pid);
 }
 
+/* SKD022: a FUP before the TIP.PGD of a VM entry is of that entry, which was executed; without the erratum,
+ * it is of an interrupt that came before. The recording's processor has it, 6/61 has not. */
+static void the_caller_may_know_the_errata(void **state)
+{
+	static const uint8_t vmlaunch[] = {0x90, 0x0f, 0x01, 0xc2, 0x90};
+	static const struct pt_cpu broadwell = {.vendor = pcv_intel, .family = 6, .model = 61};
+	static const struct pt_errata none, skd022 = {.skd022 = 1};
+	static const struct {
+		const struct pt_cpu *cpu;
+		const struct pt_errata *errata;
+		const char *flow;
+	} cases[] = {
+	        {NULL, NULL, "0/1/1@200: 1000 1001"},
+	        {NULL, &none, "0/1/1@200: 1000"},
+	        {&broadwell, NULL, "0/1/1@200: 1000"},
+	        {&broadwell, &skd022, "0/1/1@200: 1000 1001"},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct fixture *fixture;
+		struct trace trace = {0};
+
+		if (i)
+			setup(state);
+		fixture = *state;
+		has_file(fixture, "/v", vmlaunch, sizeof(vmlaunch));
+		maps(fixture, 0, 1, 0x1000, "/v");
+		switches(fixture, 0, 150, 0, 1);
+		trace_start(&trace, 100);
+		trace_enabled(&trace, 200, 0x1000);
+		trace_ip(&trace, ppt_fup, 0x1001);
+		trace_disabled(&trace);
+		traced(fixture, 0, trace.bytes, trace.size);
+		fixture->options.cpu_model = cases[i].cpu;
+		fixture->options.errata = cases[i].errata;
+		assert_int_equal(replay(fixture), 0);
+		assert_string_equal(fixture->flow, cases[i].flow);
+		if (i + 1 < sizeof(cases) / sizeof(cases[0]))
+			teardown(state);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -747,6 +789,7 @@ int main(void)
 	        TEST(the_sink_can_stop_the_replay),
 	        TEST(a_session_runs_once_and_needs_no_sink),
 	        TEST(the_account_names_threads_in_order),
+	        TEST(the_caller_may_know_the_errata),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

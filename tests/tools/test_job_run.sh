@@ -71,6 +71,40 @@ rm out/shown.run.json
 rm -f reference/shown.run.json
 diff -r out reference || fail "what is shown writes something else, or --jobs 1 does"
 
+# ---- Filters ------------------------------------------------------------------------------------------------
+
+record many -c 2 -- sh -c 'ls /usr | sort | head -3; echo end' || exit 1
+"$SBTRACE" replay --root many.root --no-host-root --symbols --sink insn=all many.data
+
+# same NAME OPTION VALUE KEY: a sink's own filter leaves what the option leaves.
+same()
+{
+	"$SBTRACE" replay --root many.root --no-host-root "--$1" "$2" --symbols --sink insn=session many.data
+	printf 'version: 1\nrecording: many.data\nroots: [many.root]\nhost_root: false\nsinks: [{name: insn, symbols: true, filter: {%s}}]\n' "$3" >filter.yaml
+	"$SBTRACE" job run filter.yaml >own || fail "filter $3"
+	cmp session own || fail "filter $3 is not --$1 $2"
+	[ -s own ] && [ "$(wc -l <own)" -lt "$(wc -l <all)" ] || fail "filter $3 leaves all, or nothing"
+}
+
+pid=$("$SBTRACE" replay --root many.root --no-host-root many.data | awk '$3 == "sort" { print $1; exit }')
+half=$(($(wc -l <all) / 2))
+from=$(sed -n "$((half / 2))p" all | cut -f 4)
+to=$(sed -n "${half}p" all | cut -f 4)
+[ "$from" -lt "$to" ] || { keep=$from; from=$to; to=$keep; }
+same pid "$pid" "pid: [$pid]"
+same cpu 1 'cpu: [1]'
+same comm 's*' 'comm: ["s*"]'
+same time "$from,$to" "time: {from: $from, to: $to}"
+same function '_dl_*' 'function: ["_dl_*"]'
+same address 0x7f0000000000-0x800000000000 'address: [0x7f0000000000+0x10000000000]'
+
+# And that is what these columns say.
+awk -F '\t' '$6 ~ /^_dl_/' all >expected
+"$SBTRACE" replay --root many.root --no-host-root --symbols --function '_dl_*' --sink insn=got many.data
+cmp expected got || fail "--function is not what the column says"
+awk -F '\t' '$5 ~ /^7f/ && length($5) == 12' all >expected
+cmp expected own || fail "--address is not what the column says"
+
 # ---- Killed, and going on -----------------------------------------------------------------------------------
 
 finished()

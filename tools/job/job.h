@@ -54,6 +54,7 @@ struct job_sink {
 	struct sink_setting *setting;
 	size_t nsettings;
 	struct job_filter filter;
+	struct job_place place;
 };
 
 /* How the trace is decoded, where the recording does not know or is wrong. */

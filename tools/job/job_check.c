@@ -98,16 +98,14 @@ static bool is_among(const struct job_list *list, int32_t number)
 
 /* The sink's numbers are some of the job's. */
 static int check_list(const struct check *check, const struct job_list *all, const struct job_list *some,
-                      const void *item, const char *what)
+                      const struct job_place *place, const char *what)
 {
-	const struct job_place place = place_of(check, item);
-
 	for (size_t i = 0; i < some->count; i++)
 		if (is_among(all, some->value[i]))
 			return 0;
 	return some->count
 	               ? job_fail_at(
-	                         check->err, &place,
+	                         check->err, place,
 	                         "this sink is given nothing: the job's filter leaves out the %s %" PRId32,
 	                         what, some->value[0])
 	               : 0;
@@ -118,47 +116,39 @@ static bool is_before(const struct job_time *a, const struct job_time *b)
 	return a->unit == b->unit && a->unit != job_time_open && a->value < b->value;
 }
 
-static int check_span(const struct check *check, const struct job_filter *filter, const void *item)
+static int check_span(const struct check *check, const struct job_filter *filter,
+                      const struct job_place *place)
 {
-	struct job_place place = place_of(check, &filter->from);
-
-	if (!place.file)
-		place = place_of(check, item);
 	return is_before(&filter->to, &filter->from)
-	               ? job_fail_at(check->err, &place, "the span of time ends before it begins")
+	               ? job_fail_at(check->err, place, "the span of time ends before it begins")
 	               : 0;
 }
 
-static int check_sink_filter(const struct check *check, const struct job_sink *sink, const void *item)
+static int check_sink_filter(const struct check *check, const struct job_sink *sink)
 {
 	const struct job_filter *all = &check->job->filter, *some = &sink->filter;
-	const struct job_place place = place_of(check, item);
+	const struct job_place *place = &sink->place;
 	static const struct job_filter empty;
 	int code;
 
 	if (!memcmp(some, &empty, sizeof(empty)))
 		return 0;
 	if (sink->type->of_all)
-		return job_fail_at(check->err, &place,
+		return job_fail_at(check->err, place,
 		                   "the sink %s tells of all that is replayed: filter the job instead",
 		                   sink->type->name);
-	code = check_span(check, some, item);
+	code = check_span(check, some, place);
 	if (!code)
-		code = check_list(check, &all->cpu, &some->cpu, item, "CPU");
+		code = check_list(check, &all->cpu, &some->cpu, place, "CPU");
 	if (!code)
-		code = check_list(check, &all->pid, &some->pid, item, "process");
+		code = check_list(check, &all->pid, &some->pid, place, "process");
 	if (!code && (is_before(&some->to, &all->from) || is_before(&all->to, &some->from)))
-		code = job_fail_at(check->err, &place,
+		code = job_fail_at(check->err, place,
 		                   "this sink is given nothing: its span of time is outside of the job's");
 	return code;
 }
 
 /* ---- Outputs ---------------------------------------------------------------------------------- */
-
-static const void *item_of(const struct job_sink *sink)
-{
-	return sink->file ? (const void *)sink->file : sink->type;
-}
 
 static int check_directory(const struct check *check, const char *file, const struct job_place *place)
 {
@@ -197,35 +187,34 @@ static int clash(const struct check *check, const struct written *written, size_
                  size_t other)
 {
 	const struct job_sink *own = &check->job->sink[sink];
-	const struct job_place place = place_of(check, item_of(own));
 	const char *file = written->file[input][sink];
 
 	if (other != input)
-		return job_fail_at(check->err, &place,
+		return job_fail_at(check->err, &own->place,
 		                   "%s would be written for %s and for %s: put {recording}, {directory} or "
 		                   "{number} into its name",
 		                   file, written->inputs->path[other], written->inputs->path[input]);
-	return job_fail_at(check->err, &place, "two sinks cannot both write to %s", file);
+	return job_fail_at(check->err, &own->place, "two sinks cannot both write to %s", file);
 }
 
 static int check_name(const struct check *check, const struct written *written, size_t input, size_t sink)
 {
 	const struct job *job = check->job;
 	const char *file = written->file[input][sink];
-	const struct job_place place = place_of(check, item_of(&job->sink[sink]));
+	const struct job_place *place = &job->sink[sink].place;
 	const json_t *before;
 
 	if (!file || is_shared(file))
 		return 0;
 	for (size_t i = 0; i < written->inputs->count; i++)
 		if (!strcmp(written->inputs->path[i], file))
-			return job_fail_at(check->err, &place, "%s is a recording: it would be overwritten",
+			return job_fail_at(check->err, place, "%s is a recording: it would be overwritten",
 			                   file);
 	before = json_object_get(written->by, file);
 	if (before)
 		return clash(check, written, input, sink, (size_t)json_integer_value(before));
 	json_object_set_new(written->by, file, json_integer((json_int_t)input));
-	return check_directory(check, file, &place);
+	return check_directory(check, file, place);
 }
 
 static int check_names(const struct check *check, const struct job_inputs *inputs)
@@ -252,21 +241,20 @@ static int check_names(const struct check *check, const struct job_inputs *input
 
 static int check_sink(const struct check *check, const struct job_sink *sink)
 {
-	const struct job_place place = place_of(check, item_of(sink));
-
 	if (sink->type->file_only && !job_is_file(sink->file))
-		return job_fail_at(check->err, &place,
+		return job_fail_at(check->err, &sink->place,
 		                   "the sink %s cannot write to standard output: give it a 'file'",
 		                   sink->type->name);
-	return check_sink_filter(check, sink, item_of(sink));
+	return check_sink_filter(check, sink);
 }
 
 int job_check(const struct job *job, struct sb_error *err)
 {
 	struct sb_error spare;
 	const struct check check = {job, err ? err : &spare};
+	const struct job_place time = place_of(&check, &job->filter.from);
 	struct job_inputs inputs;
-	int code = check_span(&check, &job->filter, NULL);
+	int code = check_span(&check, &job->filter, &time);
 
 	for (size_t i = 0; i < job->nsinks && !code; i++)
 		code = check_sink(&check, &job->sink[i]);

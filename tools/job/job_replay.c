@@ -410,10 +410,13 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 {
 	struct replay replay = {.request = request, .job = request->job};
 	const struct sb_error *damage;
+	struct interrupt_watch watch;
 	int code = open_session(&replay, err);
 
 	if (!code)
 		code = open_symbols(&replay, err);
+	/* Before files are opened, nothing is half done. */
+	interrupt_watch(&watch);
 	if (!code)
 		code = open_sinks(&replay, err);
 	if (!code) {
@@ -429,5 +432,6 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 			*account = account_value(sb_session_account(replay.session));
 	}
 	replay_close(&replay);
+	interrupt_unwatch(&watch);
 	return code;
 }

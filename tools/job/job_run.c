@@ -245,7 +245,6 @@ int job_run(const struct job *job, const struct job_run_options *options, int *s
 	struct run run = {.job = job, .options = options, .limit = {job->limits.disk}, .status = exit_fine};
 	int code = prepare(&run, err);
 
-	interrupt_watch();
 	for (size_t i = 0; i < run.inputs.count && !code && !run.stopped; i++) {
 		code = run_one(&run, i, err);
 		/* Gaps that are not allowed are a failure, too. */

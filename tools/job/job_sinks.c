@@ -154,8 +154,7 @@ static int add_entry(struct job_source *source, yaml_node_t *node, struct entry 
 	sink->symbols = entry->sink.symbols;
 	sink->filter = entry->sink.filter;
 	entry->sink.filter = (struct job_filter){0};
-	if (source_note(source, node, sink->file ? (const void *)sink->file : sink->type))
-		return -sbe_nomem;
+	sink->place = source_place(source, node);
 	return entry->with ? add_settings(source, entry->with, sink->type) : 0;
 }
 

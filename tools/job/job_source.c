@@ -2,10 +2,13 @@
 #include "job/job_source.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "job/job_list.h"
 
@@ -220,18 +223,30 @@ static int parse(struct job_source *source, const unsigned char *text, size_t si
 
 static int read_text(const char *path, unsigned char *text, size_t *size, struct sb_error *err)
 {
-	FILE *file = fopen(path, "re");
+	/* What is included may be anything: a pipe shall not keep us waiting. */
+	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct stat st;
+	ssize_t n = 1;
 	int code = 0;
 
-	if (!file)
-		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %s", strerror(errno));
-	*size = fread(text, 1, job_file_most, file);
-	if (ferror(file))
-		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be read: %s", strerror(errno));
-	else if (*size == job_file_most)
+	if (fd < 0 || fstat(fd, &st))
+		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %s", strerror(errno));
+	else if (!S_ISREG(st.st_mode))
+		code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "expected a job, found no regular file");
+	*size = 0;
+	while (!code && n > 0 && *size < job_file_most) {
+		n = read(fd, text + *size, job_file_most - *size);
+		if (n >= 0)
+			*size += (size_t)n;
+		else
+			code = sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be read: %s",
+			                    strerror(errno));
+	}
+	if (!code && *size == job_file_most)
 		code = sb_error_set(err, -sbe_format, path, UINT64_MAX,
 		                    "expected a job, found a file of 1 MiB or more");
-	fclose(file);
+	if (fd >= 0)
+		close(fd);
 	return code;
 }
 

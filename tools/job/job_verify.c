@@ -154,6 +154,7 @@ static int verify_all(struct verify *verify, const struct job_inputs *inputs, co
                       struct sb_error *err)
 {
 	json_t *now = run_record_new(verify->job, err);
+	struct interrupt_watch watch;
 	char key[64];
 	int code = 0;
 
@@ -165,9 +166,10 @@ static int verify_all(struct verify *verify, const struct job_inputs *inputs, co
 	if (!mkdtemp(verify->directory))
 		return sb_error_set(err, -sbe_io, verify->directory, UINT64_MAX, "cannot be made: %s",
 		                    strerror(errno));
-	interrupt_watch();
-	for (size_t i = 0; i < inputs->count && !code; i++)
+	interrupt_watch(&watch);
+	for (size_t i = 0; i < inputs->count && !code && !interrupt_came(); i++)
 		code = verify_one(verify, inputs, i, err);
+	interrupt_unwatch(&watch);
 	rmdir(verify->directory);
 	return code;
 }
