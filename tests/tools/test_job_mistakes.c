@@ -83,7 +83,7 @@ static const struct mistake mistakes[] = {
         {"version: 1\nrecordings: [a.data, \"x*.data\"]\n", "j.yaml:2:22: no file matches DIR/x*.data"},
         {HEAD "roots:\n  - root\n  - [rot, root]\n",
          "j.yaml:5:6: the root DIR/rot is not there: No such file or directory"},
-        {HEAD "roots: [a.data]\n", "j.yaml:3:9: the root DIR/a.data is no directory"},
+        {HEAD "roots: [a.data]\n", "j.yaml:3:9: the root DIR/a.data is no directory: Not a directory"},
         {HEAD "kernel: {kallsyms: ks}\n",
          "j.yaml:3:20: the kallsyms DIR/ks is not there: No such file or directory"},
         {HEAD "include: [missing.yaml]\n",

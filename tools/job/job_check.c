@@ -24,21 +24,31 @@ static struct job_place place_of(const struct check *check, const void *value)
 
 /* ---- Files ------------------------------------------------------------------------------------ */
 
-/* @what: "recording"; @directory: whether it has to be one. */
-static int is_there(const struct check *check, const char *path, const char *what, bool directory)
+/* Why @path is not what it should be, or NULL. */
+static const char *wrong_with(const char *path, bool directory)
 {
-	const struct job_place place = place_of(check, path);
 	struct stat st;
 
 	if (stat(path, &st))
-		return job_fail_at(check->err, &place, "the %s %s is not there: %s", what, path,
-		                   strerror(errno));
-	if (directory && !S_ISDIR(st.st_mode))
-		return job_fail_at(check->err, &place, "the %s %s is no directory", what, path);
-	if (access(path, R_OK))
-		return job_fail_at(check->err, &place, "the %s %s cannot be read: %s", what, path,
-		                   strerror(errno));
-	return 0;
+		return "is not there";
+	if (directory && !S_ISDIR(st.st_mode)) {
+		errno = ENOTDIR;
+		return "is no directory";
+	}
+	return access(path, R_OK) ? "cannot be read" : NULL;
+}
+
+/* @what: "recording"; @directory: whether it has to be one. */
+static int is_there(const struct check *check, const char *path, const char *what, bool directory)
+{
+	const char *wrong = wrong_with(path, directory);
+	const int reason = errno;
+	struct job_place place;
+
+	if (!wrong)
+		return 0;
+	place = place_of(check, path);
+	return job_fail_at(check->err, &place, "the %s %s %s: %s", what, path, wrong, strerror(reason));
 }
 
 static int are_there(const struct check *check, const struct job_texts *paths, const char *what,
@@ -88,27 +98,40 @@ static int check_files(const struct check *check)
 
 /* ---- Filters ---------------------------------------------------------------------------------- */
 
-static bool is_among(const struct job_list *list, int32_t number)
+static int by_number(const void *a, const void *b)
 {
-	for (size_t i = 0; i < list->count; i++)
-		if (list->value[i] == number)
-			return true;
-	return !list->count;
+	const int32_t *left = a, *right = b;
+
+	return (*left > *right) - (*left < *right);
 }
 
-/* The sink's numbers are some of the job's. */
+/* Whether the sink's numbers are none of the job's. Lists may be long. */
+static bool are_apart(const struct job_list *all, const struct job_list *some)
+{
+	int32_t *sorted;
+	bool apart = true;
+
+	if (!all->count || !some->count)
+		return false;
+	sorted = malloc(all->count * sizeof(*sorted));
+	if (!sorted)
+		return false;
+	memcpy(sorted, all->value, all->count * sizeof(*sorted));
+	qsort(sorted, all->count, sizeof(*sorted), by_number);
+	for (size_t i = 0; i < some->count && apart; i++)
+		apart = !bsearch(&some->value[i], sorted, all->count, sizeof(*sorted), by_number);
+	free(sorted);
+	return apart;
+}
+
 static int check_list(const struct check *check, const struct job_list *all, const struct job_list *some,
                       const struct job_place *place, const char *what)
 {
-	for (size_t i = 0; i < some->count; i++)
-		if (is_among(all, some->value[i]))
-			return 0;
-	return some->count
-	               ? job_fail_at(
-	                         check->err, place,
-	                         "this sink is given nothing: the job's filter leaves out the %s %" PRId32,
-	                         what, some->value[0])
-	               : 0;
+	if (!are_apart(all, some))
+		return 0;
+	return job_fail_at(check->err, place,
+	                   "this sink is given nothing: the job's filter leaves out the %s %" PRId32, what,
+	                   some->value[0]);
 }
 
 static bool is_before(const struct job_time *a, const struct job_time *b)
