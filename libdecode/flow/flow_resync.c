@@ -89,20 +89,62 @@ static void drop_unit(struct pt_flow *flow)
 		flow->unit = pt_flow_no_unit;
 }
 
+/* Whether the packet that was read last is a TIP or TIP.PGE with a whole address. */
+static int ends_with_whole(const struct pt_evd *evd)
+{
+	const unsigned int opcode = evd->packet[0] & 0x1f, ipc = evd->packet[0] >> 5;
+
+	return (opcode == 0x0d || opcode == 0x11) && (ipc == pt_ipc_sext_48 || ipc == pt_ipc_full);
+}
+
+/* What was read ahead was put together from packets before; only what the last of them holds as a whole does
+ * not depend on them. */
+static void forget_parts(struct pt_flow *flow)
+{
+	struct pt_event *event = flow->unit == pt_unit_event ? pt_evd_event(&flow->evd) : NULL;
+
+	if (!ends_with_whole(&flow->evd) || flow->unit == pt_unit_tnt) {
+		drop_unit(flow);
+		flow->evd.last.ip = no_last_ip;
+	} else if (event && event->type == ptev_async_branch) {
+		event->variant.async_branch.from = no_last_ip;
+	}
+}
+
+/* Where an asynchronous branch came from is of no use, but where it led to is: as from a program to the
+ * kernel, whose addresses have nothing in common. */
+static int go_to_target(struct pt_flow *flow)
+{
+	const struct pt_event *event = pt_evd_event(&flow->evd);
+	uint64_t to;
+
+	if (!flow->due || event->type != ptev_async_branch || event->ip_suppressed ||
+	    !is_whole(event->variant.async_branch.to))
+		return 0;
+	to = event->variant.async_branch.to;
+	pt_evd_pop(&flow->evd);
+	flow->due = 0;
+	pt_flow_enable(flow, to);
+	pt_flow_advance(flow);
+	return 1;
+}
+
 int pt_flow_resync_whole(struct pt_flow *flow)
 {
 	int status;
 
 	if (!flow->synced || is_lost(flow->unit))
 		return pt_flow_sync_forward(flow);
-	/* What was read ahead may depend on what came before. */
-	drop_unit(flow);
-	flow->evd.last.ip = no_last_ip;
+	forget_parts(flow);
 	for (;;) {
 		status = pt_flow_resync(flow);
 		if (status < 0 || !flow->enabled || is_whole(flow->ip))
 			return status;
-		drop_unit(flow);
+		if (go_to_target(flow))
+			return pt_flow_status(flow);
+		/* Behind a TIP, the next unit was read, and is looked at. */
+		if (flow->due)
+			drop_unit(flow);
 	}
 }
 

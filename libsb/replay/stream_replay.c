@@ -310,7 +310,8 @@ static int take_events(struct stream_replay *replay, int *bits)
 		if (*bits < 0)
 			break;
 		if (time_goes_back(replay, event.has_tsc, event.tsc)) {
-			if (event.status_update)
+			/* If it goes back behind the PSB before, either one may be wrong. */
+			if (event.status_update && event.tsc + replay->tsc_slack >= replay->psb_tsc)
 				replay->retry = psb;
 			*bits = -pte_no_time;
 			break;
@@ -360,6 +361,7 @@ static int note_psb(struct stream_replay *replay)
 		return 0;
 	replay->noted = replay->confirmed;
 	replay->last_tsc = latest_tsc(replay);
+	replay->psb_tsc = replay->last_tsc;
 	if (replay->confirmed >= replay->released + RELEASE_STEP)
 		release(replay, replay->confirmed);
 	return position < replay->border ? 0 : replay->at_border(replay->border_context, position);
@@ -435,7 +437,7 @@ static int synchronise(struct stream_replay *replay, int *bits)
 	if (psbs(replay).read >= replay->segment->stop)
 		return 1;
 	replay->noted = UINT64_MAX;
-	replay->last_tsc = 0;
+	replay->last_tsc = replay->psb_tsc = 0;
 	begin_again(replay, psbs(replay).read);
 	replay->resumed = 0;
 	return settle_gap(replay);
@@ -525,7 +527,7 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 	replay->segment = segment;
 	replay->accounted = replay->confirmed = replay->released = offset;
 	replay->noted = UINT64_MAX;
-	replay->last_tsc = 0;
+	replay->last_tsc = replay->psb_tsc = 0;
 	replay->in_gap = replay->resumed = 0;
 	replay->resume = gap_resume_psb;
 }

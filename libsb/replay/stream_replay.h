@@ -46,6 +46,7 @@ struct stream_replay {
 	uint64_t accounted;               /* bytes before it are in the account */
 	uint64_t confirmed;               /* the last PSB that the flow has reached */
 	uint64_t last_tsc;                /* of the trace, since confirmed; 0: not known */
+	uint64_t psb_tsc;                 /* the same, at that PSB */
 	uint64_t retry;   /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
 	uint64_t last_ip; /* of the last block, or where tracing was enabled since */
 
