@@ -1,0 +1,329 @@
+#!/usr/bin/env python3
+"""degrade.py IN OUT WHAT...: a copy of a perf.data file (of a directory: its file "data") that is worse, as
+recordings of busy machines are. Intel PT, one file, not packed, recorded with sample_id_all.
+
+  switch=P mmap=P comm=P fork=P   each record of that kind that has a time is missing with probability P
+  cpu=N                           all records that CPU N wrote are missing; its trace is there
+  strip=mtc,cyc,tsc               no packets of that kind: mtc takes TMA with it; tsc leaves those at PSBs
+  overflow=N                      every N bytes of trace, what comes before the next PSB is an overflow
+  truncated=N                     the same, dropped by the kernel, which says so (AUX record, truncated)
+  seed=N                          of the probabilities (1)
+
+Records are taken out, packets become PAD packets: trace stays where it is. Says on standard error what it did.
+Formats: perf.data-file-format.txt of the kernel's documentation; Intel SDM vol. 3, "Intel Processor Trace".
+"""
+import random
+import struct
+import sys
+
+MMAP, COMM, EXIT, FORK, MMAP2, AUX, SWITCH, SWITCH_WIDE = 1, 3, 4, 7, 10, 11, 14, 15
+SAMPLE, USER_TYPES, AUXTRACE_INFO, AUXTRACE = 9, 64, 70, 71
+KINDS = {'switch': (SWITCH, SWITCH_WIDE), 'mmap': (MMAP, MMAP2), 'comm': (COMM,), 'fork': (FORK,)}
+AUXTRACE_INDEX = 18  # a feature
+TRUNCATED = 1
+PSB = b'\x02\x82' * 8
+OVF = b'\x02\xf3'
+
+
+# ---- perf.data -----------------------------------------------------------------------------------
+
+class Recording:
+    """The parts of a file: head, records with their payload, tail; and where they were."""
+
+    def __init__(self, path):
+        with open(path, 'rb') as file:
+            self.bytes = bytearray(file.read())
+        if self.bytes[:8] != b'PERFILE2':
+            sys.exit(f'{path}: no perf.data file: magic {bytes(self.bytes[:8])!r}')
+        _, self.attr_size, self.attrs, self.attrs_size, self.data, self.data_size = \
+            struct.unpack_from('<6Q', self.bytes, 8)
+        self.features = int.from_bytes(self.bytes[72:104], 'little')
+        sample_type, = struct.unpack_from('<Q', self.bytes, self.attrs + 24)
+        self.set_trailer(sample_type)
+        self.records = []  # [old offset, bytes]
+        offset, end = self.data, self.data + self.data_size
+        while offset + 8 <= end:
+            kind, _, size = struct.unpack_from('<IHH', self.bytes, offset)
+            if size < 8:
+                sys.exit(f'{path}: record of {size} bytes at {offset:#x}')
+            if kind == AUXTRACE:
+                size += struct.unpack_from('<Q', self.bytes, offset + 8)[0]
+            self.records.append([offset, self.bytes[offset:offset + size]])
+            offset += size
+
+    def set_trailer(self, sample_type):
+        """Where in a record's trailer time and CPU are, from its end: TID TIME ID STREAM_ID CPU IDENTIFIER."""
+        behind = 0
+        self.time_at = self.cpu_at = None
+        for bit in (16, 7, 9, 6, 2, 1):  # PERF_SAMPLE_*, from the last one
+            if sample_type >> bit & 1:
+                behind += 8
+                if bit == 7:
+                    self.cpu_at = behind
+                elif bit == 2:
+                    self.time_at = behind
+        if not self.time_at or not self.cpu_at:
+            sys.exit(f'records without time or CPU: sample type {sample_type:#x}')
+
+    def time(self, record):
+        """Of a record of the kernel's; zero for what perf made up."""
+        if kind_of(record) >= USER_TYPES or kind_of(record) == SAMPLE or len(record) < 8 + self.time_at:
+            return 0
+        return struct.unpack_from('<Q', record, len(record) - self.time_at)[0]
+
+    def cpu(self, record):
+        return struct.unpack_from('<I', record, len(record) - self.cpu_at)[0]
+
+    def clear_config(self, bits):
+        """Of the attributes of Intel PT."""
+        pmu = next(struct.unpack_from('<Q', record, 16)[0] for _, record in self.records
+                   if kind_of(record) == AUXTRACE_INFO)
+        for at in range(self.attrs, self.attrs + self.attrs_size, self.attr_size):
+            kind, _, config = struct.unpack_from('<IIQ', self.bytes, at)
+            if kind == pmu:
+                struct.pack_into('<Q', self.bytes, at + 8, config & ~bits)
+
+    def write(self, path):
+        moved, out = {}, bytearray(self.bytes[:self.data])
+        for old, record in self.records:
+            moved[old] = len(out)
+            out += record
+        end = self.data + self.data_size
+        shift = len(out) - end
+        struct.pack_into('<Q', out, 48, len(out) - self.data)
+        tail = len(out)
+        out += self.bytes[end:]
+        for number in range(256):
+            if not self.features >> number & 1:
+                continue
+            offset, size = struct.unpack_from('<QQ', out, tail)
+            struct.pack_into('<Q', out, tail, offset + shift)
+            if number == AUXTRACE_INDEX:
+                for at in range(offset + shift + 8, offset + shift + size, 16):
+                    struct.pack_into('<Q', out, at, moved[struct.unpack_from('<Q', out, at)[0]])
+            tail += 16
+        with open(path, 'wb') as file:
+            file.write(out)
+
+
+def kind_of(record):
+    return struct.unpack_from('<I', record)[0]
+
+
+# ---- Packets -------------------------------------------------------------------------------------
+
+IP_BYTES = (0, 2, 4, 6, 6, None, 8, None)
+EXTENDED = {0x82: 16, 0x23: 2, 0xf3: 2, 0xa3: 8, 0xc8: 7, 0x03: 4, 0x43: 8, 0x73: 7, 0x83: 2, 0xc3: 11, 0x62: 2,
+            0xe2: 2, 0xc2: 10, 0x22: 4, 0xa2: 7, 0x63: 3, 0x33: 2, 0xb3: 2, 0x12: 6, 0x32: 10, 0x92: 6, 0xb2: 10,
+            0x13: 4, 0x53: 11}
+
+
+def packet(trace, at):
+    """Size and name of the packet at @at; the name is of those that matter here."""
+    first = trace[at]
+    if first == 0x02:
+        second = trace[at + 1]
+        if second not in EXTENDED:
+            raise ValueError(f'packet 02 {second:02x} at {at:#x} of the trace')
+        return EXTENDED[second], {0x82: 'psb', 0x23: 'psbend', 0x73: 'tma'}.get(second)
+    if first & 1 == 0:
+        return 1, None  # PAD, TNT
+    if first & 3 == 3:
+        size = 1
+        more = first & 4
+        while more:
+            more = trace[at + size] & 1
+            size += 1
+        return size, 'cyc'
+    if first == 0x19:
+        return 8, 'tsc'
+    if first == 0x59:
+        return 2, 'mtc'
+    if first == 0x99:
+        return 2, None
+    if first & 0x1f in (0x0d, 0x11, 0x01, 0x1d) and IP_BYTES[first >> 5] is not None:
+        return 1 + IP_BYTES[first >> 5], 'fup' if first & 0x1f == 0x1d else None
+    raise ValueError(f'packet {first:02x} at {at:#x} of the trace')
+
+
+def packets(trace, begin, end):
+    while begin < end:
+        try:
+            size, name = packet(trace, begin)
+        except IndexError:
+            return
+        yield begin, size, name
+        begin += size
+
+
+def address_of_psb(trace, psb):
+    """The address that the FUP in a PSB+ holds; None: there is none."""
+    for at, size, name in packets(trace, psb, len(trace)):
+        if name == 'psbend':
+            return None
+        if name == 'fup':
+            payload = bytes(trace[at + 1:at + size])
+            address = int.from_bytes(payload, 'little')
+            if trace[at] >> 5 == 3 and address >> 47:
+                address |= 0xffff << 48
+            return address
+    return None
+
+
+def all_psbs(trace):
+    found, at = [], trace.find(PSB)
+    while at >= 0:
+        found.append(at)
+        at = trace.find(PSB, at + len(PSB))
+    return found
+
+
+def strip(trace, names):
+    count, header = 0, False
+    for at, size, name in packets(trace, max(trace.find(PSB), 0), len(trace)):
+        if name == 'psb':
+            header = True
+        elif name == 'psbend':
+            header = False
+        elif name in names and not (name == 'tsc' and header):
+            trace[at:at + size] = bytes(size)
+            count += 1
+    return count
+
+
+def holes(trace, distance):
+    """Every @distance bytes, a stretch from behind some packet up to the next PSB."""
+    psbs, wanted = all_psbs(trace), distance
+    for psb, following in zip(psbs, psbs[1:]):
+        if following < wanted:
+            continue
+        header = True
+        for at, size, name in packets(trace, psb, following):
+            header = header and name != 'psbend'
+            if not header and at >= wanted and name != 'psbend' and following - at >= 16:
+                yield at, following
+                break
+        wanted = max(wanted, following) // distance * distance + distance
+
+
+def overflow(trace, distance):
+    count = 0
+    for begin, end in holes(trace, distance):
+        address = address_of_psb(trace, end)
+        told = OVF if address is None else OVF + b'\xdd' + struct.pack('<Q', address)
+        trace[begin:end] = bytes(end - begin - len(told)) + told
+        count += 1
+    return count
+
+
+def truncate(trace, distance):
+    """Where something is missing."""
+    places = []
+    for begin, end in holes(trace, distance):
+        trace[begin:end] = bytes(end - begin)
+        places.append(begin)
+    return places
+
+
+# ---- Trace in a recording ------------------------------------------------------------------------
+
+class Stream:
+    """The trace of one buffer, whose pieces follow each other."""
+
+    def __init__(self):
+        self.pieces = []  # (record, where in the stream)
+        self.trace = bytearray()
+        self.cpu = 0
+
+    def add(self, record):
+        size, where = struct.unpack_from('<QQ', record, 8)
+        self.cpu = struct.unpack_from('<I', record, 40)[0]
+        self.pieces.append((record, where))
+        # What comes where the piece before has not ended yet replaces what that was padded with.
+        del self.trace[where:]
+        self.trace += bytes(where - len(self.trace)) + record[48:48 + size]
+
+    def put_back(self):
+        for record, where in self.pieces:
+            size, = struct.unpack_from('<Q', record, 8)
+            part = self.trace[where:where + size]
+            record[48:48 + len(part)] = part
+
+
+def streams_of(recording):
+    streams = {}
+    for _, record in recording.records:
+        if kind_of(record) == AUXTRACE:
+            idx, tid, cpu = struct.unpack_from('<IiI', record, 32)
+            streams.setdefault((idx, tid, cpu), Stream()).add(record)
+    return list(streams.values())
+
+
+def flag_truncated(recording, stream, places):
+    """AUX records say where it is; they come before the one that there is."""
+    for number, (old, record) in enumerate(recording.records):
+        if kind_of(record) == AUX and recording.cpu(record) == stream.cpu:
+            break
+    else:
+        sys.exit(f'no AUX record of CPU {stream.cpu}')
+    offset, size, _ = struct.unpack_from('<QQQ', record, 8)
+    told = []
+    for place in places:
+        piece = bytearray(record)
+        struct.pack_into('<QQQ', piece, 8, offset, place - offset, TRUNCATED)
+        told.append([None, piece])
+        size, offset = size - (place - offset), place
+    struct.pack_into('<QQ', record, 8, offset, size)
+    recording.records[number:number] = told
+
+
+def change_trace(recording, options, done):
+    names = set(options.get('strip', '').split(',')) - {''}
+    if 'mtc' in names:
+        names.add('tma')
+    recording.clear_config((1 << 9 if 'mtc' in names else 0) | (1 << 1 if 'cyc' in names else 0))
+    for stream in streams_of(recording):
+        if names:
+            done['packets'] = done.get('packets', 0) + strip(stream.trace, names)
+        if 'overflow' in options:
+            done['overflows'] = done.get('overflows', 0) + overflow(stream.trace, int(options['overflow']))
+        if 'truncated' in options:
+            places = truncate(stream.trace, int(options['truncated']))
+            done['holes'] = done.get('holes', 0) + len(places)
+            flag_truncated(recording, stream, places)
+        stream.put_back()
+
+
+def take_out(recording, options, done):
+    chance = random.Random(int(options.get('seed', 1)))
+    probability = {kind: float(options.get(name, 0)) for name, kinds in KINDS.items() for kind in kinds}
+    cpu = int(options.get('cpu', -1))
+
+    def goes(record):
+        if not recording.time(record):
+            return False
+        if recording.cpu(record) == cpu:
+            return True
+        wanted = probability.get(kind_of(record), 0)
+        return wanted > 0 and chance.random() < wanted
+
+    before = len(recording.records)
+    recording.records = [entry for entry in recording.records if not goes(entry[1])]
+    done['records'] = before - len(recording.records)
+
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    options = dict(argument.split('=', 1) for argument in sys.argv[3:])
+    known = set(KINDS) | {'cpu', 'strip', 'overflow', 'truncated', 'seed'}
+    if set(options) - known:
+        sys.exit(f'unknown: {", ".join(sorted(set(options) - known))}')
+    recording, done = Recording(sys.argv[1]), {}
+    change_trace(recording, options, done)
+    take_out(recording, options, done)
+    recording.write(sys.argv[2])
+    print('degrade.py:', ', '.join(f'{count} {what}' for what, count in done.items()), file=sys.stderr)
+
+
+main()
