@@ -14,6 +14,7 @@
 #include "binary/elf_symbols.h"
 #include "binary/resolver.h"
 #include "binary/symbol_kernel.h"
+#include "binary/symbols_internal.h"
 #include "binary/text_file.h"
 #include "system/string_table.h"
 
@@ -46,6 +47,7 @@ enum { SLOTS = 1024 };
 struct sb_symbols {
 	pthread_mutex_t lock; /* for all of it: what was handed out does not change any more */
 	struct sb_resolver *resolver;
+	const struct sb_system *system; /* borrowed; tells who is in which container; NULL: nobody is */
 	int no_demangle;
 	struct symbol_file *file[SLOTS];
 	struct process_names *process[SLOTS];
@@ -385,7 +387,8 @@ static int find_in_map(struct sb_symbols *symbols, const struct sb_map *map, uin
 {
 	const struct sb_binary *binary;
 	struct symbol_file *file;
-	int status = sb_resolver_find(symbols->resolver, map, &binary, NULL);
+	const uint32_t scope = sb_map_scope(symbols->resolver, symbols->system, map);
+	int status = sb_resolver_find_in(symbols->resolver, scope, map, &binary, NULL);
 
 	if (status < 0)
 		return -sbe_nomem;
@@ -594,6 +597,13 @@ int sb_symbols_find_in_file(struct sb_symbols *symbols, const char *path, uint64
 }
 
 /* ---- Sources ---------------------------------------------------------------------------------- */
+
+void symbols_set_system(struct sb_symbols *symbols, const struct sb_system *system)
+{
+	pthread_mutex_lock(&symbols->lock);
+	symbols->system = system;
+	pthread_mutex_unlock(&symbols->lock);
+}
 
 static int add_range(struct sb_symbols *symbols, const struct sb_symbol_range *range)
 {

@@ -8,6 +8,8 @@
 
 #include <linux/perf_event.h>
 
+#include "binary/symbols_internal.h"
+
 /* The type of a KSYMBOL as the place it is in. */
 static const char *dso_of(uint16_t type)
 {
@@ -63,6 +65,7 @@ int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdat
 	if (!symbols || !perfdata || !system)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_symbols_add_recording: no recording");
+	symbols_set_system(symbols, system);
 	status = add_kcore_dir(symbols, perfdata, err);
 	return status < 0 ? status : add_ksymbols(symbols, system, err);
 }

@@ -10,6 +10,7 @@
 
 #include "binary/jitdump.h"
 #include "binary/perf_map.h"
+#include "binary/resolver.h"
 #include "binary/text_file.h"
 #include "perfdata/perfdata_internal.h"
 
@@ -43,6 +44,8 @@ struct jit_code {
 	struct dump *named; /* owned */
 	size_t nnamed;
 	struct system_coder coder;
+	const struct sb_system *known; /* borrowed: says who is in which container; NULL: not known */
+	int needs_containers;
 	uint32_t build;       /* how many systems have been begun */
 	void *dumps;          /* tsearch(3), by path; what is there once stays */
 	pthread_mutex_t lock; /* for all processes, when the system has been built */
@@ -347,9 +350,10 @@ static int name_fits(const struct jitdump *dump, const char *marker)
  */
 static const char *find_file(const struct jit_code *jit, const struct sb_map *map, const char **why)
 {
+	const uint32_t scope = sb_map_scope(jit->resolver, jit->known, map);
 	const struct sb_binary *binary;
 
-	if (sb_resolver_find(jit->resolver, map, &binary, NULL) < 0)
+	if (sb_resolver_find_in(jit->resolver, scope, map, &binary, NULL) < 0)
 		*why = "out of memory";
 	else if (binary->missing)
 		*why = binary->detail;
@@ -367,12 +371,15 @@ static int find_dump(struct jit_code *jit, struct jit_process *process, const st
 	                             .filename = map->filename,
 	                             .maj = map->maj,
 	                             .min = map->min,
-	                             .ino = map->ino};
+	                             .ino = map->ino,
+	                             .pid = map->pid,
+	                             .time = map->time};
 	const char *path, *why = "";
 
 	*dump = find_named(jit, process->marker);
 	if (*dump)
 		return 0;
+	jit->needs_containers |= jit->resolver->has_scopes;
 	path = find_file(jit, &whole, &why);
 	if (!path) {
 		snprintf(process->note, sizeof(process->note), "%.150s", why);
@@ -501,6 +508,16 @@ void jit_code_free(struct jit_code *jit)
 const struct system_coder *jit_code_coder(const struct jit_code *jit)
 {
 	return &jit->coder;
+}
+
+int jit_code_needs_containers(const struct jit_code *jit)
+{
+	return jit->needs_containers;
+}
+
+void jit_code_use_containers(struct jit_code *jit, const struct sb_system *known)
+{
+	jit->known = known;
 }
 
 /* ---- Explaining ------------------------------------------------------------------------------- */

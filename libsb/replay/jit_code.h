@@ -31,6 +31,12 @@ void jit_code_free(struct jit_code *jit); /* NULL is fine */
 /* For system_build(). */
 const struct system_coder *jit_code_coder(const struct jit_code *jit);
 
+/* When the system has been built: whether dumps may have been taken from the wrong place, as it was not known
+ * yet in which containers, with roots of their own, the processes were. Then it has to be built once more,
+ * with what the first one, @known, says about that; NULL: from now on, nobody is asked. */
+int jit_code_needs_containers(const struct jit_code *jit);
+void jit_code_use_containers(struct jit_code *jit, const struct sb_system *known);
+
 /* When the system has been built: appends to @text what is known about code at @ip of @pid that is missing.
  * Any thread may ask. */
 void jit_code_explain(struct jit_code *jit, int32_t pid, uint64_t ip, char *text, size_t size);

@@ -130,6 +130,23 @@ static int open_resolver(struct sb_session *session, const struct sb_replay_opti
 	return sb_resolver_new(&session->resolver, given->root, given->nroots, given->no_host_root, err);
 }
 
+static int build_system(struct sb_session *session, struct sb_error *err)
+{
+	const struct system_coder *coder = jit_code_coder(session->jit);
+	struct sb_system *first;
+	int status = system_build(&session->system, session->perfdata, coder, err);
+
+	if (status < 0 || !jit_code_needs_containers(session->jit))
+		return status;
+	first = session->system;
+	session->system = NULL;
+	jit_code_use_containers(session->jit, first);
+	status = system_build(&session->system, session->perfdata, coder, err);
+	jit_code_use_containers(session->jit, NULL);
+	sb_system_free(first);
+	return status;
+}
+
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,
                       struct sb_error *err)
 {
@@ -147,7 +164,7 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		status = jit_code_new(&session->jit, session->resolver, info, given.jitdump, given.njitdumps,
 		                      err);
 	if (status == 0)
-		status = system_build(&session->system, session->perfdata, jit_code_coder(session->jit), err);
+		status = build_system(session, err);
 	if (status < 0)
 		return status;
 	if (evidence_init(&session->evidence, session->system) < 0)

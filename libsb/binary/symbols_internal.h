@@ -1,0 +1,10 @@
+/* symbols_internal.h - what the sources of symbols share. */
+#ifndef SB_SYMBOLS_INTERNAL_H
+#define SB_SYMBOLS_INTERNAL_H
+
+#include <sb/symbols.h>
+
+/* @system, which is kept, tells in which container a process was that mapped a file. */
+void symbols_set_system(struct sb_symbols *symbols, const struct sb_system *system);
+
+#endif
