@@ -216,7 +216,12 @@ grep -q '"status": "failed"' out/job.run.json || fail "no failure in the run rec
 (cat job.yaml; echo 'on_error: skip') >skip.yaml
 expect 1 'passed over: .*in/a2.data: ' "$SBTRACE" job run skip.yaml
 [ -e out/a3.insn ] && [ ! -e out/a2.insn ] && [ -e out/b3.insn ] || fail "on_error: skip: $(ls out)"
+expect 0 'all is the same' "$SBTRACE" job verify skip.yaml
 cp one.data in/a2.data
+expect 1 'a2.data: the account is not the same' "$SBTRACE" job verify skip.yaml
+rm in/a3.data
+expect 1 'the number of recordings is not the same' "$SBTRACE" job verify skip.yaml
+cp one.data in/a3.data
 expect 0 '' "$SBTRACE" job run --resume job.yaml
 cmp out/a2.insn reference/a2.insn || fail "a recording that was repaired"
 no_temporaries 'a failure'

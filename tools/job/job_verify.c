@@ -88,6 +88,20 @@ static int compare_files(struct verify *verify, const char *recording, const jso
 	return 0;
 }
 
+/* What could not be replayed then shall fail now, and for the same reason. */
+static int compare_failure(struct verify *verify, const char *recording, const json_t *entry, int code,
+                           const struct sb_error *err)
+{
+	const char *then = json_string_value(json_object_get(entry, "error"));
+	char now[sizeof(err->file) + sizeof(err->text) + 64];
+
+	if (!then || code == -sbe_stop || code == -sbe_nomem)
+		return code;
+	if (strcmp(then, sb_error_string(err, now, sizeof(now))) != 0)
+		differ(verify, recording, "why it failed is", "");
+	return 0;
+}
+
 static int replay_again(struct verify *verify, const char *recording, const json_t *entry, char **other,
                         struct sb_error *err)
 {
@@ -104,7 +118,7 @@ static int replay_again(struct verify *verify, const char *recording, const json
 	                                               .progress = verify->options->progress},
 	                  &end, &account, err);
 	if (code)
-		return code;
+		return compare_failure(verify, recording, entry, code, err);
 	if (!json_equal(account, json_object_get(entry, "account")))
 		differ(verify, recording, "the account is", "");
 	json_decref(account);
@@ -116,24 +130,36 @@ static int replay_again(struct verify *verify, const char *recording, const json
 	return 0;
 }
 
+/* Nothing is known of one that failed. */
+static int compare_input(struct verify *verify, const char *recording, const json_t *entry,
+                         struct sb_error *err)
+{
+	const json_t *then = json_object_get(entry, "input");
+	json_t *now = then ? run_record_input(recording, err) : NULL;
+
+	if (then && !now)
+		return -sbe_io;
+	if (then && !json_equal(now, then))
+		differ(verify, recording, "the recording is", "");
+	json_decref(now);
+	return 0;
+}
+
 static int verify_one(struct verify *verify, const struct job_inputs *inputs, size_t index,
                       struct sb_error *err)
 {
 	const char *recording = inputs->path[index];
 	const json_t *entry = run_record_find(verify->record, recording);
-	json_t *input = run_record_input(recording, err);
 	char **file, **other;
-	int code = 0;
+	int code;
 
-	if (!input)
-		return -sbe_io;
-	if (!entry || !json_object_get(entry, "account"))
+	if (!entry) {
 		differ(verify, recording, "that it was replayed is", "");
-	else if (!json_equal(input, json_object_get(entry, "input")))
-		differ(verify, recording, "the recording is", "");
-	json_decref(input);
-	if (!entry || !json_object_get(entry, "account"))
 		return 0;
+	}
+	code = compare_input(verify, recording, entry, err);
+	if (code)
+		return code;
 	file = job_outputs(verify->job, inputs, index);
 	other = file ? files_elsewhere(verify, file) : NULL;
 	if (other)
@@ -163,6 +189,8 @@ static int verify_all(struct verify *verify, const struct job_inputs *inputs, co
 	if (run_record_differ(verify->record, now, key, sizeof(key)))
 		differ(verify, path, key, "is");
 	json_decref(now);
+	if (json_array_size(json_object_get(verify->record, "recordings")) != inputs->count)
+		differ(verify, path, "the number of recordings is", "");
 	if (!mkdtemp(verify->directory))
 		return sb_error_set(err, -sbe_io, verify->directory, UINT64_MAX, "cannot be made: %s",
 		                    strerror(errno));
