@@ -174,3 +174,22 @@ int elf_image_unpack_debugdata(struct elf_image *image, const struct elf_image *
 	}
 	return keep_if_elf(image);
 }
+
+static uint64_t align_up(uint64_t value, uint64_t alignment)
+{
+	if (alignment < 2 || (alignment & (alignment - 1)) || value > UINT64_MAX - alignment)
+		return value;
+	return (value + alignment - 1) & ~(alignment - 1);
+}
+
+int elf_image_place(const struct elf_image *image, const GElf_Shdr *section, uint64_t *next, uint64_t *begin)
+{
+	const uint64_t code = SHF_EXECINSTR | SHF_ALLOC;
+
+	if ((section->sh_flags & code) != code ||
+	    strncmp(elf_image_name(image, section), ".init", strlen(".init")) == 0)
+		return 0;
+	*begin = align_up(*next, section->sh_addralign);
+	*next = *begin + section->sh_size;
+	return 1;
+}

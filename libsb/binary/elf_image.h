@@ -30,4 +30,9 @@ int elf_image_section(const struct elf_image *image, const char *name, GElf_Shdr
 /* The bytes of a section, as they are in the file; NULL when it has none, or compressed ones. */
 const uint8_t *elf_image_bytes(const struct elf_image *image, const GElf_Shdr *section);
 
+/* Whether the kernel keeps this section of a module as code: its place is then *begin, the first one at or behind
+ * *next, which is moved behind it. What a module needs for initialisation only is laid out elsewhere, and
+ * dropped. */
+int elf_image_place(const struct elf_image *image, const GElf_Shdr *section, uint64_t *next, uint64_t *begin);
+
 #endif

@@ -20,13 +20,6 @@ struct sections {
 
 /* ---- Sections --------------------------------------------------------------------------------- */
 
-static uint64_t align_up(uint64_t value, uint64_t alignment)
-{
-	if (alignment < 2 || (alignment & (alignment - 1)) || value > UINT64_MAX - alignment)
-		return value;
-	return (value + alignment - 1) & ~(alignment - 1);
-}
-
 /* *next: where the next section of a file without addresses goes to. */
 static struct section describe(const struct elf_image *image, const GElf_Shdr *header, int without_addresses,
                                uint64_t *next)
@@ -36,13 +29,8 @@ static struct section describe(const struct elf_image *image, const GElf_Shdr *h
 	                                     (header->sh_flags & SHF_ALLOC) != 0};
 
 	if (without_addresses && section.is_code) {
-		/* What the kernel needs of a module for initialisation only is laid out elsewhere, and
-		 * dropped. */
-		section.is_code = strncmp(elf_image_name(image, header), ".init", 5) != 0;
-		if (section.is_code) {
-			section.base = section.begin = align_up(*next, header->sh_addralign);
-			*next = section.begin + header->sh_size;
-		}
+		section.is_code = elf_image_place(image, header, next, &section.begin);
+		section.base = section.begin;
 	}
 	section.end = section.begin + header->sh_size;
 	section.is_code &= section.end > section.begin;

@@ -8,6 +8,8 @@
 
 #include "system/arena.h"
 
+enum { PROGRAM_MAX = 64 << 20 }; /* bytes: nothing that is larger is a program */
+
 /* Something with a number that it is found by. */
 struct keyed {
 	uint64_t key; /* first: sorted by it */
@@ -79,20 +81,12 @@ static int make_indices(struct making *making, const struct sb_bpf_image *image,
 	               : 0;
 }
 
-static int add(struct kernel_bodies *bodies, const struct kernel_body *body)
-{
-	if (array_reserve(&bodies->body, &bodies->capacity, bodies->count, sizeof(*body)) < 0)
-		return -sbe_nomem;
-	bodies->body[bodies->count++] = *body;
-	return 0;
-}
-
 static int add_image(struct making *making, const struct sb_bpf_image *image, uint64_t from, uint64_t to)
 {
 	const struct kernel_body body = {
 	        .from = from, .to = to, .begin = image->begin, .size = image->size, .bytes = image->bytes};
 
-	return add(making->bodies, &body);
+	return kernel_bodies_add(making->bodies, &body);
 }
 
 /* Whether a symbol was ever announced at some of these addresses. */
@@ -154,9 +148,9 @@ static int add_unknown(struct making *making, const struct sb_kernel_symbol *sym
 	                                 .begin = symbol->begin,
 	                                 .size = symbol->end - symbol->begin};
 
-	if (has_image(making, symbol) || body.from == UINT64_MAX)
+	if (has_image(making, symbol) || body.from == UINT64_MAX || body.size > PROGRAM_MAX)
 		return 0;
-	return add(making->bodies, &body);
+	return kernel_bodies_add(making->bodies, &body);
 }
 
 static int add_all(struct making *making, const struct sb_bpf_image *image, size_t nimages)

@@ -11,13 +11,7 @@
 #include <sb/perfdata.h>
 #include <sb/system.h>
 
-#include "binary/kernel_patches.h"
-
-/* What is appended to; owned. */
-struct kernel_bodies {
-	struct kernel_body *body;
-	size_t count, capacity;
-};
+#include "binary/kernel_bodies.h"
 
 /* Zero or -sbe_nomem. The bytes are the recording's. */
 int kernel_bpf_add(struct kernel_bodies *bodies, const struct sb_bpf_image *image, size_t nimages,

@@ -4,14 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "binary/text_file.h"
+#include "binary/compressed_file.h"
 
 enum { SEGMENTS_MAX = 1 << 16 };
 
@@ -148,56 +147,59 @@ static uint64_t find_symbol(Elf *elf, Elf_Scn *section, const GElf_Shdr *header,
 	return 0;
 }
 
-uint64_t elf_symbol_address(const char *path, const char *name)
+/* What @find finds in the file. */
+static uint64_t ask_file(const char *path, const char *name, uint64_t (*find)(Elf *elf, const char *name))
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	struct plain_file plain;
 	uint64_t size, address = 0;
-	Elf *elf = fd < 0 ? NULL : open_elf(fd, &size);
-	Elf_Scn *section = NULL;
-	GElf_Shdr header;
+	Elf *elf;
 
-	while (elf && !address && (section = elf_nextscn(elf, section)))
-		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
-			address = find_symbol(elf, section, &header, name);
+	if (open_maybe_compressed(&plain, path, 0, NULL) < 0)
+		return 0;
+	elf = open_elf(plain.fd, &size);
+	if (elf)
+		address = find(elf, name);
 	elf_end(elf);
-	if (fd >= 0)
-		close(fd);
+	plain_file_close(&plain);
 	return address;
 }
 
-/* ---- kallsyms --------------------------------------------------------------------------------- */
-
-/* Which of @names the line is about, if any; *address: where it is. */
-static int match_line(const char *line, const char *const *names, uint64_t *address)
+static uint64_t symbol_of(Elf *elf, const char *name)
 {
-	char name[128], type;
+	uint64_t address = 0;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
 
-	if (sscanf(line, "%" SCNx64 " %c %127s", address, &type, name) != 3)
-		return -1;
-	for (int i = 0; names[i]; ++i)
-		if (strcmp(name, names[i]) == 0)
-			return i;
-	return -1;
+	while (!address && (section = elf_nextscn(elf, section)))
+		if (gelf_getshdr(section, &header) && header.sh_type == SHT_SYMTAB)
+			address = find_symbol(elf, section, &header, name);
+	return address;
 }
 
-uint64_t kallsyms_find(const char *path, const char *const *names)
+static uint64_t section_of(Elf *elf, const char *name)
 {
-	char *text = NULL, *line, *rest;
-	uint64_t best_address = 0, address;
-	int best = -1;
-	size_t size;
+	Elf_Scn *section = NULL;
+	GElf_Shdr header;
+	size_t names;
 
-	if (text_file_read(path, KALLSYMS_MOST, &text, &size, NULL) < 0)
+	if (elf_getshdrstrndx(elf, &names) < 0)
 		return 0;
-	rest = text;
-	while (best != 0 && (line = strsep(&rest, "\n"))) {
-		const int found = match_line(line, names, &address);
+	while ((section = elf_nextscn(elf, section))) {
+		const char *string =
+		        gelf_getshdr(section, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
 
-		if (found < 0 || (best >= 0 && found > best))
-			continue;
-		best = found;
-		best_address = address;
+		if (string && strcmp(string, name) == 0)
+			return header.sh_addr;
 	}
-	free(text);
-	return best_address;
+	return 0;
+}
+
+uint64_t elf_symbol_address(const char *path, const char *name)
+{
+	return ask_file(path, name, symbol_of);
+}
+
+uint64_t elf_section_address(const char *path, const char *name)
+{
+	return ask_file(path, name, section_of);
 }

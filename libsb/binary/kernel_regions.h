@@ -12,8 +12,6 @@
 
 #include <sb/error.h>
 
-enum { KALLSYMS_MOST = 128 << 20 }; /* bytes of a kallsyms file that is read */
-
 /* [begin, end) holds what the file has from @offset on. */
 struct kernel_region {
 	uint64_t begin, end, offset;
@@ -30,11 +28,9 @@ int kernel_regions_read(struct kernel_regions *regions, const char *path, uint64
                         struct sb_error *err);
 void kernel_regions_free(struct kernel_regions *regions);
 
-/* The address of a symbol of an ELF file; zero: it has none, or cannot be read. */
+/* The address of a symbol, or of a section, of an ELF file, which may be compressed; zero: it has none, or
+ * cannot be read. */
 uint64_t elf_symbol_address(const char *path, const char *name);
-
-/* The address of the first symbol of the list @names (NULL ends it) that the file has: zero when it has none,
- * or says no addresses. kallsyms: lines of address, type, name, and module: proc(5). */
-uint64_t kallsyms_find(const char *path, const char *const *names);
+uint64_t elf_section_address(const char *path, const char *name);
 
 #endif

@@ -63,7 +63,7 @@ static int add_base(struct builder *builder, const struct kernel_region *region,
 		return 0;
 	status = add_piece(builder, begin, end);
 	return status < 0 ? status
-	                  : add_version(builder, 0, builder->text->path,
+	                  : add_version(builder, 0, builder->text->base.path,
 	                                region->offset + (begin - region->begin));
 }
 
@@ -134,6 +134,19 @@ static int write_version(struct builder *builder, const struct content *content,
 	return add_version(builder, from, builder->text->patches_path, offset);
 }
 
+/* What was patched later in code that was there from the beginning: up to where other code comes. */
+static void put_before_pokes(struct content *content, const struct kernel_patch *const *patch,
+                             uint64_t npatches)
+{
+	uint64_t end = 0;
+
+	while (end < npatches && (!patch[end]->time || patch[end]->old_size))
+		end += 1;
+	while (end-- > 0)
+		if (patch[end]->time)
+			put(content, patch[end], 0);
+}
+
 /* What is there at the beginning: of each byte the first patch tells best what was there before it; what came
  * before all is there. */
 static void put_beginning(struct content *content, const struct builder *builder,
@@ -147,6 +160,7 @@ static void put_beginning(struct content *content, const struct builder *builder
 			put(content, patch[i], 0);
 	for (uint64_t i = 0; i < interval->npatches && !patch[i]->time; ++i)
 		put(content, patch[i], 1);
+	put_before_pokes(content, patch, interval->npatches);
 }
 
 /* Each patch makes a version. */
@@ -244,11 +258,11 @@ static int list_changes(struct kernel_text *text)
 	return 0;
 }
 
-static int build(struct builder *builder, const struct kernel_sources *sources,
+static int build(struct builder *builder, const struct kernel_body *body, size_t nbodies,
                  const struct sb_text_poke *poke, size_t npokes)
 {
 	struct kernel_text *text = builder->text;
-	int status = kernel_patches_init(&builder->patches, poke, npokes, sources->body, sources->nbodies);
+	int status = kernel_patches_init(&builder->patches, poke, npokes, body, nbodies);
 
 	if (status == -sbe_unsupported)
 		return too_much(builder);
@@ -265,40 +279,24 @@ static int build(struct builder *builder, const struct kernel_sources *sources,
 	return status == 0 ? list_changes(text) : status;
 }
 
-/* What is not patched: kcore is what ran, vmlinux only nearly. */
-static int read_base(struct kernel_text *text, struct kernel_regions *regions,
-                     const struct kernel_sources *sources, struct sb_error *err)
+int kernel_text_init(struct kernel_text *text, struct kernel_base *base, const struct kernel_body *body,
+                     size_t nbodies, const struct sb_text_poke *poke, size_t npokes, struct sb_error *err)
 {
-	const char *path = sources->kcore ? sources->kcore : sources->vmlinux;
+	struct builder builder = {.text = text, .regions = &text->base.regions, .base = -1, .err = err};
+	int status = 0;
 
-	if (!path)
-		return 0;
-	text->path = strdup(path);
-	if (!text->path)
-		return -sbe_nomem;
-	return kernel_regions_read(regions, path, sources->kcore ? 0 : sources->vmlinux_shift, err);
-}
-
-int kernel_text_init(struct kernel_text *text, const struct kernel_sources *sources,
-                     const struct sb_text_poke *poke, size_t npokes, struct sb_error *err)
-{
-	static const char *const switches[] = {"__switch_to_asm", "__switch_to", NULL};
-	struct kernel_regions regions = {0};
-	struct builder builder = {.text = text, .regions = &regions, .base = -1, .err = err};
-	int status;
-
-	*text = (struct kernel_text){.patches = -1};
-	status = read_base(text, &regions, sources, err);
-	if (status == 0 && text->path)
-		builder.base = open(text->path, O_RDONLY | O_CLOEXEC);
+	*text = (struct kernel_text){.patches = -1, .base = *base};
+	*base = kernel_base_none();
+	if (text->base.path)
+		builder.base = open(text->base.path, O_RDONLY | O_CLOEXEC);
+	if (text->base.path && builder.base < 0)
+		status = sb_error_set(err, -sbe_io, text->base.path, UINT64_MAX, "cannot be opened: %s",
+		                      strerror(errno));
 	if (status == 0)
-		status = build(&builder, sources, poke, npokes);
-	if (status == 0 && sources->kallsyms)
-		text->switch_ip = kallsyms_find(sources->kallsyms, switches);
+		status = build(&builder, body, nbodies, poke, npokes);
 	if (builder.base >= 0)
 		close(builder.base);
 	kernel_patches_free(&builder.patches);
-	kernel_regions_free(&regions);
 	if (status < 0)
 		kernel_text_fini(text);
 	return status == -sbe_nomem ? sb_error_set(err, status, NULL, UINT64_MAX, "out of memory") : status;
@@ -311,8 +309,8 @@ void kernel_text_fini(struct kernel_text *text)
 	free(text->piece);
 	free(text->version);
 	free(text->change);
-	free(text->path);
-	*text = (struct kernel_text){.patches = -1};
+	kernel_base_close(&text->base);
+	*text = (struct kernel_text){.patches = -1, .base = kernel_base_none()};
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------- */

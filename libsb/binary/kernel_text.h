@@ -2,8 +2,8 @@
  *
  * The kernel's addresses are divided into pieces once and for all: stretches that are never patched while the
  * recording runs, and between them what is: small areas (TEXT_POKE), BPF programs, modules. A piece of the
- * latter kind has several versions, each from some time on. So code at any time is found without going through the times
- * before it, and what was not patched is the same at all times.
+ * latter kind has several versions, each from some time on. So code at any time is found without going
+ * through the times before it, and what was not patched is the same at all times.
  *
  * The versions' bytes stand in a temporary file without a name. All is immutable: threads may share it.
  */
@@ -13,8 +13,8 @@
 #include <sb/binary.h>
 #include <sb/kernel.h>
 
+#include "binary/kernel_base.h"
 #include "binary/kernel_patches.h"
-#include "binary/kernel_regions.h"
 
 struct kernel_version {
 	uint64_t from;           /* first: sorted by it; perf clock, ns */
@@ -39,25 +39,16 @@ struct kernel_text {
 	size_t nversions;
 	struct kernel_change *change; /* sorted by time */
 	size_t nchanges;
-	char *path;  /* of the file that is not patched */
-	int patches; /* the file of the versions; -1: none */
+	struct kernel_base base; /* what is not patched */
+	int patches;             /* the file of the versions; -1: none */
 	char patches_path[32];
 	uint64_t switch_ip; /* where the kernel changes from one thread to another; 0: not known */
 };
 
-/* What it is made from. NULL: there is none. */
-struct kernel_sources {
-	const char *kcore;
-	const char *vmlinux;
-	uint64_t vmlinux_shift; /* from where it was linked to where it stood */
-	const char *kallsyms;
-	const struct kernel_body *body; /* code that comes and goes; its bytes are not needed afterwards */
-	size_t nbodies;
-};
-
-/* The kernel whose code was patched by @poke. Zero or a negative code. */
-int kernel_text_init(struct kernel_text *text, const struct kernel_sources *sources,
-                     const struct sb_text_poke *poke, size_t npokes, struct sb_error *err);
+/* The code of @base, which is taken, also on failure, with code that comes and goes, patched by @poke. The
+ * bytes of bodies and pokes are not needed afterwards. Zero or a negative code. */
+int kernel_text_init(struct kernel_text *text, struct kernel_base *base, const struct kernel_body *body,
+                     size_t nbodies, const struct sb_text_poke *poke, size_t npokes, struct sb_error *err);
 void kernel_text_fini(struct kernel_text *text);
 
 /* The piece that holds @ip; NULL: none does. */

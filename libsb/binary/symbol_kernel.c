@@ -7,8 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "binary/kernel_regions.h"
-#include "binary/text_file.h"
+#include "binary/kallsyms.h"
 
 static const char kernel_dso[] = "[kernel.kallsyms]";
 
@@ -124,21 +123,14 @@ static int number_module(struct kallsyms *kallsyms, const char *name, size_t len
 /* Reads one line, which ends with a zero. Positive: it is none. */
 static int read_line(struct kallsyms *kallsyms, char *text, struct line *line)
 {
-	char *end, *module;
+	struct kallsyms_line parsed;
 
-	line->address = strtoull(text, &end, 16);
-	if (end == text || end - text > 16 || end[0] != ' ' || !end[1] || end[2] != ' ' || !end[3])
+	if (kallsyms_parse(text, &parsed))
 		return 1;
-	line->type = end[1];
-	line->name = end + 3;
-	line->module = 0;
-	end = line->name + strcspn(line->name, " \t");
-	module = strchr(end, '[');
-	*end = '\0';
-	if (!module)
+	*line = (struct line){.address = parsed.address, .name = parsed.name, .type = parsed.type};
+	if (!parsed.module)
 		return 0;
-	end = strchr(module, ']');
-	return end ? number_module(kallsyms, module, (size_t)(end + 1 - module), &line->module) : 1;
+	return number_module(kallsyms, parsed.module, strlen(parsed.module), &line->module);
 }
 
 static int read_lines(struct kallsyms *kallsyms, size_t size, struct lines *lines)
@@ -219,7 +211,7 @@ static int read_kallsyms(struct kallsyms *kallsyms, const char *path, struct sb_
 {
 	struct lines lines = {0};
 	size_t size;
-	int status = text_file_read(path, KALLSYMS_MOST, &kallsyms->text, &size, err);
+	int status = kallsyms_read(path, &kallsyms->text, &size, err);
 
 	if (status < 0)
 		return status;

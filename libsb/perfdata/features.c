@@ -38,6 +38,16 @@ static const char *read_cpuid(struct sb_perfdata *perfdata, const uint8_t *bytes
 	return NULL;
 }
 
+static const char *read_osrelease(struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t size)
+{
+	uint32_t length = size < 4 ? 0 : load_u32(bytes);
+
+	if (!length || length > size - 4 || !memchr(bytes + 4, '\0', length))
+		return "the kernel's release is no string";
+	snprintf(perfdata->osrelease, sizeof(perfdata->osrelease), "%s", (const char *)bytes + 4);
+	return NULL;
+}
+
 static const char *read_nrcpus(struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t size)
 {
 	uint32_t available = size < 8 ? 0 : load_u32(bytes);
@@ -63,6 +73,7 @@ static const struct feature_reader {
 	enum sb_feature feature;
 	const char *(*read)(struct sb_perfdata *perfdata, const uint8_t *bytes, uint64_t size);
 } readers[] = {
+        {SB_FEATURE_OSRELEASE, read_osrelease},
         {SB_FEATURE_NRCPUS, read_nrcpus},
         {SB_FEATURE_CPUID, read_cpuid},
         {SB_FEATURE_COMPRESSED, read_compressed},

@@ -88,6 +88,7 @@ struct sb_perfdata {
 	uint64_t dir_format; /* DIR_FORMAT: above 0, records are in data.0, data.1, ... besides */
 	uint32_t mmap_len;   /* COMPRESSED: what was packed at once; 0: not known */
 	char *kcore_dir;     /* NULL: there is none */
+	char osrelease[66];  /* "" when it is not known */
 };
 
 /* A file's feature section, see features.c; perf's numbers. */

@@ -213,6 +213,11 @@ const char *sb_perfdata_path(const struct sb_perfdata *perfdata)
 	return perfdata->path;
 }
 
+const char *sb_perfdata_osrelease(const struct sb_perfdata *perfdata)
+{
+	return perfdata->osrelease[0] ? perfdata->osrelease : NULL;
+}
+
 const char *sb_perfdata_kcore_dir(const struct sb_perfdata *perfdata)
 {
 	return perfdata->kcore_dir;

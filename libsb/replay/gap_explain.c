@@ -25,8 +25,11 @@ static void explain_missing_kernel(const struct stream_replay *replay, struct sb
 	const struct kernel_image *kernel = replay->observer->kernel;
 
 	gap->ip = kernel->has_missing_ip ? kernel->missing_ip : replay->last_ip;
-	if (!kernel->text || !kernel->text->path)
+	if (!kernel->text || !kernel->text->base.path)
 		say(gap, sb_gap_no_kernel, "the kernel's code is not there: record with perf record --kcore");
+	else if (kernel->text->base.code >= 0)
+		say(gap, sb_gap_no_kernel,
+		    "what the kernel patched there when it booted, vmlinux does not say: kcore does");
 	else
 		say(gap, sb_gap_no_kernel, "neither kcore nor a TEXT_POKE record has code there");
 }

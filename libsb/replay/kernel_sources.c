@@ -7,9 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "binary/kallsyms.h"
 #include "binary/kernel_bpf.h"
+#include "binary/kernel_modules.h"
 
-/* Files that were found; owned. */
+/* Files that are named; and those that were found, which are owned. NULL: there is none. */
+struct kernel_sources {
+	const char *kcore, *vmlinux, *kallsyms;
+};
 struct found {
 	char *kcore, *vmlinux, *kallsyms;
 };
@@ -61,50 +66,134 @@ uint64_t sb_system_kernel_shift(const struct sb_system *system, const char *vmli
 		if (strncmp(map[i].name, prefix, sizeof(prefix) - 1) != 0)
 			continue;
 		linked = elf_symbol_address(vmlinux, map[i].name + sizeof(prefix) - 1);
+		if (!linked) /* it has no symbols; there, its code begins */
+			linked = elf_section_address(vmlinux, ".text");
 		if (linked)
 			return map[i].pgoff - linked;
 	}
 	return 0;
 }
 
+static int no_memory(struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
+static void id_text(char text[41], const uint8_t *id, int size)
+{
+	text[0] = '\0';
+	for (int i = 0; i < size; ++i)
+		snprintf(text + 2 * i, 3, "%02x", id[i]);
+}
+
+/* A vmlinux of another build is no kernel of this recording. */
+static int check_build_id(const struct sb_perfdata *perfdata, const char *name, const char *path,
+                          struct sb_error *err)
+{
+	uint8_t recorded[20], found[20];
+	char recorded_text[41], found_text[41];
+	const int size = sb_perfdata_build_id(perfdata, "[kernel.kallsyms]", recorded);
+	const int found_size = size ? sb_elf_build_id(path, found, NULL) : 0;
+
+	if (found_size <= 0 || (found_size == size && memcmp(recorded, found, (size_t)size) == 0))
+		return 0;
+	id_text(recorded_text, recorded, size);
+	id_text(found_text, found, found_size);
+	return sb_error_set(err, -sbe_invalid, name, UINT64_MAX,
+	                    "is not the kernel that was recorded: its build-id is %s, expected %s",
+	                    found_text, recorded_text);
+}
+
+static int open_vmlinux(struct kernel_base *base, uint64_t *switch_ip, const struct kernel_sources *sources,
+                        const struct sb_perfdata *perfdata, const struct sb_system *system,
+                        struct sb_error *err)
+{
+	static const char *const switches[] = {"__switch_to_asm", "__switch_to"};
+	struct plain_file plain;
+	uint64_t shift;
+	int status = open_maybe_compressed(&plain, sources->vmlinux, 0, err);
+
+	if (status < 0)
+		return status;
+	status = check_build_id(perfdata, sources->vmlinux, plain.path, err);
+	shift = sb_system_kernel_shift(system, plain.path);
+	for (int i = 0; status == 0 && !*switch_ip && i < 2; ++i) {
+		const uint64_t linked = elf_symbol_address(plain.path, switches[i]);
+
+		*switch_ip = linked ? linked + shift : 0;
+	}
+	if (status < 0)
+		plain_file_close(&plain);
+	else
+		status = kernel_base_open_vmlinux(base, &plain, sources->vmlinux, shift, sources->kallsyms,
+		                                  err);
+	return status;
+}
+
 /* Code that comes and goes. */
-static int find_bodies(struct kernel_bodies *bodies, const struct sb_perfdata *perfdata,
-                       const struct sb_system *system, struct sb_error *err)
+static int find_bodies(struct kernel_bodies *bodies, const struct kernel_base *base,
+                       const struct kernel_sources *sources, const struct sb_perfdata *perfdata,
+                       const struct sb_system *system, struct sb_resolver *resolver)
 {
 	size_t nimages;
 	const struct sb_bpf_image *image = sb_perfdata_bpf_images(perfdata, &nimages);
+	struct kernel_state state = {0};
+	const struct kernel_modules modules = {.perfdata = perfdata,
+	                                       .system = system,
+	                                       .resolver = resolver,
+	                                       .regions = &base->regions,
+	                                       .kallsyms = sources->kallsyms,
+	                                       .state = &state};
+	int status = 0;
 
-	if (kernel_bpf_add(bodies, image, nimages, system) < 0)
-		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	return 0;
+	if (sources->kcore && kernel_modules_any(&modules))
+		status = kernel_state_read(&state, base->path, &base->regions, sources->kallsyms);
+	if (status == 0)
+		status = kernel_modules_add(bodies, &modules);
+	kernel_state_free(&state);
+	return status < 0 ? status : kernel_bpf_add(bodies, image, nimages, system);
+}
+
+static int make_text(struct kernel_text *text, const struct kernel_sources *sources,
+                     const struct sb_perfdata *perfdata, const struct sb_system *system,
+                     struct sb_resolver *resolver, struct sb_error *err)
+{
+	static const char *const switches[] = {"__switch_to_asm", "__switch_to", NULL};
+	struct kernel_base base = kernel_base_none();
+	struct kernel_bodies bodies = {0};
+	size_t npokes;
+	const struct sb_text_poke *poke = sb_system_text_pokes(system, &npokes);
+	uint64_t switch_ip = sources->kallsyms ? kallsyms_find(sources->kallsyms, switches) : 0;
+	int status = 0;
+
+	if (sources->kcore)
+		status = kernel_base_open_kcore(&base, sources->kcore, err);
+	else if (sources->vmlinux)
+		status = open_vmlinux(&base, &switch_ip, sources, perfdata, system, err);
+	if (status < 0)
+		return status;
+	if (find_bodies(&bodies, &base, sources, perfdata, system, resolver) < 0)
+		status = no_memory(err);
+	if (status == 0)
+		status = kernel_text_init(text, &base, bodies.body, bodies.count, poke, npokes, err);
+	if (status == 0)
+		text->switch_ip = switch_ip;
+	kernel_base_close(&base);
+	kernel_bodies_free(&bodies);
+	return status;
 }
 
 int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdata,
                      const struct sb_system *system, const struct sb_replay_options *options,
-                     struct sb_error *err)
+                     struct sb_resolver *resolver, struct sb_error *err)
 {
-	static const char *const switches[] = {"__switch_to_asm", "__switch_to"};
 	struct kernel_sources sources = {
 	        .kcore = options->kcore, .vmlinux = options->vmlinux, .kallsyms = options->kallsyms};
 	struct found found = {0};
-	struct kernel_bodies bodies = {0};
-	size_t npokes;
-	const struct sb_text_poke *poke = sb_system_text_pokes(system, &npokes);
-	int status = find_bodies(&bodies, perfdata, system, err);
+	int status;
 
-	sources.body = bodies.body;
-	sources.nbodies = bodies.count;
-	find_sources(&sources, &found, perfdata, options->resolver);
-	if (sources.vmlinux)
-		sources.vmlinux_shift = sb_system_kernel_shift(system, sources.vmlinux);
-	if (status == 0)
-		status = kernel_text_init(text, &sources, poke, npokes, err);
-	for (int i = 0; status == 0 && sources.vmlinux && !text->switch_ip && i < 2; ++i) {
-		const uint64_t linked = elf_symbol_address(sources.vmlinux, switches[i]);
-
-		text->switch_ip = linked ? linked + sources.vmlinux_shift : 0;
-	}
-	free(bodies.body);
+	find_sources(&sources, &found, perfdata, resolver);
+	status = make_text(text, &sources, perfdata, system, resolver, err);
 	free(found.kcore);
 	free(found.vmlinux);
 	free(found.kallsyms);

@@ -10,9 +10,9 @@
 
 #include "binary/kernel_text.h"
 
-/* Zero or a negative code. A file that is named must be there. */
+/* Zero or a negative code. A file that is named must be there. Modules are what @resolver finds. */
 int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdata,
                      const struct sb_system *system, const struct sb_replay_options *options,
-                     struct sb_error *err);
+                     struct sb_resolver *resolver, struct sb_error *err);
 
 #endif

@@ -171,7 +171,8 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	session->traces_kernel = !info->user_only;
 	if (session->traces_kernel)
-		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given, err);
+		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given,
+		                          session->resolver, err);
 	if (status < 0)
 		return status;
 	if (filter_init(&session->filter, &session->options, session->system) < 0)
@@ -193,7 +194,7 @@ int sb_session_open(struct sb_session **result, const struct sb_perfdata *perfda
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	session->perfdata = perfdata;
 	session->piece_size = PLAN_PIECE_SIZE;
-	session->kernel.patches = -1;
+	session->kernel = (struct kernel_text){.patches = -1, .base = kernel_base_none()};
 	status = take_options(session, options);
 	if (status < 0)
 		status = sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");

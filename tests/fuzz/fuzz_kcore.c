@@ -67,8 +67,9 @@ static void check_version(const struct kernel_text *text, const struct kernel_pi
 	if (!binary->size)
 		return;
 	FUZZ_CHECK(binary->size == piece->end - piece->begin, "a version of another size");
-	FUZZ_CHECK(binary->path == text->path || binary->path == text->patches_path, "a file of nobody's");
-	FUZZ_CHECK(fstat(binary->path == text->path ? file.fd : text->patches, &stat) == 0 &&
+	FUZZ_CHECK(binary->path == text->base.path || binary->path == text->patches_path,
+	           "a file of nobody's");
+	FUZZ_CHECK(fstat(binary->path == text->base.path ? file.fd : text->patches, &stat) == 0 &&
 	                   binary->offset <= (uint64_t)stat.st_size &&
 	                   binary->size <= (uint64_t)stat.st_size - binary->offset,
 	           "code behind the end of a file");
@@ -95,16 +96,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = {data, data + size};
 	struct sb_text_poke poke[POKES_MAX];
 	struct kernel_body body[BODIES_MAX];
-	struct kernel_sources sources = {.kcore = file.name, .body = body};
+	struct kernel_base base;
 	struct kernel_text text;
-	size_t count;
+	size_t count, nbodies;
 
 	if (!file.name[0])
 		memory_file_open(&file);
 	count = draw_pokes(&in, poke, bytes);
-	sources.nbodies = draw_bodies(&in, body);
+	nbodies = draw_bodies(&in, body);
 	memory_file_set(&file, in.pos, (size_t)(in.end - in.pos));
-	if (kernel_text_init(&text, &sources, poke, count, NULL) < 0)
+	if (kernel_base_open_kcore(&base, file.name, NULL) < 0 ||
+	    kernel_text_init(&text, &base, body, nbodies, poke, count, NULL) < 0)
 		return 0;
 	check_text(&text);
 	kernel_text_fini(&text);

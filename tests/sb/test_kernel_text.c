@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "binary/kallsyms.h"
 #include "binary/kernel_text.h"
 #include "replay/switch_track.h"
 #include "support/kcore_file.h"
@@ -70,6 +71,7 @@ static const char *text_at(const struct kernel_text *text, uint64_t offset, uint
 static void patches_are_intervals_in_time(void **state)
 {
 	struct temp_dir dir;
+	struct kernel_base base;
 	struct kernel_text text;
 	const struct sb_text_poke pokes[] = {
 	        poke(100, 0x41, "AB", "xy"),                               /* 'A' is 0x41: what was there */
@@ -82,8 +84,8 @@ static void patches_are_intervals_in_time(void **state)
 	(void)state;
 	temp_dir_make(&dir);
 	kcore = write_kcore(&dir);
-	assert_int_equal(kernel_text_init(&text, &(struct kernel_sources){.kcore = kcore}, pokes, 5, NULL),
-	                 0);
+	assert_int_equal(kernel_base_open_kcore(&base, kcore, NULL), 0);
+	assert_int_equal(kernel_text_init(&text, &base, NULL, 0, pokes, 5, NULL), 0);
 	assert_int_equal(text.npieces, 4); /* before, patched, behind, the new one */
 	assert_int_equal(text.nchanges, 5);
 	assert_string_equal(text_at(&text, 0x41, 0), "ABC");
@@ -106,6 +108,7 @@ static void other_files_are_refused(void **state)
 {
 	static const char *const names[] = {"a", NULL};
 	struct temp_dir dir;
+	struct kernel_base base;
 	struct kernel_text text;
 	struct sb_error err = {0};
 	char *path;
@@ -113,9 +116,9 @@ static void other_files_are_refused(void **state)
 	(void)state;
 	temp_dir_make(&dir);
 	path = temp_dir_write(&dir, "kcore", (const uint8_t *)"no ELF", 6);
-	assert_true(kernel_text_init(&text, &(struct kernel_sources){.kcore = path}, NULL, 0, &err) < 0);
+	assert_true(kernel_base_open_kcore(&base, path, &err) < 0);
 	assert_string_equal(err.file, path);
-	assert_int_equal(kernel_text_init(&text, &(struct kernel_sources){0}, NULL, 0, &err), 0);
+	assert_int_equal(kernel_text_init(&text, &base, NULL, 0, NULL, 0, &err), 0);
 	assert_null(kernel_text_find(&text, TEXT));
 	kernel_text_fini(&text);
 	assert_int_equal(kallsyms_find(path, names), 0);

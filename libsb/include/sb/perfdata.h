@@ -115,6 +115,9 @@ sb_export const char *sb_perfdata_path(const struct sb_perfdata *perfdata);
 sb_export const char *sb_perfdata_kcore_dir(const struct sb_perfdata *perfdata);
 sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata);
 
+/* The release of the kernel that was recorded ("6.1.0-18-amd64"), or NULL: it is not known. */
+sb_export const char *sb_perfdata_osrelease(const struct sb_perfdata *perfdata);
+
 /* The build-id that perf wrote down for the host's file @filename when the recording ended (BUILD_ID): its size, 0 when
  * there is none, or several files had this name. */
 sb_export int sb_perfdata_build_id(const struct sb_perfdata *perfdata, const char *filename, uint8_t id[20]);

@@ -1,0 +1,46 @@
+/* kallsyms.h - /proc/kallsyms as it was on the recorded machine: lines of address, type, name and module;
+ * proc(5). The copy may be compressed.
+ */
+#ifndef SB_KALLSYMS_H
+#define SB_KALLSYMS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sb/error.h>
+
+enum { KALLSYMS_MOST = 128 << 20 }; /* bytes of a file that is read */
+
+struct kallsyms_line {
+	uint64_t address;
+	char *name;
+	char *module; /* "[name]"; NULL: the kernel itself */
+	char type;    /* as nm(1) has it: upper case is global */
+};
+
+/* Takes one line apart, which ends with a zero. Positive: it is none. */
+int kallsyms_parse(char *text, struct kallsyms_line *line);
+
+/* The file as a whole, with a zero behind it; *text is to be freed. See text_file_read(). */
+int kallsyms_read(const char *path, char **text, size_t *size, struct sb_error *err);
+
+/* A name that is looked for. */
+struct kallsyms_name {
+	const char *name;
+	uint64_t address;
+	int found; /* 0: not; 1: one address; 2: several, of which nobody knows which is meant */
+	int global;
+};
+
+/* Finds names - those of @name, sorted by strcmp() -, global ones, or else those of modules, of which not
+ * every kernel tells what is global, and gives each line to @see, if that is not NULL. Zero or a negative
+ * code. */
+int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count,
+                        void (*see)(void *context, const struct kallsyms_line *line), void *context,
+                        struct sb_error *err);
+
+/* The address of the first symbol of the list @names (NULL ends it) that the file has: zero when it has none,
+ * or says no addresses. */
+uint64_t kallsyms_find(const char *path, const char *const *names);
+
+#endif

@@ -1,0 +1,372 @@
+/* module_code.c - see module_code.h. Relocations: System V ABI, AMD64 supplement, chapter 4. */
+#include "binary/module_code.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "binary/elf_image.h"
+#include "binary/kallsyms.h"
+#include "binary/kernel_sites.h"
+#include "record/bytes.h"
+#include "system/arena.h"
+
+enum { CODE_MAX = 64 << 20 };
+
+/* A symbol of the module's own code, for comparing with kallsyms. */
+struct own_symbol {
+	const char *name;
+	uint64_t address;
+};
+
+struct module {
+	struct elf_image image;
+	const struct module_place *place;
+	struct kernel_code *code;
+	uint64_t *base; /* owned; of each section; 0: it is no code that is kept */
+	size_t nsections;
+	Elf_Data *symbols;
+	size_t names; /* the section with the symbols' names */
+	size_t nsymbols;
+	struct own_symbol *own; /* owned; sorted by name */
+	size_t nown;
+	struct kallsyms_name *foreign; /* owned; sorted by name */
+	size_t nforeign;
+	size_t agree, differ; /* with kallsyms */
+};
+
+/* ---- Sections --------------------------------------------------------------------------------- */
+
+static int is_module(const struct elf_image *image)
+{
+	GElf_Ehdr header;
+
+	return gelf_getehdr(image->elf, &header) && header.e_type == ET_REL &&
+	       header.e_machine == EM_X86_64 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+	       header.e_ident[EI_DATA] == ELFDATA2LSB;
+}
+
+/* Zero, or what is wrong. */
+static const char *place_sections(struct module *module, uint64_t *end)
+{
+	const struct module_place *place = module->place;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+
+	*end = place->begin;
+	while ((scn = elf_nextscn(module->image.elf, scn))) {
+		const size_t index = elf_ndxscn(scn);
+		uint64_t begin;
+
+		if (index >= module->nsections || !gelf_getshdr(scn, &header) ||
+		    !elf_image_place(&module->image, &header, end, &begin))
+			continue;
+		if (header.sh_size > place->size || *end < begin || *end - place->begin > place->size)
+			return "its code is longer than what was loaded";
+		if (*end - place->begin > CODE_MAX)
+			return "it has more than 64 MiB of code";
+		module->base[index] = begin;
+	}
+	return *end == place->begin ? "it has no code" : NULL;
+}
+
+static void copy_sections(struct module *module)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+
+	while ((scn = elf_nextscn(module->image.elf, scn))) {
+		const size_t index = elf_ndxscn(scn);
+		const uint8_t *bytes;
+
+		if (index >= module->nsections || !module->base[index] || !gelf_getshdr(scn, &header))
+			continue;
+		bytes = elf_image_bytes(&module->image, &header);
+		if (bytes)
+			kernel_code_put(module->code, module->base[index], bytes, header.sh_size);
+		else
+			kernel_code_forget(module->code, module->base[index], header.sh_size);
+	}
+}
+
+/* ---- Symbols ---------------------------------------------------------------------------------- */
+
+static int find_symbols(struct module *module)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+
+	while ((scn = elf_nextscn(module->image.elf, scn))) {
+		if (!gelf_getshdr(scn, &header) || header.sh_type != SHT_SYMTAB)
+			continue;
+		module->symbols = elf_getdata(scn, NULL);
+		module->names = header.sh_link;
+		module->nsymbols = module->symbols ? module->symbols->d_size / sizeof(Elf64_Sym) : 0;
+		return module->nsymbols && module->nsymbols < INT32_MAX;
+	}
+	return 0;
+}
+
+static int get_symbol(const struct module *module, uint64_t index, GElf_Sym *symbol, const char **name)
+{
+	if (index >= module->nsymbols || !gelf_getsym(module->symbols, (int)index, symbol))
+		return 0;
+	*name = elf_strptr(module->image.elf, module->names, symbol->st_name);
+	return 1;
+}
+
+static int compare_own(const void *a, const void *b)
+{
+	return strcmp(((const struct own_symbol *)a)->name, ((const struct own_symbol *)b)->name);
+}
+
+static int compare_foreign(const void *a, const void *b)
+{
+	return strcmp(((const struct kallsyms_name *)a)->name, ((const struct kallsyms_name *)b)->name);
+}
+
+static void sort_symbols(struct module *module)
+{
+	size_t kept = 0;
+
+	qsort(module->own, module->nown, sizeof(*module->own), compare_own);
+	qsort(module->foreign, module->nforeign, sizeof(*module->foreign), compare_foreign);
+	for (size_t i = 0; i < module->nforeign; ++i)
+		if (!kept || compare_foreign(&module->foreign[kept - 1], &module->foreign[i]) != 0)
+			module->foreign[kept++] = module->foreign[i];
+	module->nforeign = kept;
+}
+
+static int list_symbols(struct module *module)
+{
+	module->own = calloc(module->nsymbols, sizeof(*module->own));
+	module->foreign = calloc(module->nsymbols, sizeof(*module->foreign));
+	if (!module->own || !module->foreign)
+		return -sbe_nomem;
+	for (size_t i = 0; i < module->nsymbols; ++i) {
+		GElf_Sym symbol;
+		const char *name;
+
+		if (!get_symbol(module, i, &symbol, &name) || !name || !*name)
+			continue;
+		if (symbol.st_shndx == SHN_UNDEF)
+			module->foreign[module->nforeign++].name = name;
+		else if (symbol.st_shndx < module->nsections && module->base[symbol.st_shndx])
+			module->own[module->nown++] =
+			        (struct own_symbol){name, module->base[symbol.st_shndx] + symbol.st_value};
+	}
+	sort_symbols(module);
+	return 0;
+}
+
+/* A line of this module's code, under a name that it has. */
+static void compare_line(void *context, const struct kallsyms_line *line)
+{
+	struct module *module = context;
+	const struct own_symbol key = {.name = line->name};
+	const struct own_symbol *own;
+	const char *names = module->place->name;
+	size_t i;
+
+	if (!line->module || (line->type != 't' && line->type != 'T') || !module->nown ||
+	    strcmp(line->module, names) != 0)
+		return;
+	own = bsearch(&key, module->own, module->nown, sizeof(key), compare_own);
+	if (!own)
+		return;
+	for (i = (size_t)(own - module->own); i && compare_own(&module->own[i - 1], &key) == 0;)
+		i -= 1;
+	while (i < module->nown && compare_own(&module->own[i], &key) == 0 &&
+	       module->own[i].address != line->address)
+		i += 1;
+	if (i < module->nown && compare_own(&module->own[i], &key) == 0)
+		module->agree += 1;
+	else
+		module->differ += 1;
+}
+
+/* ---- Relocations ------------------------------------------------------------------------------ */
+
+/* What the symbol stands for; zero: not known. */
+static uint64_t symbol_address(const struct module *module, uint64_t index)
+{
+	const struct kallsyms_name *found;
+	struct kallsyms_name key = {0};
+	GElf_Sym symbol;
+
+	if (!get_symbol(module, index, &symbol, &key.name))
+		return 0;
+	if (symbol.st_shndx == SHN_ABS)
+		return symbol.st_value;
+	if (symbol.st_shndx != SHN_UNDEF)
+		return symbol.st_shndx < module->nsections && module->base[symbol.st_shndx]
+		               ? module->base[symbol.st_shndx] + symbol.st_value
+		               : 0;
+	if (!key.name || !module->nforeign)
+		return 0;
+	found = bsearch(&key, module->foreign, module->nforeign, sizeof(key), compare_foreign);
+	return found && found->found == 1 ? found->address : 0;
+}
+
+/* How many bytes of opcode stand before the operand of a branch; zero: it is none that is known as one. */
+static unsigned int branch_opcode(const struct kernel_code *code, uint64_t field)
+{
+	const uint8_t *bytes = code->bytes + (field - code->begin);
+
+	if (field > code->begin && (bytes[-1] == 0xe8 || bytes[-1] == 0xe9))
+		return 1;
+	return field - code->begin > 1 && bytes[-2] == 0x0f && (bytes[-1] & 0xf0) == 0x80 ? 2 : 0;
+}
+
+/* Nobody knows what to write there: if it is a branch, nobody knows where it goes to. */
+static void forget_branch(struct kernel_code *code, uint64_t field, int is_branch)
+{
+	const unsigned int opcode = branch_opcode(code, field);
+
+	if (opcode)
+		kernel_code_forget(code, field - opcode, opcode + 4);
+	else if (is_branch)
+		kernel_code_forget(code, field - 1, 5);
+}
+
+static void relocate(struct module *module, uint64_t section, const Elf64_Rela *rela)
+{
+	const uint64_t field = section + rela->r_offset;
+	const uint64_t symbol = symbol_address(module, ELF64_R_SYM(rela->r_info));
+	const uint64_t value = symbol + (uint64_t)rela->r_addend;
+	const uint32_t type = ELF64_R_TYPE(rela->r_info);
+	const size_t size = type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4;
+	uint8_t bytes[8];
+
+	if (!kernel_code_has(module->code, field, size))
+		return;
+	switch (type) {
+	case R_X86_64_NONE:
+		return;
+	case R_X86_64_64:
+	case R_X86_64_32:
+	case R_X86_64_32S:
+		store_u64(bytes, value);
+		break;
+	case R_X86_64_PC64:
+	case R_X86_64_PC32:
+	case R_X86_64_PLT32:
+		store_u64(bytes, value - field);
+		break;
+	default:
+		kernel_code_forget(module->code, field, size);
+		return;
+	}
+	if (symbol)
+		kernel_code_put(module->code, field, bytes, size);
+	else
+		forget_branch(module->code, field, type == R_X86_64_PLT32);
+}
+
+static void relocate_all(struct module *module)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+
+	while ((scn = elf_nextscn(module->image.elf, scn))) {
+		const uint8_t *bytes;
+
+		if (!gelf_getshdr(scn, &header) || header.sh_type != SHT_RELA ||
+		    header.sh_info >= module->nsections || !module->base[header.sh_info])
+			continue;
+		bytes = elf_image_bytes(&module->image, &header);
+		for (uint64_t at = 0; bytes && header.sh_size - at >= sizeof(Elf64_Rela);
+		     at += sizeof(Elf64_Rela)) {
+			Elf64_Rela rela;
+
+			memcpy(&rela, bytes + at, sizeof(rela));
+			relocate(module, module->base[header.sh_info], &rela);
+		}
+	}
+}
+
+static uint64_t site_of(void *context, const Elf64_Rela *rela)
+{
+	const struct module *module = context;
+	const uint64_t symbol = symbol_address(module, ELF64_R_SYM(rela->r_info));
+
+	return symbol ? symbol + (uint64_t)rela->r_addend : 0;
+}
+
+/* ---- All -------------------------------------------------------------------------------------- */
+
+static int say(char why[128], const char *text)
+{
+	snprintf(why, 128, "%s", text);
+	return -sbe_format;
+}
+
+static int resolve(struct module *module, char why[128])
+{
+	const struct module_place *place = module->place;
+	int status = list_symbols(module);
+
+	if (status == 0 && place->kallsyms)
+		status = kallsyms_find_names(place->kallsyms, module->foreign, module->nforeign, compare_line,
+		                             module, NULL);
+	if (status == -sbe_nomem)
+		return status;
+	if (module->differ) {
+		snprintf(why, 128, "kallsyms has %zu of its functions elsewhere: it is another build",
+		         module->differ);
+		return -sbe_format;
+	}
+	return 0;
+}
+
+static int fill(struct module *module, char why[128])
+{
+	const struct site_source source = {.image = &module->image, .target = site_of, .context = module};
+
+	copy_sections(module);
+	relocate_all(module);
+	return kernel_sites_apply(module->code, &source, module->place->state) < 0
+	               ? say(why, "the table of what is patched in it is damaged")
+	               : 0;
+}
+
+static int read_module(struct module *module, char why[128])
+{
+	const char *wrong;
+	uint64_t end;
+	int status;
+
+	if (!is_module(&module->image) || elf_getshdrnum(module->image.elf, &module->nsections) < 0 ||
+	    module->nsections > module->image.size / sizeof(Elf64_Shdr))
+		return say(why, "it is no kernel module of x86-64");
+	module->base = calloc(module->nsections ? module->nsections : 1, sizeof(*module->base));
+	if (!module->base)
+		return -sbe_nomem;
+	wrong = place_sections(module, &end);
+	if (wrong || !find_symbols(module))
+		return say(why, wrong ? wrong : "it has no symbols");
+	status = resolve(module, why);
+	if (status == 0)
+		status = kernel_code_init(module->code, module->place->begin, end - module->place->begin);
+	return status < 0 ? status : fill(module, why);
+}
+
+int module_code_read(struct kernel_code *code, int fd, const struct module_place *place, char why[128])
+{
+	struct module module = {.place = place, .code = code};
+	int status = elf_image_map(&module.image, fd);
+
+	*code = (struct kernel_code){0};
+	why[0] = '\0';
+	if (status == -sbe_format)
+		say(why, "it is no ELF file");
+	if (status == 0)
+		status = read_module(&module, why);
+	if (status < 0)
+		kernel_code_free(code);
+	free(module.base);
+	free(module.own);
+	free(module.foreign);
+	elf_image_close(&module.image);
+	return status;
+}
