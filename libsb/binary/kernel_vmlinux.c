@@ -45,25 +45,24 @@ static uint64_t address_of(void *context, const char *name)
 	return 0;
 }
 
-/* The file's own symbols, or else kallsyms'. */
+/* kallsyms' symbols, or else the file's own. */
 static int find_names(struct making *making, const char *path, const char *kallsyms)
 {
-	int nfound = 0;
-
+	for (size_t i = 0; i < NAMES; ++i)
+		making->name[i] = (struct kallsyms_name){.name = names[i]};
+	if (kallsyms &&
+	    kallsyms_find_names(kallsyms, making->name, NAMES, NULL, NULL, NULL) == -sbe_nomem)
+		return -sbe_nomem;
 	for (size_t i = 0; i < NAMES; ++i) {
 		struct kallsyms_name *name = &making->name[i];
-		const uint64_t linked = nfound == (int)i ? elf_symbol_address(path, names[i]) : 0;
+		const uint64_t linked = name->found ? 0 : elf_symbol_address(path, names[i]);
 
-		*name = (struct kallsyms_name){
-		        .name = names[i], .address = linked + making->shift, .found = linked != 0};
-		nfound += linked != 0;
+		if (!linked)
+			continue;
+		name->address = linked + making->shift;
+		name->found = 1;
 	}
-	if (nfound == NAMES || !kallsyms)
-		return 0;
-	for (size_t i = 0; i < NAMES; ++i)
-		making->name[i].found = 0;
-	return kallsyms_find_names(kallsyms, making->name, NAMES, NULL, NULL, NULL) == -sbe_nomem ? -sbe_nomem
-	                                                                                          : 0;
+	return 0;
 }
 
 /* ---- Code ------------------------------------------------------------------------------------- */

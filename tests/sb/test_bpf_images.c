@@ -336,7 +336,7 @@ static void perf_records_what_the_kernel_has(void **state)
 	uint8_t code[4096];
 	uint64_t begin = 0;
 	struct bpf_prog_info info;
-	struct sb_perfdata *perfdata;
+	struct sb_perfdata *perfdata = NULL;
 	struct temp_dir dir;
 	const struct sb_bpf_image *image;
 	char *path, *command;

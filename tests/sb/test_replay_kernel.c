@@ -17,46 +17,14 @@
 
 #include <sb/replay.h>
 
+#include "kernel_truth.h"
 #include "replay/session.h"
-
-enum { CPUS_MAX = 4 };
-
-/* One line of a truth: '?' before it: its code is in no file; '~' before pid and tid: of the kernel. */
-struct line {
-	int optional, kernel;
-	int32_t pid, tid;
-	uint64_t ip;
-};
 
 struct check {
 	const char *directory;
 	FILE *truth[CPUS_MAX];            /* of zstd */
 	uint64_t ninsn, optional, owners; /* given; left out; of the kernel, under another name */
 };
-
-static FILE *open_truth(const char *directory, int cpu)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command), "zstd -dcq '%s/truth.cpu%d.tsv.zst'", directory, cpu);
-	return popen(command, "r");
-}
-
-/* Returns zero at the end. */
-static int read_line(FILE *truth, struct line *line)
-{
-	char text[128], *at = text;
-
-	if (!fgets(text, sizeof(text), truth))
-		return 0;
-	line->optional = *at == '?';
-	(void)strtol(at + line->optional, &at, 10); /* the CPU */
-	line->kernel = at[1] == '~';
-	line->pid = (int32_t)strtol(at + 1 + line->kernel, &at, 10);
-	line->tid = (int32_t)strtol(at + 1 + line->kernel, &at, 10);
-	line->ip = strtoull(at, NULL, 16);
-	return 1;
-}
 
 static void compare_insn(struct check *check, const struct sb_flow *flow, uint64_t ip)
 {

@@ -1,0 +1,33 @@
+/* module.c - becomes an object file with what a kernel module has: several sections of code, of which one is
+ * dropped, references to the kernel, and tables of what is patched.
+ */
+#include "tables.h"
+
+__asm__(".section .text, \"ax\"\n"
+        ".globl first\n"
+        ".type first, @function\n"
+        "first:\n"
+        "1:	call __fentry__\n"
+        "	ftrace_site 1b\n"
+        "	call known_function\n"
+        "	call unknown_function\n"
+        "	jne cold\n"
+        "2:	call __SCT__sample\n"
+        "	static_call_site 2b, __SCK__sample\n"
+        "3:	.byte 0x66, 0x90\n"
+        "	jump_site 3b, first\n"
+        "	mov data(%rip), %eax\n"
+        "4:	.byte 0x0f, 0x1f, 0x44, 0, 0\n"
+        "	alternative_site 4b, 5\n"
+        "5:	jmp __x86_return_thunk\n"
+        "	return_site 5b\n"
+        ".section .init.text, \"ax\"\n"
+        "start:\n"
+        "	jmp known_function\n"
+        ".section .text.unlikely, \"ax\"\n"
+        ".type cold, @function\n"
+        "cold:\n"
+        "	jmp first + 5\n"
+        ".data\n"
+        "data:\n"
+        "	.long 0\n");
