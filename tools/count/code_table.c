@@ -256,12 +256,12 @@ static int grow_links(struct code_table *table)
 }
 
 struct code_link *code_table_link_look_up(struct code_table *table, const struct code_block *from,
-                                          const struct code_block *to)
+                                          const struct code_block *to, bool async)
 {
 	struct code_link *link, **slot = &table->link[link_slot(from, to, table->link_slots)];
 
 	for (link = *slot; link; link = link->next)
-		if (link->from == from && link->to == to)
+		if (link->from == from && link->to == to && link->async == async)
 			return link;
 	if (table->nlinks >= table->link_slots && grow_links(table))
 		return NULL;
@@ -269,7 +269,7 @@ struct code_link *code_table_link_look_up(struct code_table *table, const struct
 	if (!link)
 		return NULL;
 	slot = &table->link[link_slot(from, to, table->link_slots)];
-	*link = (struct code_link){.next = *slot, .from = from, .to = to};
+	*link = (struct code_link){.next = *slot, .from = from, .to = to, .async = async};
 	*slot = link;
 	table->nlinks++;
 	return link;

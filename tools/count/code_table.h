@@ -49,6 +49,7 @@ struct code_block {
 struct code_link {
 	struct code_link *next; /* of the same slot */
 	const struct code_block *from, *to;
+	bool async; /* not by the last instruction of the first block: an interrupt, or the like */
 	uint64_t count;
 };
 
@@ -73,17 +74,17 @@ struct code_block *code_table_block(struct code_table *table, const struct sb_sy
                                     const struct code_share *share, const struct pt_run_block *block);
 
 struct code_link *code_table_link_look_up(struct code_table *table, const struct code_block *from,
-                                          const struct code_block *to);
+                                          const struct code_block *to, bool async);
 
-/* Counts that @to followed on @from. Zero, or negative: out of memory. */
+/* Counts that @to followed on @from, as struct code_link has it. Zero, or negative: out of memory. */
 static inline int code_table_link(struct code_table *table, const struct code_block *from,
-                                  const struct code_block *to, uint64_t count)
+                                  const struct code_block *to, bool async, uint64_t count)
 {
 	const size_t slot = ((uintptr_t)from * 31 ^ (uintptr_t)to) / sizeof(struct code_block) % 4096;
 	struct code_link *link = table->last_link[slot];
 
-	if (!link || link->from != from || link->to != to) {
-		link = code_table_link_look_up(table, from, to);
+	if (!link || link->from != from || link->to != to || link->async != async) {
+		link = code_table_link_look_up(table, from, to, async);
 		if (!link)
 			return -1;
 		table->last_link[slot] = link;

@@ -239,6 +239,8 @@ static bool goes_straight_on(const struct code_link *link)
 
 static enum code_edge_kind kind_of(const struct code_link *link)
 {
+	if (link->async)
+		return code_edge_async;
 	switch (link->from->iclass) {
 	case ptic_cond_jump:
 		return goes_straight_on(link) ? code_edge_fall : code_edge_taken;

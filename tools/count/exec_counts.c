@@ -4,17 +4,21 @@
  * made of is found once, when it is first seen there. Paths without a number are counted block by block.
  *
  * What follows on a block of user space is what the thread next executes there, whatever the kernel does in
- * between: that a timer interrupts a loop is not of the loop. */
+ * between: that a timer interrupts a loop is not of the loop. What was interrupted waits until execution
+ * comes back to where that was. */
 #include "count/exec_counts.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include <intel-pt.h>
 
 enum {
 	numberings_most = 512,     /* that are known at a time, then all are taken apart */
 	rows_most = 128 << 20,     /* bytes; likewise */
 	thread_slots_first = 1024, /* a power of two */
 	gap_slots = 1024,
+	interrupted_most = 8, /* of a thread, at a time; the oldest ones are forgotten */
 };
 
 /* A path, as it was executed with certain mappings. */
@@ -39,7 +43,14 @@ struct thread {
 	int32_t pid, tid, cpu;
 	uint32_t ngaps; /* of that CPU, so far */
 	bool used;
+	uint64_t left_ip; /* where it was interrupted behind .last; 0: it was not */
 	const struct code_block *last, *last_user;
+	/* What will be gone on with, and where; the latest one last. */
+	struct {
+		const struct code_block *block;
+		uint64_t ip;
+	} interrupted[interrupted_most];
+	uint32_t ninterrupted;
 };
 
 struct exec_counts {
@@ -52,14 +63,16 @@ struct exec_counts {
 	size_t nthreads, thread_slots;
 	uint32_t ngaps[gap_slots];    /* by CPU */
 	const struct sb_clock *clock; /* borrowed; NULL: no time is known */
+	bool cut;
 };
 
-struct exec_counts *exec_counts_new(const struct sb_clock *clock)
+struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut)
 {
 	struct exec_counts *counts = calloc(1, sizeof(*counts));
 
 	if (!counts)
 		return NULL;
+	counts->cut = cut;
 	counts->clock = clock && clock->time_mult ? clock : NULL;
 	counts->thread_slots = thread_slots_first;
 	counts->thread = calloc(counts->thread_slots, sizeof(*counts->thread));
@@ -117,6 +130,14 @@ static int grow_threads(struct exec_counts *counts)
 	return 0;
 }
 
+/* What it executed last is not known. */
+static void forget_last(struct thread *thread)
+{
+	thread->last = thread->last_user = NULL;
+	thread->left_ip = 0;
+	thread->ninterrupted = 0;
+}
+
 static uint32_t *gaps_of(struct exec_counts *counts, int32_t cpu)
 {
 	return &counts->ngaps[(uint32_t)cpu % gap_slots];
@@ -134,9 +155,8 @@ static struct thread *thread_of(struct exec_counts *counts, const struct sb_flow
 		*thread = (struct thread){.pid = flow->pid, .tid = tid, .cpu = flow->cpu, .used = true};
 		counts->nthreads++;
 	}
-	/* What it executed in a gap is not known. */
 	if (thread->ngaps != *gaps_of(counts, thread->cpu))
-		thread->last = thread->last_user = NULL;
+		forget_last(thread);
 	thread->cpu = flow->cpu;
 	thread->ngaps = *gaps_of(counts, flow->cpu);
 	return thread;
@@ -149,7 +169,7 @@ void exec_counts_gap(struct exec_counts *counts, const struct sb_gap *gap)
 	*gaps_of(counts, gap->cpu) += 1;
 	/* It may have come from another CPU. */
 	if (thread->used)
-		thread->last = thread->last_user = NULL;
+		forget_last(thread);
 }
 
 /* ---- Paths ------------------------------------------------------------------------------------ */
@@ -162,7 +182,8 @@ static int unfold_row(struct exec_counts *counts, struct row *row)
 	row->count = 0;
 	for (uint32_t i = 0; i < row->nblocks && count; i++) {
 		row->block[i]->count += count;
-		if (i && code_table_link(&counts->table, row->block[i - 1], row->block[i], count))
+		if (i && !counts->cut &&
+		    code_table_link(&counts->table, row->block[i - 1], row->block[i], false, count))
 			return -1;
 	}
 	return 0;
@@ -289,18 +310,69 @@ static struct row *row_of(struct exec_counts *counts, const struct sb_flow *flow
 
 /* ---- Flow ------------------------------------------------------------------------------------- */
 
-/* The thread comes from where it was to @first, and will be at @last. */
-static int go_on(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
-                 const struct code_block *last, const struct code_block *last_user)
+/* Interrupted at @ip, behind the last block. */
+static void interrupt(struct thread *thread, uint64_t ip)
+{
+	if (!ip || !thread->last)
+		return;
+	if (thread->ninterrupted == interrupted_most)
+		memmove(thread->interrupted, thread->interrupted + 1,
+		        --thread->ninterrupted * sizeof(thread->interrupted[0]));
+	thread->interrupted[thread->ninterrupted].block = thread->last;
+	thread->interrupted[thread->ninterrupted++].ip = ip;
+	thread->left_ip = ip;
+	if (!is_kernel(thread->last))
+		thread->last_user = NULL;
+}
+
+static bool is_far(const struct code_block *block)
+{
+	return block->iclass == ptic_far_call || block->iclass == ptic_far_return ||
+	       block->iclass == ptic_far_jump;
+}
+
+/* Comes to @ip, and so perhaps back to what was interrupted there: by an instruction that can do so. */
+static int come_back(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
+                     uint64_t ip)
+{
+	const struct code_block *block;
+
+	if (!thread->ninterrupted || thread->interrupted[thread->ninterrupted - 1].ip != ip ||
+	    !(thread->left_ip || is_far(thread->last)))
+		return 0;
+	block = thread->interrupted[--thread->ninterrupted].block;
+	return code_table_link(&counts->table, block, first, false, 1);
+}
+
+/* The thread comes from where it was to @first, which is at @ip now. */
+static int come_to(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
+                   uint64_t ip)
 {
 	const struct code_block *from = thread->last;
+	const bool async = thread->left_ip != 0;
 
-	if (from && code_table_link(&counts->table, from, first, 1))
+	if (!from || counts->cut)
+		return 0;
+	if (come_back(counts, thread, first, ip))
+		return -1;
+	/* Nothing was seen of the interrupt. */
+	if (async && thread->left_ip == ip)
+		return 0;
+	if (code_table_link(&counts->table, from, first, async, 1))
 		return -1;
 	/* Back from the kernel. */
-	if (thread->last_user && thread->last_user != from && !is_kernel(first) &&
-	    code_table_link(&counts->table, thread->last_user, first, 1))
+	if (thread->last_user && thread->last_user != from && !is_kernel(first))
+		return code_table_link(&counts->table, thread->last_user, first, false, 1);
+	return 0;
+}
+
+/* The same, and goes on to @last. */
+static int go_on(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
+                 uint64_t ip, const struct code_block *last, const struct code_block *last_user)
+{
+	if (come_to(counts, thread, first, ip))
 		return -1;
+	thread->left_ip = 0;
 	thread->last = last;
 	if (last_user)
 		thread->last_user = last_user;
@@ -315,7 +387,8 @@ static int add_blocks(struct exec_counts *counts, const struct sb_flow *flow, st
 	for (uint32_t i = 0; i < path->nblocks; i++) {
 		struct code_block *block = code_table_block(&counts->table, &place, NULL, &path->block[i]);
 
-		if (!block || go_on(counts, thread, block, block, is_kernel(block) ? NULL : block))
+		if (!block ||
+		    go_on(counts, thread, block, path->block[i].ip, block, is_kernel(block) ? NULL : block))
 			return -1;
 		block->count++;
 	}
@@ -341,11 +414,12 @@ int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
 			continue;
 		}
 		row = row_of(counts, flow, path);
-		if (!row ||
-		    go_on(counts, thread, row->block[0], row->block[row->nblocks - 1], row->last_user))
+		if (!row || go_on(counts, thread, row->block[0], path->block[0].ip,
+		                  row->block[row->nblocks - 1], row->last_user))
 			return -1;
 		row->count++;
 	}
+	interrupt(thread, flow->left_ip);
 	return 0;
 }
 

@@ -16,8 +16,9 @@
 
 struct exec_counts;
 
-/* NULL: out of memory. @clock (may be NULL) is the recording's. */
-struct exec_counts *exec_counts_new(const struct sb_clock *clock);
+/* NULL: out of memory. @clock (may be NULL) is the recording's. @cut: flow has holes, so that there is no
+ * telling what followed on what. */
+struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut);
 void exec_counts_free(struct exec_counts *counts); /* NULL is fine */
 
 /* Flow, of all CPUs in the order of time; zero, or negative: out of memory. */
