@@ -18,6 +18,7 @@ int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_bundle(int argc, char **argv);
 int cmd_job(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_events(int argc, char **argv);
 
 #endif

@@ -17,6 +17,7 @@ static const struct command_row commands[] = {
         {"dump", "the packets of a trace, one by one", cmd_dump},
         {"replay", "what every process of a recording executed", cmd_replay},
         {"job", "check, show, run and verify replays that are described in files", cmd_job},
+        {"diff", "what ran in one recording and not in another, and how counts moved", cmd_diff},
         {"events", "what can be counted and traced here, and how it is encoded", cmd_events},
         {"bundle", "the files that a replay elsewhere needs, in one directory", cmd_bundle},
 };

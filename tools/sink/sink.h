@@ -82,7 +82,7 @@ static inline bool sink_type_wants_flow(const struct sink_type *type, bool asked
 }
 
 extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary, sink_script;
-extern const struct sink_type sink_counts, sink_lcov, sink_bolt, sink_autofdo;
+extern const struct sink_type sink_counts, sink_lcov, sink_bolt, sink_autofdo, sink_tally;
 
 /* The type at @index of all there are, NULL past the last. */
 const struct sink_type *sink_type_at(size_t index);
