@@ -157,11 +157,48 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	return use_image(observer);
 }
 
+/* The trace's time says too little: settles who runs, and returns one, or zero: it says enough. */
+static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_t ip)
+{
+	const struct switch_track *track = &observer->track;
+	struct late_verdict verdict;
+	uint64_t ips[LOOK_AHEAD_MAX], until;
+	size_t nips;
+	int status;
+
+	/* With a TSC packet since tracing was turned off, time is exact. */
+	if (!observer->is_late || !now || now != observer->off_time || !switch_track_next(track))
+		return 0;
+	until = late_time_until(observer->decoder);
+	if (until != UINT64_MAX)
+		until = to_ns(observer, until);
+	if (switch_track_until(track) > until)
+		return 0;
+	nips = look_ahead(observer->decoder, ip, ips);
+	if (!late_time_judge(&observer->late, observer->system, track, ips, nips, now, until, &verdict))
+		return 0;
+	switch_track_infer(&observer->track, verdict.pid, verdict.tid);
+	observer->space =
+	        verdict.pid < 0 ? NULL : sb_system_space(observer->system, verdict.pid, verdict.moment);
+	observer->epoch = observer->space ? sb_space_epoch(observer->space, verdict.moment) : NULL;
+	find_out(observer, now);
+	sideband_observer_begin_run(observer);
+	status = use_image(observer);
+	return status < 0 ? status : 1;
+}
+
 int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed)
 {
-	return ip >> 63 || pt_blk_is_non_root(observer->decoder)
-	               ? 0
-	               : examine(observer, sideband_observer_now(observer), ip, resumed);
+	uint64_t now;
+	int settled;
+
+	if (ip >> 63 || pt_blk_is_non_root(observer->decoder))
+		return 0;
+	now = sideband_observer_now(observer);
+	settled = settle_late(observer, now, ip);
+	if (settled)
+		return settled < 0 ? settled : 0;
+	return examine(observer, now, ip, resumed);
 }
 
 /* Whether the flow is in a virtual machine. It comes back to the kernel, which it was entered from. */
@@ -239,9 +276,12 @@ static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, ui
 static int on_state(struct pt_observer *self, enum pt_decode_state state)
 {
 	struct sideband_observer *observer = self->context;
+	const uint64_t now = sideband_observer_now(observer);
 
 	observer->state = state;
-	return state == ptds_unknown ? 0 : apply(observer, sideband_observer_now(observer), 1);
+	if (state == ptds_disabled)
+		observer->off_time = now;
+	return state == ptds_unknown ? 0 : apply(observer, now, 1);
 }
 
 /* The counter's upper bits, which TSC packets do not have, do not change within a year: any record's
@@ -268,6 +308,7 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
 	switch_track_init(&observer->track, sched, nscheds);
 	observer->track.slack = sources->slack;
+	observer->is_late = sources->is_late;
 	find_out(observer, 0);
 }
 
@@ -295,6 +336,8 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->in_kernel = 0;
 	observer->in_guest = 0;
 	observer->examined = 0;
+	observer->late = (struct late_time){0};
+	observer->off_time = 0;
 	observer->who_from = observer->who_to = 0;
 	find_out(observer, 0);
 	observer->space = NULL;
@@ -327,6 +370,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .space = observer->space,
 	                               .epoch = observer->epoch,
 	                               .next = track->next,
+	                               .late = late_time_low(&observer->late, track),
 	                               .limit = observer->base.tick.limit};
 }
 

@@ -18,6 +18,7 @@
 #include "replay/evidence.h"
 #include "replay/image_build.h"
 #include "replay/kernel_image.h"
+#include "replay/late_time.h"
 #include "replay/switch_track.h"
 
 /* Whose blocks are. */
@@ -39,7 +40,10 @@ struct sideband_observer {
 	struct kernel_image *kernel; /* borrowed; NULL: the kernel is not traced */
 	struct evidence *evidence;   /* borrowed */
 	struct switch_track track;   /* who runs */
-	uint64_t tsc_base;           /* the bits of the counter that the trace does not have */
+	int is_late;                 /* time stands still between TSC packets */
+	struct late_time late;
+	uint64_t off_time; /* when tracing was turned off last */
+	uint64_t tsc_base; /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
 	int sees_switches; /* it is known where the kernel switches */
@@ -66,6 +70,7 @@ struct sideband_sources {
 	struct kernel_image *kernel; /* NULL: the kernel is not traced */
 	struct evidence *evidence;
 	uint64_t slack; /* ns, see struct switch_track */
+	int is_late;    /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
 };
 
 /* For one CPU, from the start of its trace on. */
@@ -102,7 +107,7 @@ struct sideband_state {
 	struct flow_owner who;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;
-	size_t next;
+	size_t next, late; /* of the schedule: what is yet to come, and what may have come */
 	uint64_t limit;
 };
 

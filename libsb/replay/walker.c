@@ -74,6 +74,7 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
 	        .evidence = world->evidence,
 	        .slack = slack_ns(info),
+	        .is_late = !info->pt_mtc && !world->traces_kernel,
 	};
 	int status;
 

@@ -6,15 +6,17 @@
  * input. In the truth, "~" before pid and tid is kernel code, which belongs to nobody, and "?" before the
  * line code that is in no file. Prints percentages of the truth, and what they are made of:
  *
- *   right      in its place, given to whom it belongs
- *   other      in its place, given to another process, or to another of its threads (-1: said not to be
- * known) missing    in the truth only displaced  in the flow only: made up, or not found in its place again
- * behind a difference made up    where the flow has more instructions of a process at an address than ever
- * ran there on that CPU: no question of place, but a lower bound
+ *   right: in its place; less what belongs to others
+ *   other: given to a process or thread that ran less at that address of that CPU
+ *   unsure: in its place, but the thread is -1: said not to be known
+ *   missing: in the truth only
+ *   displaced: in the flow only: made up, or not found in its place again behind a difference
+ *   made up: more at an address of a CPU than ever ran there
  *
- * Both are walked in order. Where they part, the next instruction of the flow that has a place in the truth
- * is  looked for, as near as possible: in loops, that may be another round. DETAILS gets what was made up, an
- * address each: "cpu pid ip count".
+ * Places: both are walked in order. Where they part, the next instruction of the flow that has a place in the
+ * truth is looked for, as near as possible; in loops, that may be another round. So what is other and made up
+ * is counted, and not a question of place: too little is found that way, never too much. DETAILS gets where:
+ * "cpu pid tid ip count" lines.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -42,7 +44,7 @@ struct sequence {
 /* How often something ran: in the truth, less in the flow. */
 struct tally {
 	uint64_t ip;
-	int32_t pid;
+	int32_t pid, tid;
 	uint32_t cpu; /* one more than it; zero: free */
 	int64_t count;
 };
@@ -53,11 +55,11 @@ struct tallies {
 };
 
 struct result {
-	uint64_t truth, right, other, unsure, missing, displaced, made_up;
+	uint64_t truth, placed, other, unsure, missing, displaced, made_up;
 };
 
 static struct sequence truth[CPUS], flow[CPUS];
-static struct tallies tallies;
+static struct tallies by_address, by_thread;
 
 static void *enough(void *memory)
 {
@@ -75,42 +77,60 @@ static int is_kernel(uint64_t ip)
 
 /* ---- How often ---------------------------------------------------------------------------------- */
 
-static struct tally *find_tally(uint64_t ip, int32_t pid, uint32_t cpu)
+static struct tally *find_tally(const struct tallies *all, const struct tally *wanted)
 {
-	const uint64_t key = (ip ^ (uint64_t)(uint32_t)pid << 40 ^ cpu) * UINT64_C(0x9e3779b97f4a7c15);
-	size_t i = (key ^ key >> 29) & (tallies.slots - 1);
+	const uint64_t who = (uint64_t)(uint32_t)wanted->pid << 32 | (uint32_t)wanted->tid;
+	const uint64_t key = (wanted->ip ^ who * 0xff51afd7ed558ccdull ^ wanted->cpu) * 0x9e3779b97f4a7c15ull;
+	size_t i = (key ^ key >> 29) & (all->slots - 1);
 
-	while (tallies.tally[i].cpu &&
-	       (tallies.tally[i].ip != ip || tallies.tally[i].pid != pid || tallies.tally[i].cpu != cpu + 1))
-		i = (i + 1) & (tallies.slots - 1);
-	return &tallies.tally[i];
+	for (;; i = (i + 1) & (all->slots - 1)) {
+		struct tally *tally = &all->tally[i];
+
+		if (!tally->cpu || (tally->ip == wanted->ip && tally->pid == wanted->pid &&
+		                    tally->tid == wanted->tid && tally->cpu == wanted->cpu))
+			return tally;
+	}
 }
 
-static void grow_tallies(void)
+static void grow_tallies(struct tallies *all)
 {
-	const struct tallies old = tallies;
+	const struct tallies old = *all;
 
-	tallies.slots = old.slots ? 2 * old.slots : 1 << 16;
-	tallies.tally = enough(calloc(tallies.slots, sizeof(*tallies.tally)));
+	all->slots = old.slots ? 2 * old.slots : 1 << 16;
+	all->tally = enough(calloc(all->slots, sizeof(*all->tally)));
 	for (size_t i = 0; i < old.slots; ++i)
 		if (old.tally[i].cpu)
-			*find_tally(old.tally[i].ip, old.tally[i].pid, old.tally[i].cpu - 1) = old.tally[i];
+			*find_tally(all, &old.tally[i]) = old.tally[i];
 	free(old.tally);
 }
 
-static void count(const struct insn *insn, uint32_t cpu, int sign)
+static void add_to(struct tallies *all, const struct tally *what)
 {
-	const int32_t pid = is_kernel(insn->ip) ? 0 : insn->pid;
 	struct tally *tally;
 
-	if (4 * (tallies.used + 1) > 3 * tallies.slots)
-		grow_tallies();
-	tally = find_tally(insn->ip, pid, cpu);
+	if (4 * (all->used + 1) > 3 * all->slots)
+		grow_tallies(all);
+	tally = find_tally(all, what);
 	if (!tally->cpu) {
-		*tally = (struct tally){insn->ip, pid, cpu + 1, 0};
-		tallies.used += 1;
+		*tally = *what;
+		tally->count = 0;
+		all->used += 1;
 	}
-	tally->count += sign;
+	tally->count += what->count;
+}
+
+/* The kernel's code is nobody's. */
+static void count(const struct insn *insn, uint32_t cpu, int sign)
+{
+	struct tally tally = {.ip = insn->ip, .cpu = cpu + 1, .count = sign};
+
+	add_to(&by_address, &tally);
+	if (!is_kernel(insn->ip)) {
+		tally.pid = insn->pid;
+		tally.tid = insn->tid;
+	}
+	if (tally.tid >= 0)
+		add_to(&by_thread, &tally);
 }
 
 /* ---- Reading ------------------------------------------------------------------------------------ */
@@ -236,16 +256,6 @@ static int find_place(struct places *places, const struct sequence *of, size_t *
 
 /* ---- Comparing ---------------------------------------------------------------------------------- */
 
-static void compare_insns(const struct insn *expected, const struct insn *given, struct result *result)
-{
-	if (is_kernel(expected->ip) || (expected->pid == given->pid && expected->tid == given->tid))
-		result->right += 1;
-	else if (expected->pid == given->pid && given->tid == -1)
-		result->unsure += 1;
-	else
-		result->other += 1;
-}
-
 static void compare(const struct sequence *expected, const struct sequence *given, struct result *result)
 {
 	struct places places;
@@ -256,7 +266,10 @@ static void compare(const struct sequence *expected, const struct sequence *give
 		const size_t i0 = i, j0 = j;
 
 		if (expected->insn[i].ip == given->insn[j].ip) {
-			compare_insns(&expected->insn[i++], &given->insn[j++], result);
+			result->placed += 1;
+			result->unsure += !is_kernel(given->insn[j].ip) && given->insn[j].tid < 0;
+			i += 1;
+			j += 1;
 			continue;
 		}
 		if (!find_place(&places, given, &i, &j))
@@ -271,19 +284,22 @@ static void compare(const struct sequence *expected, const struct sequence *give
 	free(places.next);
 }
 
-/* A thread -1 is still of its process. */
-static void sum_tallies(struct result *result, FILE *details)
+/* More than there should be. */
+static uint64_t surplus(const struct tallies *all, FILE *details)
 {
-	for (size_t i = 0; i < tallies.slots; ++i) {
-		const struct tally *tally = &tallies.tally[i];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < all->slots; ++i) {
+		const struct tally *tally = &all->tally[i];
 
 		if (!tally->cpu || tally->count >= 0)
 			continue;
-		result->made_up += (uint64_t)-tally->count;
+		sum += (uint64_t)-tally->count;
 		if (details)
-			fprintf(details, "%" PRIu32 "\t%" PRId32 "\t%" PRIx64 "\t%" PRId64 "\n",
-			        tally->cpu - 1, tally->pid, tally->ip, -tally->count);
+			fprintf(details, "%" PRIu32 "\t%" PRId32 "\t%" PRId32 "\t%" PRIx64 "\t%" PRId64 "\n",
+			        tally->cpu - 1, tally->pid, tally->tid, tally->ip, -tally->count);
 	}
+	return sum;
 }
 
 static double percent(uint64_t part, const struct result *result)
@@ -295,12 +311,14 @@ int main(int argc, char **argv)
 {
 	struct result result = {0};
 	FILE *details = NULL;
+	uint64_t right;
 
 	if (argc < 3 || argc > 4) {
 		fputs("usage: score TRUTH FLOW [DETAILS]\n", stderr);
 		return 2;
 	}
-	grow_tallies();
+	grow_tallies(&by_address);
+	grow_tallies(&by_thread);
 	load(argv[1], truth, 1);
 	load(argv[2], flow, -1);
 	if (argc == 4)
@@ -310,15 +328,20 @@ int main(int argc, char **argv)
 		free(truth[cpu].insn);
 		free(flow[cpu].insn);
 	}
-	sum_tallies(&result, details);
+	result.made_up = surplus(&by_address, NULL);
+	result.other = surplus(&by_thread, details);
+	result.other -= result.other < result.made_up ? result.other : result.made_up;
+	right = result.placed - result.unsure;
+	right -= right < result.other ? right : result.other;
 	if (details)
 		fclose(details);
-	free(tallies.tally);
+	free(by_address.tally);
+	free(by_thread.tally);
 	printf("right %.4f other %.4f unsure %.4f missing %.4f displaced %.4f made-up %.4f of %" PRIu64
 	       " (%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ")\n",
-	       percent(result.right, &result), percent(result.other, &result),
-	       percent(result.unsure, &result), percent(result.missing, &result),
-	       percent(result.displaced, &result), percent(result.made_up, &result), result.truth,
-	       result.right, result.other, result.unsure, result.missing, result.displaced, result.made_up);
+	       percent(right, &result), percent(result.other, &result), percent(result.unsure, &result),
+	       percent(result.missing, &result), percent(result.displaced, &result),
+	       percent(result.made_up, &result), result.truth, right, result.other, result.unsure,
+	       result.missing, result.displaced, result.made_up);
 	return 0;
 }

@@ -1,0 +1,106 @@
+/* late_time.c - see late_time.h. */
+#include "replay/late_time.h"
+
+#include "replay/address_index.h"
+
+/* More switches than that between two TSC packets: nobody knows. */
+enum { RUNS_MAX = 256 };
+
+uint64_t late_time_until(const struct pt_block_decoder *decoder)
+{
+	struct pt_config config = *pt_blk_get_config(decoder);
+	struct pt_packet_decoder *packets = pt_pkt_alloc_decoder(&config);
+	struct pt_packet packet = {.type = ppt_pad};
+	uint64_t offset, tsc = UINT64_MAX;
+
+	if (packets && pt_blk_get_offset(decoder, &offset) >= 0 && pt_pkt_sync_set(packets, offset) >= 0) {
+		while (packet.type != ppt_tsc && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0)
+			;
+		if (packet.type == ppt_tsc)
+			tsc = packet.payload.tsc.tsc;
+	}
+	pt_pkt_free_decoder(packets);
+	return tsc;
+}
+
+/* From entry @i - 1 of the schedule to entry @i: who ran, and whether that process had the code in the
+ * beginning, or in the end. */
+struct stretch {
+	int32_t pid, tid;
+	uint64_t from, to;
+};
+
+static struct stretch stretch_at(const struct switch_track *track, size_t i, uint64_t now, uint64_t until)
+{
+	const struct sb_sched *entry = i ? &track->sched[i - 1] : NULL;
+	struct stretch stretch = {.pid = entry ? entry->pid : -1,
+	                          .tid = entry ? entry->tid : -1,
+	                          .from = entry && entry->time > now ? entry->time : now,
+	                          .to = until};
+
+	if (i < track->nscheds && track->sched[i].time < until)
+		stretch.to = track->sched[i].time;
+	return stretch;
+}
+
+static int has_code(const struct sb_system *system, const struct stretch *stretch, const uint64_t *ip,
+                    size_t nips, uint64_t *moment)
+{
+	const uint64_t moments[] = {stretch->from, stretch->to};
+
+	for (size_t i = 0; i < 2; ++i) {
+		*moment = moments[i];
+		if (space_has_code(sb_system_space(system, stretch->pid, *moment), ip, nips, *moment))
+			return 1;
+	}
+	return 0;
+}
+
+static void add_suspect(struct late_verdict *verdict, int nothing_yet, const struct stretch *stretch,
+                        uint64_t moment)
+{
+	if (nothing_yet)
+		*verdict = (struct late_verdict){stretch->pid, stretch->tid, moment};
+	else if (verdict->pid != stretch->pid)
+		verdict->pid = verdict->tid = -1;
+	else if (verdict->tid != stretch->tid)
+		verdict->tid = -1;
+}
+
+/* Where the entries end that may have come. */
+static size_t end_of(const struct switch_track *track, uint64_t until)
+{
+	size_t end = track->next;
+
+	while (end < track->nscheds && track->sched[end].time <= until && end - track->next < RUNS_MAX)
+		end += 1;
+	return end;
+}
+
+int late_time_judge(struct late_time *late, const struct sb_system *system, const struct switch_track *track,
+                    const uint64_t *ip, size_t nips, uint64_t now, uint64_t until,
+                    struct late_verdict *verdict)
+{
+	const size_t end = end_of(track, until);
+	size_t low = SIZE_MAX;
+
+	if (end == track->next)
+		return 0;
+	*late = (struct late_time){track->next, late_time_low(late, track)};
+	*verdict = (struct late_verdict){-1, -1, now};
+	if (end - track->next == RUNS_MAX)
+		return 1;
+	for (size_t i = late->low; i <= end; ++i) {
+		const struct stretch stretch = stretch_at(track, i, now, until);
+		uint64_t moment = now;
+
+		if (stretch.pid == 0 || (stretch.pid > 0 && !has_code(system, &stretch, ip, nips, &moment)))
+			continue;
+		add_suspect(verdict, low == SIZE_MAX, &stretch, moment);
+		if (low == SIZE_MAX)
+			low = i;
+	}
+	if (low != SIZE_MAX)
+		late->low = low;
+	return 1;
+}

@@ -1,0 +1,41 @@
+/* late_time.h - who may run where the trace's time is known only now and then.
+ *
+ * Without MTC packets, time stands still from one TSC packet to the next: where user space is entered, it is
+ * that time or later, up to the next packet's. All switches in between may have come, or not yet; addresses
+ * tell, where only one of those who ran then has code there.
+ */
+#ifndef SB_LATE_TIME_H
+#define SB_LATE_TIME_H
+
+#include <intel-pt.h>
+#include <sb/system.h>
+
+#include "replay/switch_track.h"
+
+/* What has been concluded between two TSC packets. */
+struct late_time {
+	size_t next; /* of the track: the schedule's entries from there on may have come */
+	size_t low;  /* those before have come: what ran then came after them */
+};
+
+struct late_verdict {
+	int32_t pid, tid; /* -1: several may run */
+	uint64_t moment;  /* at which that process has the code */
+};
+
+/* The time stamp of the next TSC packet behind the place where @decoder stands; UINT64_MAX: there is none. */
+uint64_t late_time_until(const struct pt_block_decoder *decoder);
+
+/* User space is entered at @now, or later, but not after @until; it will run the @nips addresses. Returns
+ * whether there is a doubt, and *verdict says what comes of it; without one, it is as the track says. */
+int late_time_judge(struct late_time *late, const struct sb_system *system, const struct switch_track *track,
+                    const uint64_t *ip, size_t nips, uint64_t now, uint64_t until,
+                    struct late_verdict *verdict);
+
+/* The first entry of the schedule that may not have come. */
+static inline size_t late_time_low(const struct late_time *late, const struct switch_track *track)
+{
+	return late->next == track->next && late->low > track->next ? late->low : track->next;
+}
+
+#endif
