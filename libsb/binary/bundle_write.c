@@ -18,6 +18,7 @@
 #include "binary/bundle_index.h"
 #include "binary/bundle_rows.h"
 #include "binary/bundle_store.h"
+#include "binary/module_find.h"
 #include "binary/resolver.h"
 #include "system/map_walk.h"
 
@@ -144,9 +145,30 @@ static int add_user_map(void *context, const struct sb_map *map)
 	return add_map(bundling, sb_map_scope(bundling->resolver, bundling->system, map), map);
 }
 
+/* A module of which only the name is recorded: its file, and the list that says which one it is. */
+static int add_named_module(struct bundling *bundling, const struct module_finder *finder, const char *name)
+{
+	struct sb_map map = {.end = UINT64_MAX};
+	const struct sb_binary *binary;
+	char *path = module_find(finder, name, &binary);
+	int status = 0;
+
+	if (!path)
+		return 0;
+	map.filename = path;
+	status = add_map(bundling, 0, &map);
+	if (status == 0 && finder->list) {
+		map.filename = finder->list_path;
+		status = add_map(bundling, 0, &map);
+	}
+	free(path);
+	return status;
+}
+
 /* Modules and the like: a record of the kernel's code names a whole file, or something like
  * "[kernel.kallsyms]". */
-static int add_kernel_map(struct bundling *bundling, const struct sb_record *record)
+static int add_kernel_map(struct bundling *bundling, const struct module_finder *finder,
+                          const struct sb_record *record)
 {
 	struct sb_map map = {.end = UINT64_MAX,
 	                     .filename = record->u.mmap.filename,
@@ -156,12 +178,12 @@ static int add_kernel_map(struct bundling *bundling, const struct sb_record *rec
 	                     .build_id_size = record->u.mmap.build_id_size};
 
 	if (map.filename[0] != '/')
-		return 0;
+		return module_is_named(map.filename) ? add_named_module(bundling, finder, map.filename) : 0;
 	memcpy(map.build_id, record->u.mmap.build_id, sizeof(map.build_id));
 	return add_map(bundling, 0, &map);
 }
 
-static int add_kernel_maps(struct bundling *bundling)
+static int add_maps_of_kernel(struct bundling *bundling, const struct module_finder *finder)
 {
 	struct sb_perfdata_cursor cursor;
 	struct sb_record record;
@@ -172,8 +194,21 @@ static int add_kernel_maps(struct bundling *bundling)
 	while (status == 0 && sb_perfdata_next(&cursor, &record, NULL) > 0) {
 		if ((record.type == PERF_RECORD_MMAP || record.type == PERF_RECORD_MMAP2) &&
 		    record.u.mmap.is_kernel && !record.u.mmap.is_guest)
-			status = add_kernel_map(bundling, &record);
+			status = add_kernel_map(bundling, finder, &record);
 	}
+	return status;
+}
+
+static int add_kernel_maps(struct bundling *bundling)
+{
+	struct module_finder finder;
+	int status =
+	        module_finder_init(&finder, bundling->resolver, sb_perfdata_osrelease(bundling->perfdata));
+
+	if (status < 0)
+		return no_memory(bundling);
+	status = add_maps_of_kernel(bundling, &finder);
+	module_finder_fini(&finder);
 	return status;
 }
 

@@ -1,12 +1,11 @@
 /* symbol_kernel.c - see symbol_kernel.h. */
 #include "binary/symbol_kernel.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
+#include "binary/compressed_file.h"
 #include "binary/kallsyms.h"
 
 static const char kernel_dso[] = "[kernel.kallsyms]";
@@ -16,12 +15,13 @@ static const char kernel_dso[] = "[kernel.kallsyms]";
 static int load(struct kernel_file *file, const char *path, uint64_t module_base, struct sb_error *err)
 {
 	const struct elf_symbols_options options = {.module_base = module_base};
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), status;
+	struct plain_file plain;
+	int status = open_maybe_compressed(&plain, path, 0, err);
 
-	if (fd < 0)
-		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %m");
-	status = elf_symbols_load(&file->symbols, fd, &options);
-	close(fd);
+	if (status < 0)
+		return status;
+	status = elf_symbols_load(&file->symbols, plain.fd, &options);
+	plain_file_close(&plain);
 	if (status == -sbe_nomem)
 		return sb_error_set(err, status, path, UINT64_MAX, "out of memory");
 	if (status < 0)

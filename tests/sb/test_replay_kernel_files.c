@@ -16,6 +16,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <sb/bundle.h>
+
+#include "binary/module_find.h"
 #include "kernel_truth.h"
 #include "support/temp_dir.h"
 
@@ -124,11 +127,49 @@ static void vmlinux_is_right_where_it_is_known(void **state)
 	free(bed);
 }
 
+/* Recorded is only "[loop]". */
+static void bundles_have_the_files_of_modules(void **state)
+{
+	struct bed *bed = open_bed("kernel-kaslr-modules");
+	const char *roots[] = {bed->root[0], bed->root[1]};
+	char *directory;
+	struct sb_resolver_options from = {.size = sizeof(from), .no_host_root = 1};
+	struct sb_bundle_options options = {.size = sizeof(options)};
+	struct module_finder finder;
+	struct sb_resolver *resolver;
+	struct sb_perfdata *perfdata;
+	struct sb_bundle_result result;
+	const struct sb_binary *binary;
+	char *path;
+
+	(void)state;
+	copy_recording(bed, 1);
+	options.directory = directory = temp_dir_path(&bed->dir, "bundle");
+	assert_int_equal(sb_perfdata_open(&perfdata, bed->path, NULL), 0);
+	assert_int_equal(sb_resolver_new(&resolver, roots, 2, 1, NULL), 0);
+	assert_int_equal(sb_bundle_write(perfdata, resolver, &options, &result, NULL), 0);
+	sb_resolver_free(resolver);
+	from.bundle = directory;
+	assert_int_equal(sb_resolver_open(&resolver, &from, NULL), 0);
+	assert_int_equal(module_finder_init(&finder, resolver, sb_perfdata_osrelease(perfdata)), 0);
+	path = module_find(&finder, "[lz4_compress]", &binary);
+	assert_string_equal(path, "/lz4_compress.ko");
+	assert_int_equal(binary->how, sb_how_bundle);
+	module_finder_fini(&finder);
+	sb_resolver_free(resolver);
+	sb_perfdata_close(perfdata);
+	temp_dir_remove(&bed->dir);
+	free(path);
+	free(directory);
+	free(bed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(modules_come_from_their_files),
 	        cmocka_unit_test(vmlinux_is_right_where_it_is_known),
+	        cmocka_unit_test(bundles_have_the_files_of_modules),
 	};
 
 	if (access(CORPUS_DIR "/kernel-kaslr-modules", R_OK | X_OK) != 0)
