@@ -64,9 +64,9 @@ static void note(struct kallsyms_name *name, size_t count, const struct kallsyms
 	}
 }
 
-int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count,
-                        void (*see)(void *context, const struct kallsyms_line *line), void *context,
-                        struct sb_error *err)
+/* Gives each line to @see. */
+static int walk(const char *path, void (*see)(void *context, const struct kallsyms_line *line), void *context,
+                struct sb_error *err)
 {
 	struct kallsyms_line line;
 	char *text, *rest, *one;
@@ -76,15 +76,30 @@ int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t cou
 	if (status < 0)
 		return status;
 	rest = text;
-	while ((one = strsep(&rest, "\n"))) {
-		if (kallsyms_parse(one, &line))
-			continue;
-		note(name, count, &line);
-		if (see)
+	while ((one = strsep(&rest, "\n")))
+		if (!kallsyms_parse(one, &line))
 			see(context, &line);
-	}
 	free(text);
 	return 0;
+}
+
+struct names {
+	struct kallsyms_name *name;
+	size_t count;
+};
+
+static void note_line(void *context, const struct kallsyms_line *line)
+{
+	const struct names *names = context;
+
+	note(names->name, names->count, line);
+}
+
+int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count, struct sb_error *err)
+{
+	struct names names = {name, count};
+
+	return walk(path, note_line, &names, err);
 }
 
 struct search {
@@ -108,7 +123,70 @@ uint64_t kallsyms_find(const char *path, const char *const *names)
 {
 	struct search search = {.names = names, .best = -1};
 
-	if (kallsyms_find_names(path, NULL, 0, see_name, &search, NULL) < 0)
+	if (walk(path, see_name, &search, NULL) < 0)
 		return 0;
 	return search.best < 0 ? 0 : search.address;
+}
+
+/* ---- Index ------------------------------------------------------------------------------------ */
+
+static int compare_lines(const void *a, const void *b)
+{
+	return strcmp(((const struct kallsyms_line *)a)->name, ((const struct kallsyms_line *)b)->name);
+}
+
+int kallsyms_index_init(struct kallsyms_index *index, const char *path, struct sb_error *err)
+{
+	size_t size, nlines = 1;
+	char *rest, *one;
+	int status = kallsyms_read(path, &index->text, &size, err);
+
+	index->line = NULL;
+	index->count = 0;
+	if (status < 0)
+		return status;
+	for (const char *at = index->text; (at = strchr(at, '\n')); ++at)
+		nlines += 1;
+	index->line = reallocarray(NULL, nlines, sizeof(*index->line));
+	if (!index->line) {
+		kallsyms_index_fini(index);
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	}
+	rest = index->text;
+	while ((one = strsep(&rest, "\n")))
+		index->count += !kallsyms_parse(one, &index->line[index->count]);
+	qsort(index->line, index->count, sizeof(*index->line), compare_lines);
+	return 0;
+}
+
+void kallsyms_index_fini(struct kallsyms_index *index)
+{
+	free(index->text);
+	free(index->line);
+	*index = (struct kallsyms_index){0};
+}
+
+const struct kallsyms_line *kallsyms_index_lines(const struct kallsyms_index *index, const char *name)
+{
+	size_t low = 0, high = index->count;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (strcmp(index->line[middle].name, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < index->count && strcmp(index->line[low].name, name) == 0 ? &index->line[low] : NULL;
+}
+
+uint64_t kallsyms_index_find(const struct kallsyms_index *index, const char *name)
+{
+	const struct kallsyms_line *line = kallsyms_index_lines(index, name);
+	struct kallsyms_name found = {.name = name};
+
+	for (; line && line < index->line + index->count && strcmp(line->name, name) == 0; ++line)
+		note(&found, 1, line);
+	return found.found == 1 ? found.address : 0;
 }

@@ -35,9 +35,24 @@ struct kallsyms_name {
 /* Finds names - those of @name, sorted by strcmp() -, global ones, or else those of modules, of which not
  * every kernel tells what is global, and gives each line to @see, if that is not NULL. Zero or a negative
  * code. */
-int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count,
-                        void (*see)(void *context, const struct kallsyms_line *line), void *context,
-                        struct sb_error *err);
+int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count, struct sb_error *err);
+
+/* All lines of a file, for who asks more often. Immutable. */
+struct kallsyms_index {
+	char *text;                 /* owned */
+	struct kallsyms_line *line; /* owned; sorted by name */
+	size_t count;
+};
+
+/* Zero or a negative code. */
+int kallsyms_index_init(struct kallsyms_index *index, const char *path, struct sb_error *err);
+void kallsyms_index_fini(struct kallsyms_index *index); /* zeroed is fine */
+
+/* The first line of that name; its equals follow, up to index->line + index->count. NULL: there is none. */
+const struct kallsyms_line *kallsyms_index_lines(const struct kallsyms_index *index, const char *name);
+
+/* The address of a name as kallsyms_find_names() finds it; zero: it is not there, or not certain. */
+uint64_t kallsyms_index_find(const struct kallsyms_index *index, const char *name);
 
 /* The address of the first symbol of the list @names (NULL ends it) that the file has: zero when it has none,
  * or says no addresses. */

@@ -7,8 +7,12 @@
 
 #include "system/arena.h"
 
+enum { BODIES_MAX = 1 << 21 };
+
 int kernel_bodies_add(struct kernel_bodies *bodies, const struct kernel_body *body)
 {
+	if (bodies->count == BODIES_MAX)
+		return -sbe_unsupported;
 	if (array_reserve(&bodies->body, &bodies->capacity, bodies->count, sizeof(*body)) < 0)
 		return -sbe_nomem;
 	bodies->body[bodies->count++] = *body;

@@ -14,7 +14,7 @@ struct kernel_bodies {
 	size_t ncodes, code_capacity;
 };
 
-/* Zero or -sbe_nomem. */
+/* Zero; -sbe_nomem; -sbe_unsupported: there are millions. */
 int kernel_bodies_add(struct kernel_bodies *bodies, const struct kernel_body *body);
 /* @code, of which only a part may be known, from @from on for good; takes it, also on failure. */
 int kernel_bodies_add_code(struct kernel_bodies *bodies, uint64_t from, struct kernel_code *code);

@@ -22,13 +22,25 @@ struct index {
 	size_t count;
 };
 
+/* A stretch of addresses. */
+struct stretch {
+	uint64_t begin; /* first: sorted by it */
+	uint64_t reach; /* where the farthest of those up to this one ends */
+};
+
 struct making {
 	struct kernel_bodies *bodies;
-	struct index program; /* BPF_EVENT, by id */
-	struct index symbol;  /* KSYMBOL of BPF, by address */
-	struct index image;   /* by address */
-	uint64_t longest_symbol;
+	struct index program;      /* BPF_EVENT, by id */
+	struct index symbol;       /* KSYMBOL of BPF, by place */
+	struct index image;        /* by place */
+	struct stretch *announced; /* owned; of all symbols */
 };
+
+/* Where something stands, as one number; others may have the same. */
+static uint64_t place_key(uint64_t begin, uint64_t size)
+{
+	return begin * 0x9e3779b97f4a7c15 ^ size;
+}
 
 static int index_room(struct index *index, size_t count)
 {
@@ -62,19 +74,25 @@ static int make_indices(struct making *making, const struct sb_bpf_image *image,
 	if (index_room(&making->program, nprograms) < 0 || index_room(&making->symbol, nsymbols) < 0 ||
 	    index_room(&making->image, nimages) < 0)
 		return -sbe_nomem;
+	making->announced = calloc(nsymbols ? nsymbols : 1, sizeof(*making->announced));
+	if (!making->announced)
+		return -sbe_nomem;
 	for (size_t i = 0; i < nprograms; ++i)
 		index_add(&making->program, program[i].id, &program[i]);
 	for (size_t i = 0; i < nimages; ++i)
-		index_add(&making->image, image[i].begin, &image[i]);
+		index_add(&making->image, place_key(image[i].begin, image[i].size), &image[i]);
 	for (size_t i = 0; i < nsymbols; ++i) {
-		const uint64_t size = symbol[i].end - symbol[i].begin;
-
 		if (symbol[i].type != PERF_RECORD_KSYMBOL_TYPE_BPF)
 			continue;
-		index_add(&making->symbol, symbol[i].begin, &symbol[i]);
-		if (size > making->longest_symbol)
-			making->longest_symbol = size;
+		making->announced[making->symbol.count] = (struct stretch){symbol[i].begin, symbol[i].end};
+		index_add(&making->symbol, place_key(symbol[i].begin, symbol[i].end - symbol[i].begin),
+		          &symbol[i]);
 	}
+	if (array_sort(making->announced, making->symbol.count, sizeof(*making->announced)) < 0)
+		return -sbe_nomem;
+	for (size_t i = 1; i < making->symbol.count; ++i)
+		if (making->announced[i].reach < making->announced[i - 1].reach)
+			making->announced[i].reach = making->announced[i - 1].reach;
 	return index_sort(&making->program) < 0 || index_sort(&making->symbol) < 0 ||
 	                       index_sort(&making->image) < 0
 	               ? -sbe_nomem
@@ -92,18 +110,16 @@ static int add_image(struct making *making, const struct sb_bpf_image *image, ui
 /* Whether a symbol was ever announced at some of these addresses. */
 static int is_announced(const struct making *making, uint64_t begin, uint64_t end)
 {
-	const uint64_t lowest = begin > making->longest_symbol ? begin - making->longest_symbol : 0;
+	const size_t before =
+	        array_above(making->announced, making->symbol.count, sizeof(*making->announced), end - 1);
 
-	for (size_t i = index_find(&making->symbol, lowest);
-	     i < making->symbol.count && making->symbol.keyed[i].key < end; ++i)
-		if (((const struct sb_kernel_symbol *)making->symbol.keyed[i].of)->end > begin)
-			return 1;
-	return 0;
+	return before && making->announced[before - 1].reach > begin;
 }
 
 /* The times at which the program of the image was loaded. */
 static int add_loaded(struct making *making, const struct sb_bpf_image *image)
 {
+	const uint64_t place = place_key(image->begin, image->size);
 	size_t i = index_find(&making->program, image->program);
 	int status = 0, any = 0;
 
@@ -116,11 +132,11 @@ static int add_loaded(struct making *making, const struct sb_bpf_image *image)
 	}
 	if (any)
 		return status;
-	for (i = index_find(&making->symbol, image->begin);
-	     i < making->symbol.count && making->symbol.keyed[i].key == image->begin; ++i) {
+	for (i = index_find(&making->symbol, place);
+	     i < making->symbol.count && making->symbol.keyed[i].key == place; ++i) {
 		const struct sb_kernel_symbol *symbol = making->symbol.keyed[i].of;
 
-		if (symbol->end - symbol->begin != image->size || status < 0)
+		if (symbol->begin != image->begin || symbol->end - symbol->begin != image->size || status < 0)
 			continue;
 		any = 1;
 		status = add_image(making, image, symbol->from, symbol->to);
@@ -132,12 +148,10 @@ static int add_loaded(struct making *making, const struct sb_bpf_image *image)
 
 static int has_image(const struct making *making, const struct sb_kernel_symbol *symbol)
 {
-	for (size_t i = index_find(&making->image, symbol->begin);
-	     i < making->image.count && making->image.keyed[i].key == symbol->begin; ++i)
-		if (((const struct sb_bpf_image *)making->image.keyed[i].of)->size ==
-		    symbol->end - symbol->begin)
-			return 1;
-	return 0;
+	const uint64_t place = place_key(symbol->begin, symbol->end - symbol->begin);
+	const size_t i = index_find(&making->image, place);
+
+	return i < making->image.count && making->image.keyed[i].key == place;
 }
 
 /* What was there before the recording, and stays, kcore may have. */
@@ -175,5 +189,6 @@ int kernel_bpf_add(struct kernel_bodies *bodies, const struct sb_bpf_image *imag
 	free(making.program.keyed);
 	free(making.symbol.keyed);
 	free(making.image.keyed);
+	free(making.announced);
 	return status;
 }

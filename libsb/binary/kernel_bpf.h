@@ -13,7 +13,7 @@
 
 #include "binary/kernel_bodies.h"
 
-/* Zero or -sbe_nomem. The bytes are the recording's. */
+/* Zero or a negative code: see kernel_bodies_add(). The bytes are the recording's. */
 int kernel_bpf_add(struct kernel_bodies *bodies, const struct sb_bpf_image *image, size_t nimages,
                    const struct sb_system *system);
 

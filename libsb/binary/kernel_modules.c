@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "binary/compressed_file.h"
+#include "binary/kallsyms.h"
 #include "binary/module_code.h"
 #include "binary/module_find.h"
 
-enum { FILE_MAX_SIZE = 1 << 30 };
+enum { FILE_MAX_SIZE = 1 << 30, MODULES_MAX = 1 << 13 };
 
 static int is_covered(const struct kernel_regions *regions, const struct sb_kernel_map *map)
 {
@@ -28,13 +29,14 @@ static int is_recorded_build(const struct kernel_modules *modules, const char *r
 }
 
 static int add_file(struct kernel_bodies *bodies, const struct kernel_modules *modules,
-                    const struct sb_kernel_map *map, const struct plain_file *file)
+                    const struct kallsyms_index *kallsyms, const struct sb_kernel_map *map,
+                    const struct plain_file *file)
 {
 	char name[72], why[128];
 	const struct module_place place = {.name = name,
 	                                   .begin = map->begin,
 	                                   .size = map->end - map->begin,
-	                                   .kallsyms = modules->kallsyms,
+	                                   .kallsyms = kallsyms,
 	                                   .state = modules->state};
 	struct kernel_code code;
 	int status;
@@ -56,7 +58,8 @@ static int is_wanted(const struct kernel_modules *modules, const struct sb_kerne
 }
 
 static int add_module(struct kernel_bodies *bodies, const struct kernel_modules *modules,
-                      const struct module_finder *finder, const struct sb_kernel_map *map)
+                      const struct module_finder *finder, const struct kallsyms_index *kallsyms,
+                      const struct sb_kernel_map *map)
 {
 	const struct sb_binary *binary;
 	struct plain_file file;
@@ -69,7 +72,7 @@ static int add_module(struct kernel_bodies *bodies, const struct kernel_modules 
 	free(path);
 	if (!binary || open_maybe_compressed(&file, binary->path, FILE_MAX_SIZE, NULL) < 0)
 		return 0;
-	status = add_file(bodies, modules, map, &file);
+	status = add_file(bodies, modules, kallsyms, map, &file);
 	plain_file_close(&file);
 	return status;
 }
@@ -85,20 +88,32 @@ int kernel_modules_any(const struct kernel_modules *modules)
 	return 0;
 }
 
-int kernel_modules_add(struct kernel_bodies *bodies, const struct kernel_modules *modules)
+static int add_all(struct kernel_bodies *bodies, const struct kernel_modules *modules,
+                   const struct kallsyms_index *kallsyms)
 {
 	struct module_finder finder;
 	size_t count;
 	const struct sb_kernel_map *map = sb_system_kernel_maps(modules->system, &count);
-	int status;
+	int status = module_finder_init(&finder, modules->resolver, sb_perfdata_osrelease(modules->perfdata));
 
-	if (!modules->resolver)
-		return 0;
-	status = module_finder_init(&finder, modules->resolver, sb_perfdata_osrelease(modules->perfdata));
 	if (status < 0)
 		return status;
-	for (size_t i = 0; i < count && status == 0; ++i)
-		status = add_module(bodies, modules, &finder, &map[i]);
+	for (size_t i = 0; i < count && i < MODULES_MAX && status == 0; ++i)
+		status = add_module(bodies, modules, &finder, kallsyms, &map[i]);
 	module_finder_fini(&finder);
+	return status;
+}
+
+int kernel_modules_add(struct kernel_bodies *bodies, const struct kernel_modules *modules)
+{
+	struct kallsyms_index kallsyms = {0};
+	int status = 0;
+
+	if (!modules->resolver || !kernel_modules_any(modules))
+		return 0;
+	if (modules->kallsyms && kallsyms_index_init(&kallsyms, modules->kallsyms, NULL) == -sbe_nomem)
+		return -sbe_nomem;
+	status = add_all(bodies, modules, &kallsyms);
+	kallsyms_index_fini(&kallsyms);
 	return status;
 }

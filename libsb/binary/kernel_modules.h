@@ -23,7 +23,8 @@ struct kernel_modules {
 /* Whether there are modules that nothing else knows. */
 int kernel_modules_any(const struct kernel_modules *modules);
 
-/* Zero or -sbe_nomem. A file that is not there, or does not fit, is left alone. */
+/* Zero or a negative code: see kernel_bodies_add(). A file that is not there, or does not fit, is left alone.
+ */
 int kernel_modules_add(struct kernel_bodies *bodies, const struct kernel_modules *modules);
 
 #endif

@@ -119,8 +119,7 @@ int kernel_state_read(struct kernel_state *state, const char *kcore, const struc
 	*state = (struct kernel_state){0};
 	for (size_t i = 0; i < NAMES; ++i)
 		name[i].name = names[i];
-	if (!kallsyms || kallsyms_find_names(kallsyms, name, NAMES, NULL, NULL, NULL) < 0 ||
-	    name[stext].found != 1)
+	if (!kallsyms || kallsyms_find_names(kallsyms, name, NAMES, NULL) < 0 || name[stext].found != 1)
 		return 0;
 	status = read_text(&state->text, kcore, regions, name[stext].address);
 	if (status < 0 || !state->text.size)

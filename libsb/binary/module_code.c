@@ -6,18 +6,11 @@
 #include <string.h>
 
 #include "binary/elf_image.h"
-#include "binary/kallsyms.h"
 #include "binary/kernel_sites.h"
 #include "record/bytes.h"
 #include "system/arena.h"
 
 enum { CODE_MAX = 64 << 20 };
-
-/* A symbol of the module's own code, for comparing with kallsyms. */
-struct own_symbol {
-	const char *name;
-	uint64_t address;
-};
 
 struct module {
 	struct elf_image image;
@@ -28,11 +21,6 @@ struct module {
 	Elf_Data *symbols;
 	size_t names; /* the section with the symbols' names */
 	size_t nsymbols;
-	struct own_symbol *own; /* owned; sorted by name */
-	size_t nown;
-	struct kallsyms_name *foreign; /* owned; sorted by name */
-	size_t nforeign;
-	size_t agree, differ; /* with kallsyms */
 };
 
 /* ---- Sections --------------------------------------------------------------------------------- */
@@ -115,74 +103,38 @@ static int get_symbol(const struct module *module, uint64_t index, GElf_Sym *sym
 	return 1;
 }
 
-static int compare_own(const void *a, const void *b)
+/* Where kallsyms has functions of this module of that name, is one at @address? */
+static int agrees(const struct module *module, const char *name, uint64_t address)
 {
-	return strcmp(((const struct own_symbol *)a)->name, ((const struct own_symbol *)b)->name);
+	const struct kallsyms_index *index = module->place->kallsyms;
+	const struct kallsyms_line *line = kallsyms_index_lines(index, name);
+	int any = 0;
+
+	for (; line && line < index->line + index->count && strcmp(line->name, name) == 0; ++line) {
+		if (!line->module || (line->type != 't' && line->type != 'T') ||
+		    strcmp(line->module, module->place->name) != 0)
+			continue;
+		if (line->address == address)
+			return 1;
+		any = 1;
+	}
+	return !any;
 }
 
-static int compare_foreign(const void *a, const void *b)
+/* How many of the module's functions kallsyms has elsewhere. */
+static size_t count_differences(const struct module *module)
 {
-	return strcmp(((const struct kallsyms_name *)a)->name, ((const struct kallsyms_name *)b)->name);
-}
+	size_t count = 0;
 
-static void sort_symbols(struct module *module)
-{
-	size_t kept = 0;
-
-	qsort(module->own, module->nown, sizeof(*module->own), compare_own);
-	qsort(module->foreign, module->nforeign, sizeof(*module->foreign), compare_foreign);
-	for (size_t i = 0; i < module->nforeign; ++i)
-		if (!kept || compare_foreign(&module->foreign[kept - 1], &module->foreign[i]) != 0)
-			module->foreign[kept++] = module->foreign[i];
-	module->nforeign = kept;
-}
-
-static int list_symbols(struct module *module)
-{
-	module->own = calloc(module->nsymbols, sizeof(*module->own));
-	module->foreign = calloc(module->nsymbols, sizeof(*module->foreign));
-	if (!module->own || !module->foreign)
-		return -sbe_nomem;
 	for (size_t i = 0; i < module->nsymbols; ++i) {
 		GElf_Sym symbol;
 		const char *name;
 
-		if (!get_symbol(module, i, &symbol, &name) || !name || !*name)
-			continue;
-		if (symbol.st_shndx == SHN_UNDEF)
-			module->foreign[module->nforeign++].name = name;
-		else if (symbol.st_shndx < module->nsections && module->base[symbol.st_shndx])
-			module->own[module->nown++] =
-			        (struct own_symbol){name, module->base[symbol.st_shndx] + symbol.st_value};
+		if (get_symbol(module, i, &symbol, &name) && name && *name &&
+		    symbol.st_shndx < module->nsections && module->base[symbol.st_shndx])
+			count += !agrees(module, name, module->base[symbol.st_shndx] + symbol.st_value);
 	}
-	sort_symbols(module);
-	return 0;
-}
-
-/* A line of this module's code, under a name that it has. */
-static void compare_line(void *context, const struct kallsyms_line *line)
-{
-	struct module *module = context;
-	const struct own_symbol key = {.name = line->name};
-	const struct own_symbol *own;
-	const char *names = module->place->name;
-	size_t i;
-
-	if (!line->module || (line->type != 't' && line->type != 'T') || !module->nown ||
-	    strcmp(line->module, names) != 0)
-		return;
-	own = bsearch(&key, module->own, module->nown, sizeof(key), compare_own);
-	if (!own)
-		return;
-	for (i = (size_t)(own - module->own); i && compare_own(&module->own[i - 1], &key) == 0;)
-		i -= 1;
-	while (i < module->nown && compare_own(&module->own[i], &key) == 0 &&
-	       module->own[i].address != line->address)
-		i += 1;
-	if (i < module->nown && compare_own(&module->own[i], &key) == 0)
-		module->agree += 1;
-	else
-		module->differ += 1;
+	return count;
 }
 
 /* ---- Relocations ------------------------------------------------------------------------------ */
@@ -190,22 +142,18 @@ static void compare_line(void *context, const struct kallsyms_line *line)
 /* What the symbol stands for; zero: not known. */
 static uint64_t symbol_address(const struct module *module, uint64_t index)
 {
-	const struct kallsyms_name *found;
-	struct kallsyms_name key = {0};
+	const char *name;
 	GElf_Sym symbol;
 
-	if (!get_symbol(module, index, &symbol, &key.name))
+	if (!get_symbol(module, index, &symbol, &name))
 		return 0;
 	if (symbol.st_shndx == SHN_ABS)
 		return symbol.st_value;
-	if (symbol.st_shndx != SHN_UNDEF)
-		return symbol.st_shndx < module->nsections && module->base[symbol.st_shndx]
-		               ? module->base[symbol.st_shndx] + symbol.st_value
-		               : 0;
-	if (!key.name || !module->nforeign)
-		return 0;
-	found = bsearch(&key, module->foreign, module->nforeign, sizeof(key), compare_foreign);
-	return found && found->found == 1 ? found->address : 0;
+	if (symbol.st_shndx == SHN_UNDEF)
+		return name ? kallsyms_index_find(module->place->kallsyms, name) : 0;
+	return symbol.st_shndx < module->nsections && module->base[symbol.st_shndx]
+	               ? module->base[symbol.st_shndx] + symbol.st_value
+	               : 0;
 }
 
 /* How many bytes of opcode stand before the operand of a branch; zero: it is none that is known as one. */
@@ -301,22 +249,14 @@ static int say(char why[128], const char *text)
 	return -sbe_format;
 }
 
-static int resolve(struct module *module, char why[128])
+static int check_build(const struct module *module, char why[128])
 {
-	const struct module_place *place = module->place;
-	int status = list_symbols(module);
+	const size_t count = count_differences(module);
 
-	if (status == 0 && place->kallsyms)
-		status = kallsyms_find_names(place->kallsyms, module->foreign, module->nforeign, compare_line,
-		                             module, NULL);
-	if (status == -sbe_nomem)
-		return status;
-	if (module->differ) {
-		snprintf(why, 128, "kallsyms has %zu of its functions elsewhere: it is another build",
-		         module->differ);
-		return -sbe_format;
-	}
-	return 0;
+	if (!count)
+		return 0;
+	snprintf(why, 128, "kallsyms has %zu of its functions elsewhere: it is another build", count);
+	return -sbe_format;
 }
 
 static int fill(struct module *module, char why[128])
@@ -345,7 +285,7 @@ static int read_module(struct module *module, char why[128])
 	wrong = place_sections(module, &end);
 	if (wrong || !find_symbols(module))
 		return say(why, wrong ? wrong : "it has no symbols");
-	status = resolve(module, why);
+	status = check_build(module, why);
 	if (status == 0)
 		status = kernel_code_init(module->code, module->place->begin, end - module->place->begin);
 	return status < 0 ? status : fill(module, why);
@@ -365,8 +305,6 @@ int module_code_read(struct kernel_code *code, int fd, const struct module_place
 	if (status < 0)
 		kernel_code_free(code);
 	free(module.base);
-	free(module.own);
-	free(module.foreign);
 	elf_image_close(&module.image);
 	return status;
 }

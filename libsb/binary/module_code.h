@@ -7,13 +7,14 @@
 #ifndef SB_MODULE_CODE_H
 #define SB_MODULE_CODE_H
 
+#include "binary/kallsyms.h"
 #include "binary/kernel_code.h"
 #include "binary/kernel_state.h"
 
 struct module_place {
-	const char *name;     /* "[name]" */
-	uint64_t begin, size; /* what the kernel gave it, for code and data */
-	const char *kallsyms; /* NULL: not known */
+	const char *name;                      /* "[name]" */
+	uint64_t begin, size;                  /* what the kernel gave it, for code and data */
+	const struct kallsyms_index *kallsyms; /* empty: not known */
 	const struct kernel_state *state;
 };
 

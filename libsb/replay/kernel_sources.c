@@ -74,11 +74,6 @@ uint64_t sb_system_kernel_shift(const struct sb_system *system, const char *vmli
 	return 0;
 }
 
-static int no_memory(struct sb_error *err)
-{
-	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-}
-
 static void id_text(char text[41], const uint8_t *id, int size)
 {
 	text[0] = '\0';
@@ -172,8 +167,12 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 		status = open_vmlinux(&base, &switch_ip, sources, perfdata, system, err);
 	if (status < 0)
 		return status;
-	if (find_bodies(&bodies, &base, sources, perfdata, system, resolver) < 0)
-		status = no_memory(err);
+	status = find_bodies(&bodies, &base, sources, perfdata, system, resolver);
+	if (status == -sbe_nomem)
+		status = sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
+	else if (status < 0)
+		status = sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
+		                      "its BPF programs and modules came and went millions of times");
 	if (status == 0)
 		status = kernel_text_init(text, &base, bodies.body, bodies.count, poke, npokes, err);
 	if (status == 0)

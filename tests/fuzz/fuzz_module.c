@@ -18,7 +18,9 @@ static void read_module(struct fuzz_input *in)
 {
 	static const uint8_t text[64] = {0xe9, 0xfb};
 	struct kernel_state state = {.return_thunk = 0xffffffff81000200};
-	struct module_place place = {.name = "[fuzz]", .begin = 0xffffffffc0000000, .state = &state};
+	const struct kallsyms_index kallsyms = {0};
+	struct module_place place = {
+	        .kallsyms = &kallsyms, .name = "[fuzz]", .begin = 0xffffffffc0000000, .state = &state};
 	struct kernel_code code;
 	uint64_t at, size, known = 0;
 	char why[128];

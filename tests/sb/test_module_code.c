@@ -46,6 +46,7 @@ struct kernel {
 	struct temp_dir dir;
 	char *kallsyms;
 	struct kernel_state state;
+	struct kallsyms_index index;
 	struct module_place place;
 };
 
@@ -65,18 +66,20 @@ static void make_kernel(struct kernel *kernel, const char *more)
 	kernel->kallsyms = temp_dir_write(&kernel->dir, "kallsyms", text, strlen(text));
 	assert_int_equal(kernel_code_init(&kernel->state.text, TRAMPOLINE, sizeof(trampoline)), 0);
 	kernel_code_put(&kernel->state.text, TRAMPOLINE, trampoline, sizeof(trampoline));
+	assert_int_equal(kallsyms_index_init(&kernel->index, kernel->kallsyms, NULL), 0);
 	kernel->state.returns = returns_thunk;
 	kernel->state.return_thunk = THUNK;
 	kernel->place = (struct module_place){.name = "[sample]",
 	                                      .begin = BASE,
 	                                      .size = 0x1000,
-	                                      .kallsyms = kernel->kallsyms,
+	                                      .kallsyms = &kernel->index,
 	                                      .state = &kernel->state};
 }
 
 static void forget_kernel(struct kernel *kernel)
 {
 	kernel_state_free(&kernel->state);
+	kallsyms_index_fini(&kernel->index);
 	temp_dir_remove(&kernel->dir);
 	free(kernel->kallsyms);
 }
@@ -170,7 +173,7 @@ static void without_kallsyms_calls_of_the_kernel_are_unknown(void **state)
 
 	(void)state;
 	make_kernel(&kernel, "");
-	kernel.place.kallsyms = NULL;
+	kallsyms_index_fini(&kernel.index);
 	assert_int_equal(read_sample(&code, &kernel, why), 0);
 	assert_unknown(&code, TO_KNOWN, TO_COLD);
 	assert_unknown(&code, STATIC_CALL, LOAD);
