@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include <linux/perf_event.h>
@@ -21,6 +22,33 @@ static const char *dso_of(uint16_t type)
 	default:
 		return "[ksymbol]";
 	}
+}
+
+/* Programs of which no KSYMBOL tells, by the names that the kernel gives: KSYMBOLs, which come later, win. */
+static int add_bpf_images(struct sb_symbols *symbols, const struct sb_perfdata *perfdata,
+                          struct sb_error *err)
+{
+	size_t count;
+	const struct sb_bpf_image *image = sb_perfdata_bpf_images(perfdata, &count);
+	int status = 0;
+
+	for (size_t i = 0; i < count && status == 0; ++i) {
+		char name[64] = "bpf_prog_";
+		const struct sb_symbol_range range = {.pid = -1,
+		                                      .begin = image[i].begin,
+		                                      .end = image[i].begin + image[i].size,
+		                                      .to = UINT64_MAX,
+		                                      .name = name,
+		                                      .dso = "[bpf]"};
+
+		for (int k = 0; k < 8; ++k)
+			snprintf(name + 9 + 2 * k, 3, "%02x", image[i].tag[k]);
+		snprintf(name + 25, sizeof(name) - 25, "%s%s", image[i].name[0] ? "_" : "", image[i].name);
+		if (image[i].function)
+			snprintf(name + strlen(name), 12, ".%u", image[i].function);
+		status = sb_symbols_add_range(symbols, &range, err);
+	}
+	return status;
 }
 
 static int add_ksymbols(struct sb_symbols *symbols, const struct sb_system *system, struct sb_error *err)
@@ -67,5 +95,7 @@ int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdat
 		                    "sb_symbols_add_recording: no recording");
 	symbols_set_system(symbols, system);
 	status = add_kcore_dir(symbols, perfdata, err);
+	if (status == 0)
+		status = add_bpf_images(symbols, perfdata, err);
 	return status < 0 ? status : add_ksymbols(symbols, system, err);
 }

@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include <sb/perfdata.h>
+#include <sb/binary.h>
 #include <sb/replay.h>
+#include <sb/symbols.h>
+#include <sb/system.h>
 
 #include "bpf_feature.h"
 #include "perfdata/bpf_images.h"
@@ -286,6 +289,61 @@ static void programs_are_there_while_they_are_loaded(void **state)
 	assert_int_equal(seen.unmapped, 4); /* at 101, 200 and 201, 401, 500 and 501 */
 }
 
+/* A KSYMBOL wins; what no KSYMBOL tells has the name that the kernel would give it. */
+static void programs_have_names(void **state)
+{
+	static const struct attr attrs[] = {{PT, 0x300e601, USUAL, SAMPLE_ID_ALL, {101}, 1}};
+	static const struct bpf_function functions[] = {{PLACE, "abc"}, {PLACE + 0x40, "defgh"}},
+	                                 other = {PLACE + 0x80, "xyz"};
+	static const struct {
+		uint64_t ip;
+		const char *name;
+	} expected[] = {{PLACE + 2, "bpf_prog_0707070707070707_main"},
+	                {PLACE + 0x40, "bpf_prog_0707070707070707_main.1"},
+	                {PLACE + 0x81, "bpf_prog"},
+	                {PLACE + 3, NULL}};
+	struct feature feature = {.bit = 25};
+	struct bytes b = {0};
+	struct sb_perfdata *perfdata;
+	struct sb_system *system;
+	struct sb_resolver *resolver;
+	struct sb_symbols *symbols;
+	struct temp_dir dir;
+	char *path;
+
+	(void)state;
+	begin_file(&b, attrs, 1, 112);
+	put_ksymbol(&b, 0, PLACE + 0x80, 3, 0);
+	end_records(&b);
+	put32(&feature.content, 2);
+	put_bpf_program(&feature.content, 7, "main", functions, 2);
+	put_bpf_program(&feature.content, 8, "other", &other, 1);
+	put_features(&b, &feature, 1);
+	temp_dir_make(&dir);
+	path = temp_dir_write(&dir, "perf.data", b.data, b.size);
+	assert_int_equal(sb_perfdata_open(&perfdata, path, NULL), 0);
+	assert_int_equal(sb_system_build(&system, perfdata, NULL), 0);
+	assert_int_equal(sb_resolver_new(&resolver, NULL, 0, 1, NULL), 0);
+	assert_int_equal(sb_symbols_new(&symbols, resolver, NULL, NULL), 0);
+	assert_int_equal(sb_symbols_add_recording(symbols, perfdata, system, NULL), 0);
+	for (size_t i = 0; i < sizeof(expected) / sizeof(expected[0]); i++) {
+		const struct sb_symbols_place place = {.pid = -1, .ip = expected[i].ip, .time = 100};
+		struct sb_symbol symbol;
+
+		assert_int_equal(sb_symbols_find(symbols, &place, &symbol, NULL), 0);
+		if (expected[i].name)
+			assert_string_equal(symbol.name, expected[i].name);
+		else
+			assert_null(symbol.name);
+	}
+	sb_symbols_free(symbols);
+	sb_resolver_free(resolver);
+	sb_system_free(system);
+	sb_perfdata_close(perfdata);
+	temp_dir_remove(&dir);
+	free(path);
+}
+
 /* ---- The installed perf ----------------------------------------------------------------------- */
 
 static int sys_bpf(enum bpf_cmd command, union bpf_attr *attr)
@@ -374,6 +432,7 @@ int main(void)
 	        cmocka_unit_test(fields_are_checked),
 	        cmocka_unit_test(programs_that_were_not_shown_are_passed_over),
 	        cmocka_unit_test(programs_are_there_while_they_are_loaded),
+	        cmocka_unit_test(programs_have_names),
 	        cmocka_unit_test(perf_records_what_the_kernel_has),
 	};
 
