@@ -147,15 +147,19 @@ static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_
 	                        .from_ip = thread->last.end_ip,
 	                        .return_ip = thread->last.next_ip,
 	                        .how = sb_enter_call};
-	int begins;
 
 	if (ip == thread->last.next_ip) /* it only wants to know where it is */
 		return settle_in_middle(calls, thread, ip);
-	begins = begins_at(calls, thread, ip);
-	if (begins < 0)
-		return begins;
-	if (!begins && contains(thread->low, thread->high, ip) && top_of(thread)->function->name)
-		new.flags = frame_internal;
+	if (contains(thread->low, thread->high, ip) && top_of(thread)->function->name) {
+		const int begins = begins_at(calls, thread, ip);
+
+		if (begins < 0)
+			return begins;
+		if (!begins) {
+			top_of(thread)->flags |= frame_internal;
+			return 0;
+		}
+	}
 	return call_enter(calls, thread, &new);
 }
 
@@ -247,15 +251,12 @@ static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_
 /* Another address than the one that was pushed: as return trampolines do, or a switch to a new stack. */
 static int return_to_beginning(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	int status;
+	struct sb_call_frame *top = top_of(thread);
 
-	if (top_of(thread)->flags & frame_internal) {
-		status = call_leave(calls, thread, sb_leave_unwound);
-		if (status < 0 || !thread->public.depth)
-			return status < 0 ? status : enter_found(calls, thread, ip);
-		return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
-	}
-	top_of(thread)->flags |= frame_base;
+	if (top->flags & frame_internal)
+		top->flags &= (uint8_t)~frame_internal;
+	else
+		top->flags |= frame_base;
 	return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 }
 
@@ -270,6 +271,8 @@ static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, 
 		return begins;
 	if (begins && (top_of(thread)->flags & frame_internal))
 		return return_to_beginning(calls, thread, ip);
+	if (!begins && (top_of(thread)->flags & frame_internal) && contains(thread->low, thread->high, ip))
+		return 0; /* to where it called itself */
 	at = call_find_return(thread, ip);
 	if (at != call_nowhere)
 		return return_to(calls, thread, at, ip);
@@ -291,12 +294,13 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 
 	if (top->flags & frame_signal)
 		return return_from_handler(calls, thread, ip);
-	if (top->return_ip == ip) {
+	if (top->return_ip == ip && ip) {
 		calls->doubts.returns += 1;
 		status = call_leave(calls, thread, sb_leave_return);
 		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
 	}
-	if (!top->return_ip && !(top->flags & frame_kernel))
+	if (!top->return_ip && !(top->flags & frame_internal) &&
+	    !(top->flags & frame_kernel && thread->public.depth > 1))
 		return return_from_found(calls, thread, ip);
 	return return_elsewhere(calls, thread, ip);
 }
@@ -378,6 +382,25 @@ static uint32_t user_depth(const struct call_thread *thread)
 	return depth;
 }
 
+/* Whether execution that comes back from the kernel at @ip, and not where it left, is in a signal's handler:
+ * a function's beginning, or code without names in which nobody was. Negative: no memory. */
+static int is_handler(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t expected)
+{
+	enum { SYSCALL_SIZE = 2 };
+	const struct call_place *place = call_places_at(calls->places, &thread->public, ip);
+
+	if (!place)
+		return -sbe_nomem;
+	if (place->name && place->begin == ip)
+		return 1;
+	if (ip == expected - SYSCALL_SIZE) /* it begins anew */
+		return 0;
+	if (place->name)
+		return !contains(thread->low, thread->high, ip) &&
+		       call_find_code(thread, thread->public.depth, ip) == call_nowhere;
+	return expected != 0;
+}
+
 /* Execution comes back to user space, where it was to go on at @expected (0: not known). */
 static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t expected)
 {
@@ -386,7 +409,7 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 	                                  .return_ip = expected,
 	                                  .how = sb_enter_signal,
 	                                  .flags = frame_signal};
-	int status = 0, begins;
+	int status = 0, is_signal;
 
 	if (!thread->public.depth)
 		return enter_found(calls, thread, ip);
@@ -398,16 +421,16 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 		status = call_leave(calls, thread, sb_leave_return);
 		if (status < 0 || ip == interrupted)
 			return status < 0 ? status : settle_in_middle(calls, thread, ip);
-		begins = begins_at(calls, thread, ip);
-		if (begins)
-			return begins < 0 ? begins : call_enter(calls, thread, &again);
+		is_signal = begins_at(calls, thread, ip);
+		if (is_signal)
+			return is_signal < 0 ? is_signal : call_enter(calls, thread, &again);
 		return settle_in_middle(calls, thread, ip);
 	}
 	if (ip == expected)
 		return settle_in_middle(calls, thread, ip);
-	begins = begins_at(calls, thread, ip);
-	if (begins)
-		return begins < 0 ? begins : call_enter(calls, thread, &handler);
+	is_signal = is_handler(calls, thread, ip, expected);
+	if (is_signal)
+		return is_signal < 0 ? is_signal : call_enter(calls, thread, &handler);
 	return contains(thread->low, thread->high, ip) ? 0 : jump_into(calls, thread, ip);
 }
 
@@ -447,6 +470,8 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 		return step_jump(calls, thread, ip);
 	while (at && !(thread->public.frame[at - 1].flags & frame_kernel))
 		at -= 1;
+	if (contains(thread->low, thread->high, ip) && (!at || thread->public.frame[at - 1].return_ip != ip))
+		return 0; /* to the next instruction, to synchronise */
 	if (!at || (at == 1 && thread->public.frame[0].how == sb_enter_found) ||
 	    !is_kernel(at > 1 ? thread->public.frame[at - 2].ip : ip))
 		return jump_into(calls, thread, ip); /* it is not its end */

@@ -131,7 +131,7 @@ int call_replace(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
 	                              .from_ip = thread->last.end_ip,
 	                              .return_ip = old.return_ip,
 	                              .how = entered,
-	                              .flags = old.flags,
+	                              .flags = old.flags & (uint8_t)~frame_internal,
 	                              .unsure = old.unsure};
 	const int status = call_leave(calls, thread, left);
 

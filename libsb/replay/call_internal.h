@@ -18,7 +18,7 @@ enum frame_flag {
 	frame_kernel = 1 << 0,   /* the kernel's first: below it is what was interrupted */
 	frame_signal = 1 << 1,   /* a signal's handler: likewise */
 	frame_restorer = 1 << 2, /* which has returned: sigreturn comes */
-	frame_internal = 1 << 3, /* called in the middle of its caller's function: maybe to no return */
+	frame_internal = 1 << 3, /* it calls addresses inside of itself: maybe to no return */
 	frame_base = 1 << 4,     /* on another stack than the frame below it */
 };
 

@@ -168,6 +168,8 @@ static int run(struct events *events, const char *recording, const char *root, s
 		status = sb_symbols_new(&calls.symbols, options.resolver, &names, err);
 	if (status == 0)
 		status = sb_session_open(&session, perfdata, &options, err);
+	if (status == 0)
+		status = sb_symbols_add_recording(calls.symbols, perfdata, sb_session_system(session), err);
 	if (status == 0) {
 		calls.clock = &sb_perfdata_info(perfdata)->clock;
 		calls.system = sb_session_system(session);

@@ -30,7 +30,29 @@ check()
 
 check stacks 20 -c 1 --mtc
 check stacks 20 -c 2 --no-retcomp
-check throws 0 -c 1 --mtc
+if [ -x "$workloads/throws" ]; then
+	check throws 0 -c 1 --mtc
+else
+	echo "skipped: no compiler of C++ here"
+fi
 record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/stacks" &&
 	"$BUILD_DIR/tests/call_events" "$dir/lost.data" "$dir/lost.root" >/dev/null || fail "with overflows"
+
+# Whole systems, when they are here: of their calls, nearly all return to where they came from, however often
+# threads, the kernel and its interrupts take turns.
+# whole NAME MOST: at most so many transfers that are no calls, returns or the like.
+whole()
+{
+	recording=$CORPUS_DIR/$1
+	[ -e "$recording" ] || { echo "skipped: no $recording"; return; }
+	"$BUILD_DIR/tests/call_events" "$recording/perf.data" "$recording/root" /dev/null >/dev/null 2>"$dir/sums" ||
+		{ fail "$1: $(cat "$dir/sums")"; return; }
+	echo "$1: $(cat "$dir/sums")"
+	sed 's/.*; //' "$dir/sums" | awk -v most="$2" '{ exit !($2 > 600000 && $4 + $6 + $10 <= most && $8 < $2 / 2000) }' ||
+		fail "$1: too many doubts"
+	deepest=$(sed 's/.*deepest \([0-9]*\);.*/\1/' "$dir/sums")
+	[ "$deepest" -lt 64 ] || fail "$1: stacks grow to $deepest"
+}
+whole kernel-pti 3
+whole kernel-kaslr-modules 10
 [ $failures -eq 0 ]
