@@ -83,6 +83,7 @@ static inline bool sink_type_wants_flow(const struct sink_type *type, bool asked
 
 extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary, sink_script;
 extern const struct sink_type sink_counts, sink_lcov, sink_bolt, sink_autofdo, sink_tally;
+extern const struct sink_type sink_folded, sink_flame, sink_chrome, sink_perfetto;
 
 /* The type at @index of all there are, NULL past the last. */
 const struct sink_type *sink_type_at(size_t index);
