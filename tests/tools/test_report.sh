@@ -1,0 +1,29 @@
+#!/bin/sh
+# The sink "html": the same bytes with any number of jobs, sums that are the account's, and a page that a browser opens
+# without a network and that does what it should (report_page.mjs).
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+
+odd="</script><b>&\"'x"
+mkdir "$dir/odd"
+cp /bin/true "$dir/odd/x" && ln -s x "$dir/odd/<b>&\"'" || exit 1
+record report -c 2 --mtc -- sh -c "ls -l / | sort | head -n 3; exec '$dir/odd/<b>&\"'\"'\"" || exit 1
+for jobs in 1 3; do
+	"$SBTRACE" replay --jobs $jobs --root "$dir/report.root" --sink html="$dir/$jobs.html" \
+		--sink summary="$dir/summary" "$dir/report.data" 2>"$dir/log" || fail "replay: $(cat "$dir/log")"
+done
+cmp "$dir/1.html" "$dir/3.html" || fail "--jobs"
+grep -qF '<b>&' "$dir/1.html" && fail "a name is not escaped"
+
+# The same of a recording with gaps: its trace is cut off.
+head -c $(($(wc -c <"$dir/report.data") * 7 / 10)) "$dir/report.data" >"$dir/cut.data"
+"$SBTRACE" replay --root "$dir/report.root" --sink html="$dir/cut.html" "$dir/cut.data" 2>/dev/null || fail "cut.data"
+grep -q '"reason":"truncated","count":[1-9]' "$dir/cut.html" || fail "no gap is told"
+
+command -v chromium >/dev/null && command -v node >/dev/null || { echo "skipped: no chromium or no node here"; exit 77; }
+for page in 1 cut; do
+	ninsn=$(awk '$1 == "total" { print $2; exit }' "$dir/summary")
+	[ $page = 1 ] || ninsn=0
+	timeout 120 node "$SOURCE_DIR/tests/tools/report_page.mjs" "$dir/$page.html" "$ninsn" || fail "$page.html"
+done
+[ $failures -eq 0 ]

@@ -1,0 +1,204 @@
+/* report_stacks.c - see report_stacks.h. The engine is sb_calls; frames' notes are their nodes. */
+#include "sink/report_stacks.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Nodes ------------------------------------------------------------------------------------ */
+
+static uint32_t slot_of(const struct report_stacks *stacks, const struct report_node *node)
+{
+	const uint64_t key = ((uint64_t)node->parent << 32 | node->function << 2 |
+	                      (uint32_t)node->kernel << 1 | (uint32_t)node->unsure) *
+	                     0x9e3779b97f4a7c15;
+
+	return (uint32_t)(key >> 32) & (stacks->nslots - 1);
+}
+
+static int grow(struct report_stacks *stacks)
+{
+	const uint32_t capacity = stacks->capacity ? 2 * stacks->capacity : 1024;
+	struct report_node *node = reallocarray(stacks->node, capacity, sizeof(*node));
+	uint32_t *slot;
+
+	if (!node)
+		return -1;
+	stacks->node = node;
+	slot = calloc(capacity, sizeof(*slot));
+	if (!slot)
+		return -1;
+	free(stacks->slot);
+	stacks->slot = slot;
+	stacks->nslots = stacks->capacity = capacity;
+	for (uint32_t i = 1; i < stacks->nnodes; i++) {
+		uint32_t *to = &slot[slot_of(stacks, &node[i])];
+
+		node[i].beside = *to;
+		*to = i;
+	}
+	return 0;
+}
+
+/* Zero: no memory. */
+static uint32_t add_node(struct report_stacks *stacks, const struct report_node *wanted)
+{
+	uint32_t *slot, index;
+
+	if (stacks->nnodes == stacks->capacity && grow(stacks))
+		return 0;
+	slot = &stacks->slot[slot_of(stacks, wanted)];
+	index = stacks->nnodes++;
+	stacks->node[index] = *wanted;
+	stacks->node[index].beside = *slot;
+	*slot = index;
+	if (wanted->parent) {
+		stacks->node[index].next = stacks->node[wanted->parent].child;
+		stacks->node[wanted->parent].child = index;
+	}
+	return index;
+}
+
+/* The node of @frame below @parent; @parent itself where there is no room. Zero: no memory. */
+static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, const struct sb_call_frame *frame,
+                         uint32_t depth)
+{
+	const struct report_node wanted = {.parent = parent,
+	                                   .function = frame->function->index,
+	                                   .kernel = frame->ip >> 63,
+	                                   .unsure = frame->unsure != 0};
+
+	for (uint32_t i = stacks->slot[slot_of(stacks, &wanted)]; i; i = stacks->node[i].beside) {
+		const struct report_node *node = &stacks->node[i];
+
+		if (node->parent == parent && node->function == wanted.function &&
+		    node->kernel == wanted.kernel && node->unsure == wanted.unsure)
+			return i;
+	}
+	if (depth >= report_depth_most || stacks->nnodes >= report_nodes_most)
+		return parent;
+	return add_node(stacks, &wanted);
+}
+
+static int keep_function(struct report_stacks *stacks, const struct sb_function *function)
+{
+	const uint32_t index = function->index;
+
+	if (index >= stacks->nfunctions) {
+		const uint32_t count = 2 * index + 64;
+		const struct sb_function **bigger = reallocarray(stacks->function, count, sizeof(*bigger));
+
+		if (!bigger)
+			return -1;
+		memset(bigger + stacks->nfunctions, 0, (count - stacks->nfunctions) * sizeof(*bigger));
+		stacks->function = bigger;
+		stacks->nfunctions = count;
+	}
+	stacks->function[index] = function;
+	return 0;
+}
+
+/* ---- Groups ----------------------------------------------------------------------------------- */
+
+static const struct sb_container *container_of(const struct sb_call_thread *thread)
+{
+	return thread->membership ? thread->membership->container : NULL;
+}
+
+/* The index of the thread's group. Negative: no memory. */
+static int64_t group_of(struct report_stacks *stacks, const struct sb_call_thread *thread)
+{
+	const struct sb_container *container = container_of(thread);
+	struct report_group *group;
+
+	for (uint32_t i = stacks->ngroups; i-- > 0;)
+		if (stacks->group[i].pid == thread->pid && stacks->group[i].container == container)
+			return i;
+	group = reallocarray(stacks->group, stacks->ngroups + 1, sizeof(*group));
+	if (!group)
+		return -1;
+	stacks->group = group;
+	group += stacks->ngroups;
+	*group = (struct report_group){.pid = thread->pid, .container = container};
+	group->root = add_node(stacks, &(struct report_node){.function = stacks->ngroups});
+	return group->root ? (int64_t)stacks->ngroups++ : -1;
+}
+
+/* The thread's note: its group, and one. */
+static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thread)
+{
+	const int64_t group = group_of(stacks, thread);
+	uint32_t node;
+
+	if (group < 0)
+		return -sbe_nomem;
+	thread->note.number = (uint64_t)group + 1;
+	node = stacks->group[group].root;
+	for (uint32_t i = 0; i < thread->depth; i++) {
+		node = child_of(stacks, node, &thread->frame[i], i);
+		if (!node)
+			return -sbe_nomem;
+		thread->frame[i].note.number = node;
+	}
+	return 0;
+}
+
+static bool is_in_place(const struct report_stacks *stacks, const struct sb_call_thread *thread)
+{
+	const struct report_group *group =
+	        thread->note.number ? &stacks->group[thread->note.number - 1] : NULL;
+
+	return group && group->pid == thread->pid && group->container == container_of(thread);
+}
+
+/* ---- What the engine says --------------------------------------------------------------------- */
+
+static int on_enter(void *context, struct sb_call_thread *thread)
+{
+	struct report_stacks *stacks = context;
+	struct sb_call_frame *top = sb_calls_top(thread);
+
+	if (keep_function(stacks, top->function))
+		return -sbe_nomem;
+	if (thread->depth == 1 || !is_in_place(stacks, thread))
+		return place_frames(stacks, thread);
+	top->note.number = child_of(stacks, (uint32_t)thread->frame[thread->depth - 2].note.number, top,
+	                            thread->depth - 1);
+	return top->note.number ? 0 : -sbe_nomem;
+}
+
+static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
+{
+	struct report_stacks *stacks = context;
+
+	if (!is_in_place(stacks, thread) && place_frames(stacks, thread) < 0)
+		return -sbe_nomem;
+	stacks->node[sb_calls_top(thread)->note.number].self += ninsn;
+	return 0;
+}
+
+/* ---- Begin and end ---------------------------------------------------------------------------- */
+
+int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context)
+{
+	const struct sb_calls_options options = {.size = sizeof(options),
+	                                         .symbols = context->symbols,
+	                                         .clock = context->clock,
+	                                         .system = context->system};
+	const struct sb_calls_consumer consumer = {.context = stacks, .run = on_run, .enter = on_enter};
+
+	*stacks = (struct report_stacks){.nnodes = 1};
+	if (grow(stacks))
+		return -1;
+	memset(&stacks->node[0], 0, sizeof(stacks->node[0]));
+	return sb_calls_new(&stacks->calls, &options, &consumer, NULL) < 0 ? -1 : 0;
+}
+
+void report_stacks_free(struct report_stacks *stacks)
+{
+	sb_calls_free(stacks->calls);
+	free(stacks->node);
+	free(stacks->slot);
+	free(stacks->group);
+	free(stacks->function);
+	*stacks = (struct report_stacks){0};
+}

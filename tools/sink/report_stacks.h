@@ -1,0 +1,46 @@
+/* tools/sink/report_stacks.h - how many instructions ran in which call stack of which process, for the
+ * report.
+ *
+ * A tree for each process (in each container that it was in). There are at most report_nodes_most nodes, and
+ * no stacks deeper than report_depth_most: what does not fit counts for the last function that did. */
+#ifndef TOOLS_SINK_REPORT_STACKS_H
+#define TOOLS_SINK_REPORT_STACKS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <sb/call_stack.h>
+
+#include "sink/sink.h"
+
+enum { report_nodes_most = 1 << 18, report_depth_most = 512 };
+
+struct report_node {
+	uint32_t parent, child, next, beside; /* indices; 0: none. Node 0 is not used */
+	uint32_t function;                    /* its index; of a root: the group's */
+	bool kernel, unsure;
+	uint64_t self;
+};
+
+struct report_group {
+	int32_t pid;
+	const struct sb_container *container; /* NULL: outside of all, or not known */
+	uint32_t root;                        /* a node */
+};
+
+struct report_stacks {
+	struct sb_calls *calls;    /* owned */
+	struct report_node *node;  /* owned */
+	uint32_t nnodes, capacity; /* nnodes: with node 0 */
+	uint32_t *slot;            /* owned; nodes by parent and function */
+	uint32_t nslots;
+	struct report_group *group; /* owned */
+	uint32_t ngroups;
+	const struct sb_function **function; /* owned; by index, of the engine */
+	uint32_t nfunctions;
+};
+
+int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context);
+void report_stacks_free(struct report_stacks *stacks);
+
+#endif

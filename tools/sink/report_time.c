@@ -1,0 +1,140 @@
+/* report_time.c - see report_time.h. */
+#include "sink/report_time.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void report_time_free(struct report_time *time)
+{
+	for (size_t i = 0; i < time->ncpus; i++)
+		free(time->cpu[i].entry);
+	free(time->cpu);
+	*time = (struct report_time){0};
+}
+
+static struct report_cpu *cpu_of(struct report_time *time, int32_t cpu)
+{
+	struct report_cpu *bigger;
+	size_t at = 0;
+
+	while (at < time->ncpus && time->cpu[at].cpu < cpu)
+		at++;
+	if (at < time->ncpus && time->cpu[at].cpu == cpu)
+		return &time->cpu[at];
+	bigger = reallocarray(time->cpu, time->ncpus + 1, sizeof(*bigger));
+	if (!bigger)
+		return NULL;
+	time->cpu = bigger;
+	memmove(&bigger[at + 1], &bigger[at], (time->ncpus - at) * sizeof(*bigger));
+	time->ncpus++;
+	bigger[at] = (struct report_cpu){.cpu = cpu};
+	return &bigger[at];
+}
+
+/* The entry of @who in the last bin, or NULL. */
+static struct report_entry *find_last(const struct report_cpu *cpu, uint64_t bin, uint32_t who)
+{
+	for (size_t i = cpu->count; i-- > 0 && cpu->entry[i].bin == bin;)
+		if (cpu->entry[i].who == who)
+			return &cpu->entry[i];
+	return NULL;
+}
+
+static void add_sums(struct report_entry *entry, const uint64_t sum[3])
+{
+	for (int i = 0; i < 3; i++)
+		entry->sum[i] += sum[i];
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct report_entry *left = a, *right = b;
+
+	if (left->bin != right->bin)
+		return left->bin < right->bin ? -1 : 1;
+	return left->who < right->who ? -1 : left->who > right->who;
+}
+
+static void widen_cpu(struct report_cpu *cpu)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < cpu->count; i++)
+		cpu->entry[i].bin >>= 1;
+	if (cpu->count)
+		qsort(cpu->entry, cpu->count, sizeof(*cpu->entry), compare);
+	for (size_t i = 0; i < cpu->count; i++) {
+		struct report_entry *last = count ? &cpu->entry[count - 1] : NULL;
+
+		if (last && !compare(last, &cpu->entry[i]))
+			add_sums(last, cpu->entry[i].sum);
+		else
+			cpu->entry[count++] = cpu->entry[i];
+	}
+	cpu->count = count;
+}
+
+static uint64_t bins_of(const struct report_time *time)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+
+	for (size_t i = 0; i < time->ncpus; i++) {
+		const struct report_cpu *cpu = &time->cpu[i];
+
+		if (!cpu->count)
+			continue;
+		first = cpu->entry[0].bin < first ? cpu->entry[0].bin : first;
+		last = cpu->entry[cpu->count - 1].bin > last ? cpu->entry[cpu->count - 1].bin : last;
+	}
+	return first > last ? 0 : last - first + 1;
+}
+
+static void widen(struct report_time *time)
+{
+	while (time->count > report_entries_most * 3 / 4 && bins_of(time) > report_bins_least) {
+		time->shift++;
+		time->count = 0;
+		for (size_t i = 0; i < time->ncpus; i++) {
+			widen_cpu(&time->cpu[i]);
+			time->count += time->cpu[i].count;
+		}
+	}
+}
+
+static int append(struct report_time *time, struct report_cpu *cpu, const struct report_entry *entry)
+{
+	if (cpu->count == cpu->capacity) {
+		const size_t capacity = cpu->capacity ? 2 * cpu->capacity : 256;
+		struct report_entry *bigger = reallocarray(cpu->entry, capacity, sizeof(*bigger));
+
+		if (!bigger)
+			return -1;
+		cpu->entry = bigger;
+		cpu->capacity = capacity;
+	}
+	cpu->entry[cpu->count++] = *entry;
+	time->count++;
+	/* Where wider bins would not help, more is allowed before that is tried again. */
+	if (time->count >= report_entries_most && !(time->count & (time->count - 1)))
+		widen(time);
+	return 0;
+}
+
+int report_time_add(struct report_time *time, int32_t cpu_number, uint64_t at, uint32_t who,
+                    const uint64_t sum[3])
+{
+	struct report_cpu *cpu = cpu_of(time, cpu_number);
+	struct report_entry entry = {.bin = at >> time->shift, .who = who}, *known;
+
+	if (!cpu)
+		return -1;
+	if (cpu->count && entry.bin < cpu->entry[cpu->count - 1].bin)
+		entry.bin = cpu->entry[cpu->count - 1].bin;
+	known = find_last(cpu, entry.bin, who);
+	if (known) {
+		add_sums(known, sum);
+		return 0;
+	}
+	add_sums(&entry, sum);
+	return append(time, cpu, &entry);
+}

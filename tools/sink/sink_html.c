@@ -1,0 +1,590 @@
+/* sink_html.c - a report that is one page, by itself: who ran where and when, where instructions went, what
+ * was lost and why, and all processes.
+ *
+ * The page (report/page.html) is a part of the program; what it shows is put into it as JSON, of which the
+ * page's script says the form. Everything is summed up on the way, so that memory and page are bounded. */
+#include "sink/sink.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sink/report_page.h"
+#include "sink/report_stacks.h"
+#include "sink/report_time.h"
+#include "version.h"
+
+enum {
+	details_most = 20, /* of a reason for gaps that are told */
+	nodes_told =
+	        20000, /* of the call trees: those of less than one in so many instructions are summed up */
+	gap_who = 1u << 31, /* .who of entries that are gaps: this, and the reason */
+};
+
+enum { sum_time, sum_user, sum_kernel }; /* of who ran */
+enum { sum_count = 1, sum_bytes = 2 };   /* of gaps */
+
+struct report_process {
+	int32_t pid;
+	uint64_t user, kernel, nblocks;
+	uint64_t first, last; /* ticks */
+	const struct sb_container *container;
+};
+
+struct gap_text {
+	char text[sizeof(((struct sb_gap *)0)->detail)];
+	uint64_t count;
+};
+
+struct running {
+	int32_t cpu;
+	uint32_t process;
+	uint64_t since; /* ticks */
+};
+
+struct html_state {
+	struct output *output;
+	const struct sink_context *context;
+	struct report_time time;
+	struct report_stacks stacks;
+	struct report_process *process;     /* owned */
+	uint32_t nprocesses, *slot, nslots; /* slot: owned; of pids, index and one */
+	struct running *running;            /* owned */
+	size_t nrunning;
+	struct gap_text detail[sb_gap_reasons][details_most];
+	bool begun;
+	uint64_t first, last; /* ticks of all */
+};
+
+static void html_free(void *context)
+{
+	struct html_state *state = context;
+
+	report_time_free(&state->time);
+	report_stacks_free(&state->stacks);
+	free(state->process);
+	free(state->slot);
+	free(state->running);
+}
+
+static int html_begin(void *context, struct output *output, const struct sink_context *sink)
+{
+	struct html_state *state = context;
+
+	state->output = output;
+	state->context = sink;
+	state->time.shift = 6;
+	if (!report_stacks_init(&state->stacks, sink))
+		return 0;
+	html_free(state);
+	return -1;
+}
+
+/* ---- Processes -------------------------------------------------------------------------------- */
+
+static uint32_t *slot_of(const struct html_state *state, int32_t pid)
+{
+	uint32_t at = (uint32_t)pid * 0x9e3779b1u >> 7 & (state->nslots - 1);
+
+	while (state->slot[at] && state->process[state->slot[at] - 1].pid != pid)
+		at = (at + 1) & (state->nslots - 1);
+	return &state->slot[at];
+}
+
+static int grow(struct html_state *state)
+{
+	const uint32_t nslots = state->nslots ? 2 * state->nslots : 256;
+	struct report_process *process = reallocarray(state->process, nslots / 2, sizeof(*process));
+	uint32_t *slot;
+
+	if (!process)
+		return -1;
+	state->process = process;
+	slot = calloc(nslots, sizeof(*slot));
+	if (!slot)
+		return -1;
+	free(state->slot);
+	state->slot = slot;
+	state->nslots = nslots;
+	for (uint32_t i = 0; i < state->nprocesses; i++)
+		*slot_of(state, process[i].pid) = i + 1;
+	return 0;
+}
+
+static struct report_process *process_of(struct html_state *state, int32_t pid)
+{
+	uint32_t *slot;
+
+	if (2 * state->nprocesses >= state->nslots && grow(state))
+		return NULL;
+	slot = slot_of(state, pid);
+	if (!*slot) {
+		state->process[state->nprocesses] = (struct report_process){.pid = pid};
+		*slot = ++state->nprocesses;
+	}
+	return &state->process[*slot - 1];
+}
+
+/* ---- Time ------------------------------------------------------------------------------------- */
+
+static uint64_t time_of(const struct html_state *state, uint64_t tsc)
+{
+	return state->context->clock->time_mult ? sb_clock_tsc_to_ns(state->context->clock, tsc) : tsc;
+}
+
+/* When the CPU was given to somebody else between @from and @to, if the records say so; else @to. In ns. */
+static uint64_t switched_before(const struct html_state *state, int32_t cpu, uint64_t from, uint64_t to)
+{
+	const struct sb_sched *sched;
+	size_t count, low = 0, high;
+
+	sched = sb_system_schedule(state->context->system, cpu, &count);
+	for (high = count; low < high;) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (sched[middle].time > from)
+			high = middle;
+		else
+			low = middle + 1;
+	}
+	return low < count && sched[low].time < to ? sched[low].time : to;
+}
+
+/* Spreads the time from @from to @to over the bins. */
+static int add_span(struct html_state *state, int32_t cpu, uint32_t process, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		const uint64_t width = 1ull << state->time.shift, end = (from | (width - 1)) + 1;
+		const uint64_t part = (end && end < to ? end : to) - from;
+
+		if (report_time_add(&state->time, cpu, from, process, (const uint64_t[3]){part, 0, 0}))
+			return -1;
+		from += part;
+	}
+	return 0;
+}
+
+static struct running *running_on(struct html_state *state, int32_t cpu)
+{
+	struct running *bigger;
+
+	for (size_t i = 0; i < state->nrunning; i++)
+		if (state->running[i].cpu == cpu)
+			return &state->running[i];
+	bigger = reallocarray(state->running, state->nrunning + 1, sizeof(*bigger));
+	if (!bigger)
+		return NULL;
+	state->running = bigger;
+	bigger += state->nrunning++;
+	*bigger = (struct running){.cpu = cpu, .process = UINT32_MAX};
+	return bigger;
+}
+
+/* Whoever ran on the CPU ran until @now at most. */
+static int end_running(struct html_state *state, struct running *running, uint64_t now)
+{
+	uint64_t end;
+
+	if (running->process == UINT32_MAX || now <= running->since)
+		return 0;
+	end = switched_before(state, running->cpu, running->since, now);
+	return add_span(state, running->cpu, running->process, running->since, end);
+}
+
+/* ---- Flow and gaps ---------------------------------------------------------------------------- */
+
+static void split(const struct sb_flow *flow, uint64_t *user, uint64_t *kernel)
+{
+	*user = *kernel = 0;
+	for (uint32_t i = 0; i < flow->npaths; i++)
+		for (uint32_t k = 0; k < flow->path[i]->nblocks; k++) {
+			const struct pt_run_block *block = &flow->path[i]->block[k];
+
+			*(block->ip >> 63 ? kernel : user) += block->ninsn;
+		}
+}
+
+static void see_time(struct html_state *state, uint64_t now)
+{
+	if (!now)
+		return;
+	state->first = !state->begun || now < state->first ? now : state->first;
+	state->last = now > state->last ? now : state->last;
+	state->begun = true;
+}
+
+static int html_flow(void *context, const struct sb_flow *flow)
+{
+	struct html_state *state = context;
+	const uint64_t now = time_of(state, flow->tsc);
+	struct report_process *process = process_of(state, flow->pid);
+	struct running *running = running_on(state, flow->cpu);
+	uint64_t user, kernel;
+
+	if (!process || !running || end_running(state, running, now))
+		return -1;
+	split(flow, &user, &kernel);
+	process->first = process->nblocks ? process->first : now;
+	process->last = now > process->last ? now : process->last;
+	process->user += user;
+	process->kernel += kernel;
+	process->nblocks += flow->nblocks;
+	if (flow->membership && flow->membership->container)
+		process->container = flow->membership->container;
+	*running = (struct running){
+	        .cpu = flow->cpu, .process = (uint32_t)(process - state->process), .since = now};
+	see_time(state, now);
+	if (report_time_add(&state->time, flow->cpu, now, running->process,
+	                    (const uint64_t[3]){0, user, kernel}))
+		return -1;
+	return sb_calls_flow(state->stacks.calls, flow) < 0 ? -1 : 0;
+}
+
+static void keep_detail(struct html_state *state, const struct sb_gap *gap)
+{
+	struct gap_text *detail = state->detail[gap->reason];
+
+	for (unsigned int i = 0; i < details_most; i++) {
+		if (detail[i].count && strncmp(detail[i].text, gap->detail, sizeof(gap->detail)) != 0 &&
+		    i + 1 < details_most)
+			continue;
+		/* The last one is for all others. */
+		if (!detail[i].count)
+			memcpy(detail[i].text, i + 1 < details_most ? gap->detail : "others",
+			       i + 1 < details_most ? sizeof(gap->detail) : sizeof("others"));
+		detail[i].count++;
+		return;
+	}
+}
+
+static int html_gap(void *context, const struct sb_gap *gap)
+{
+	struct html_state *state = context;
+	const uint64_t at = time_of(state, gap->tsc_from);
+	struct running *running;
+
+	if ((unsigned int)gap->reason >= sb_gap_reasons)
+		return 0;
+	keep_detail(state, gap);
+	if (sb_calls_gap(state->stacks.calls, gap) < 0)
+		return -1;
+	if (gap->cpu < 0 || !gap->tsc_from)
+		return 0;
+	running = running_on(state, gap->cpu);
+	if (!running || end_running(state, running, at))
+		return -1;
+	running->process = UINT32_MAX;
+	see_time(state, at);
+	return report_time_add(&state->time, gap->cpu, at, gap_who | (uint32_t)gap->reason,
+	                       (const uint64_t[3]){0, 1, gap->bytes});
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------- */
+
+/* A string of @most bytes at most, as it may stand in a script of a page: what is not printable ASCII is
+ * \xNN. */
+static int put_string(struct output *output, const char *text, size_t most)
+{
+	static const char digit[] = "0123456789abcdef";
+	char *at = output_room(output, 7 * most + 3);
+
+	if (!at)
+		return -1;
+	*at++ = '"';
+	for (size_t i = 0; i < most && text[i]; i++) {
+		const unsigned char c = (unsigned char)text[i];
+
+		if (c >= 0x20 && c < 0x7f && !strchr("\"\\<>&'", c)) {
+			*at++ = (char)c;
+			continue;
+		}
+		memcpy(at, c >= 0x20 && c < 0x7f ? "\\u00" : "\\\\x", 4);
+		at += c >= 0x20 && c < 0x7f ? 4 : 3;
+		*at++ = digit[c >> 4];
+		*at++ = digit[c & 15];
+	}
+	*at++ = '"';
+	output_advance(output, at);
+	return 0;
+}
+
+static int put_meta(const struct html_state *state, const struct sb_account *account)
+{
+	struct output *output = state->output;
+
+	output_printf(output, "{\"version\":\"%s\",\"recording\":", sbtrace_version);
+	put_string(output, sb_perfdata_path(state->context->perfdata), 4096);
+	return output_printf(
+	        output,
+	        ",\"unit\":\"%s\",\"first\":\"%" PRIu64 "\",\"length\":%" PRIu64
+	        ",\"shift\":%u,\"ninsn\":%" PRIu64 ",\"nblocks\":%" PRIu64 ",\"filtered\":%" PRIu64
+	        ",\"switches\":%" PRIu64 ",\"total\":%" PRIu64 ",\"decoded\":%" PRIu64 ",\"threads\":%zu",
+	        state->context->clock->time_mult ? "ns" : "ticks", state->first, state->last - state->first,
+	        state->time.shift, account->ninsn, account->nblocks, account->ninsn_filtered,
+	        account->nswitches, account->bytes_total, account->bytes_decoded, account->nthreads);
+}
+
+static size_t threads_of(const struct sb_account *account, int32_t pid)
+{
+	size_t low = 0, high = account->nthreads, count = 0;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (account->thread[middle].pid < pid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low + count < account->nthreads && account->thread[low + count].pid == pid)
+		count++;
+	return count;
+}
+
+/* [pid, name, container, user, kernel, blocks, threads, first, last], times from the first of all on. */
+static int put_processes(const struct html_state *state, const struct sb_account *account)
+{
+	struct output *output = state->output;
+
+	output_printf(output, ",\n\"processes\":[");
+	for (uint32_t i = 0; i < state->nprocesses; i++) {
+		const struct report_process *process = &state->process[i];
+		const char *comm =
+		        sb_system_comm(state->context->system, process->pid, process->pid, UINT64_MAX);
+
+		output_printf(output, "%s[%" PRId32 ",", i ? ",\n" : "", process->pid);
+		put_string(output, *comm ? comm : process->pid ? "?" : "swapper", 16);
+		output_printf(output, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%zu,%" PRIu64 ",%" PRIu64 "]",
+		              process->container ? (int)process->container->index : -1, process->user,
+		              process->kernel, process->nblocks, threads_of(account, process->pid),
+		              process->first > state->first ? process->first - state->first : 0,
+		              process->last > state->first ? process->last - state->first : 0);
+	}
+	return output_printf(output, "]");
+}
+
+static int put_containers(const struct html_state *state)
+{
+	struct output *output = state->output;
+	const struct sb_container *const *container;
+	size_t count;
+
+	container = sb_system_containers(state->context->system, &count);
+	output_printf(output, ",\n\"containers\":[");
+	for (size_t i = 0; i < count; i++) {
+		output_printf(output, "%s[\"%s\",", i ? "," : "", sb_container_kind_name(container[i]->kind));
+		put_string(output, container[i]->id, SB_CONTAINER_ID_MAX);
+		output_printf(output, ",");
+		put_string(output, container[i]->pod, SB_POD_MAX);
+		output_printf(output, "]");
+	}
+	return output_printf(output, "]");
+}
+
+/* {cpu, runs: [bin, process, time, user, kernel, ...], gaps: [bin, reason, count, bytes, ...]}; bins from
+ * that of the first time on. */
+static int put_cpu(const struct html_state *state, const struct report_cpu *cpu)
+{
+	const uint64_t first = state->first >> state->time.shift;
+	struct output *output = state->output;
+
+	for (int gaps = 0; gaps < 2; gaps++) {
+		const char *comma = "";
+
+		if (gaps)
+			output_printf(output, "],\"gaps\":[");
+		else
+			output_printf(output, "{\"cpu\":%" PRId32 ",\"runs\":[", cpu->cpu);
+		for (size_t i = 0; i < cpu->count; i++) {
+			const struct report_entry *entry = &cpu->entry[i];
+
+			if (!(entry->who & gap_who) != !gaps)
+				continue;
+			output_printf(output, "%s%" PRIu64 ",%" PRIu32, comma,
+			              entry->bin > first ? entry->bin - first : 0,
+			              entry->who & ~(uint32_t)gap_who);
+			for (int k = gaps; k < 3; k++)
+				output_printf(output, ",%" PRIu64, entry->sum[k]);
+			comma = ",";
+		}
+	}
+	return output_printf(output, "]}");
+}
+
+static int put_cpus(const struct html_state *state)
+{
+	output_printf(state->output, ",\n\"cpus\":[");
+	for (size_t i = 0; i < state->time.ncpus; i++) {
+		output_printf(state->output, i ? ",\n" : "");
+		put_cpu(state, &state->time.cpu[i]);
+	}
+	return output_printf(state->output, "]");
+}
+
+/* {name: {count, bytes, details: [[text, count], ...]}} of each reason, in order. */
+static int put_gaps(const struct html_state *state, const struct sb_account *account)
+{
+	struct output *output = state->output;
+
+	output_printf(output, ",\n\"gaps\":[");
+	for (unsigned int i = 0; i < sb_gap_reasons; i++) {
+		const struct gap_text *detail = state->detail[i];
+
+		output_printf(output,
+		              "%s{\"reason\":\"%s\",\"count\":%" PRIu64 ",\"bytes\":%" PRIu64
+		              ",\"details\":[",
+		              i ? ",\n" : "", sb_gap_reason_name((enum sb_gap_reason)i),
+		              account->gap[i].count, account->gap[i].bytes);
+		for (unsigned int k = 0; k < details_most && detail[k].count; k++) {
+			output_printf(output, k ? ",[" : "[");
+			put_string(output, detail[k].text, sizeof(detail[k].text));
+			output_printf(output, ",%" PRIu64 "]", detail[k].count);
+		}
+		output_printf(output, "]}");
+	}
+	return output_printf(output, "]");
+}
+
+/* ---- Call trees ------------------------------------------------------------------------------- */
+
+/* Names by the number that nodes have; those of functions that nobody ran, too. */
+static int put_functions(const struct html_state *state)
+{
+	struct output *output = state->output;
+
+	output_printf(output, ",\n\"functions\":[");
+	for (uint32_t i = 0; i < state->stacks.nfunctions; i++) {
+		const struct sb_function *function = state->stacks.function[i];
+		const char *dso = function && function->dso ? function->dso : "";
+		const char *base = strrchr(dso, '/');
+
+		output_printf(output, i ? ",\n[" : "[");
+		put_string(output, function && function->name ? function->name : "", 512);
+		output_printf(output, ",");
+		put_string(output, base ? base + 1 : dso, 255);
+		output_printf(output, "]");
+	}
+	return output_printf(output, "]");
+}
+
+/* Sums of nodes and of what is below them: children have higher numbers than their parents. */
+static uint64_t *sum_up(const struct report_stacks *stacks)
+{
+	uint64_t *total = calloc(stacks->nnodes, sizeof(*total));
+
+	for (uint32_t i = stacks->nnodes; total && i-- > 1;) {
+		total[i] += stacks->node[i].self;
+		total[stacks->node[i].parent] += total[i];
+	}
+	return total;
+}
+
+/* Nodes in the order in which they are met: depth, function, 1: kernel, 2: unsure, and its own instructions.
+ * What has less than @least counts for the node above. */
+static int put_tree(const struct html_state *state, const uint64_t *total, uint32_t root, uint64_t least)
+{
+	const struct report_stacks *stacks = &state->stacks;
+	struct output *output = state->output;
+	uint32_t at = root, depth = 0;
+
+	for (;;) {
+		const struct report_node *node = &stacks->node[at];
+		uint64_t below = node->self;
+		uint32_t next = node->child;
+
+		for (uint32_t i = node->child; i; i = stacks->node[i].next)
+			below += total[i] < least ? total[i] : 0;
+		output_printf(output, "%s%" PRIu32 ",%" PRIu32 ",%d,%" PRIu64, depth ? "," : "", depth,
+		              depth ? node->function : 0, (int)node->kernel | (int)node->unsure << 1, below);
+		depth++;
+		for (;;) {
+			while (next && total[next] < least)
+				next = stacks->node[next].next;
+			if (next || at == root)
+				break;
+			next = stacks->node[at].next;
+			at = stacks->node[at].parent;
+			depth--;
+		}
+		if (!next)
+			return output->broken ? -1 : 0;
+		at = next;
+	}
+}
+
+/* {process, container, total, nodes: [...]} of each process in each container. */
+static int put_trees(struct html_state *state)
+{
+	const struct report_stacks *stacks = &state->stacks;
+	uint64_t *total = sum_up(stacks), least;
+	struct output *output = state->output;
+
+	if (!total)
+		return -1;
+	least = total[0] / nodes_told + 1;
+	output_printf(output, ",\n\"trees\":[");
+	for (uint32_t i = 0; i < stacks->ngroups; i++) {
+		const struct report_group *group = &stacks->group[i];
+		const struct report_process *process = process_of(state, group->pid);
+
+		if (!process)
+			break;
+		output_printf(output, "%s{\"process\":%td,\"container\":%d,\"total\":%" PRIu64 ",\"nodes\":[",
+		              i ? ",\n" : "", process - state->process,
+		              group->container ? (int)group->container->index : -1, total[group->root]);
+		put_tree(state, total, group->root, least);
+		output_printf(output, "]}");
+	}
+	free(total);
+	return output_printf(output, "]");
+}
+
+/* ---- The page --------------------------------------------------------------------------------- */
+
+static int put_bytes(struct output *output, const char *bytes, size_t size)
+{
+	while (size) {
+		const size_t part = size < output_most ? size : output_most;
+		char *at = output_room(output, part);
+
+		if (!at)
+			return -1;
+		memcpy(at, bytes, part);
+		output_advance(output, at + part);
+		bytes += part;
+		size -= part;
+	}
+	return 0;
+}
+
+static int html_end(void *context, const struct sb_account *account, const struct sb_perfdata *perfdata)
+{
+	struct html_state *state = context;
+
+	(void)perfdata;
+	for (size_t i = 0; i < state->nrunning; i++)
+		if (end_running(state, &state->running[i], state->last))
+			return -1;
+	if (sb_calls_finish(state->stacks.calls) < 0)
+		return -1;
+	if (put_bytes(state->output, report_page_before, report_page_before_size) ||
+	    put_meta(state, account) || put_processes(state, account) || put_containers(state) ||
+	    put_cpus(state) || put_gaps(state, account) || put_functions(state) || put_trees(state) ||
+	    output_printf(state->output, "}\n"))
+		return -1;
+	return put_bytes(state->output, report_page_behind, report_page_behind_size);
+}
+
+const struct sink_type sink_html = {
+        .name = "html",
+        .about = "a report as one page: timeline, flame graph, gaps, processes",
+        .size = sizeof(struct html_state),
+        .symbols = sink_symbols_always,
+        .by_time = true,
+        .of_all = true,
+        .begin = html_begin,
+        .flow = html_flow,
+        .gap = html_gap,
+        .end = html_end,
+        .free = html_free,
+};
