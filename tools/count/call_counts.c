@@ -1,0 +1,306 @@
+/* call_counts.c - see call_counts.h. */
+#include "count/call_counts.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "count/vector.h"
+
+enum { sites = 4096, edge_slots_first = 1024, function_slots_first = 1024 };
+
+/* A line that was looked up, and where it holds. */
+struct site {
+	const struct sb_epoch *epoch;
+	struct sb_source_line line; /* high 0: free */
+};
+
+struct call_counts {
+	struct sb_calls *calls;        /* owned */
+	struct sb_source_lines *lines; /* borrowed */
+	struct call_function *function;
+	size_t nfunctions, function_room;
+	uint32_t *function_slot; /* owned; an index plus one, 0: free; open addressing */
+	size_t nfunction_slots;
+	uint32_t *by_engine; /* owned; an index plus one by the engine's, 0: not known yet */
+	size_t nby_engine;
+	struct call_edge *edge; /* owned */
+	size_t nedges, edge_room;
+	uint32_t *edge_slot; /* owned; as above */
+	size_t nedge_slots;
+	struct site site[sites];
+};
+
+/* ---- Functions -------------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t key)
+{
+	key *= 0x9e3779b97f4a7c15;
+	return key ^ key >> 32;
+}
+
+static uint32_t *function_slot(const struct call_counts *counts, uint32_t *slot, size_t nslots,
+                               const char *dso, const char *name)
+{
+	size_t i = mix((uintptr_t)dso ^ (uintptr_t)name << 7) & (nslots - 1);
+
+	while (slot[i] &&
+	       (counts->function[slot[i] - 1].dso != dso || counts->function[slot[i] - 1].name != name))
+		i = (i + 1) & (nslots - 1);
+	return &slot[i];
+}
+
+static int grow_functions(struct call_counts *counts)
+{
+	const size_t nslots = counts->nfunction_slots ? 2 * counts->nfunction_slots : function_slots_first;
+	uint32_t *slot = calloc(nslots, sizeof(*slot));
+
+	if (!slot)
+		return -1;
+	for (size_t i = 0; i < counts->nfunctions; i++)
+		*function_slot(counts, slot, nslots, counts->function[i].dso, counts->function[i].name) =
+		        (uint32_t)i + 1;
+	free(counts->function_slot);
+	counts->function_slot = slot;
+	counts->nfunction_slots = nslots;
+	return 0;
+}
+
+int64_t call_counts_function(struct call_counts *counts, const char *dso, const char *name)
+{
+	uint32_t *slot;
+
+	if (2 * counts->nfunctions >= counts->nfunction_slots && grow_functions(counts))
+		return -1;
+	slot = function_slot(counts, counts->function_slot, counts->nfunction_slots, dso, name);
+	if (*slot)
+		return *slot - 1;
+	if (vector_reserve(&counts->function, &counts->function_room, counts->nfunctions,
+	                   sizeof(*counts->function)))
+		return -1;
+	counts->function[counts->nfunctions++] = (struct call_function){.dso = dso, .name = name};
+	*slot = (uint32_t)counts->nfunctions;
+	return (int64_t)counts->nfunctions - 1;
+}
+
+/* The line at @ip in the thread's process; NULL: out of memory. */
+static const struct sb_source_line *line_at(struct call_counts *counts, const struct sb_call_thread *thread,
+                                            uint64_t ip)
+{
+	const struct sb_symbols_place place = {.epoch = thread->epoch, .pid = thread->pid, .ip = ip};
+	struct site *site = &counts->site[mix(ip ^ (uintptr_t)thread->epoch << 4) % sites];
+
+	if (site->line.high && site->epoch == thread->epoch && ip >= site->line.low && ip < site->line.high)
+		return &site->line;
+	site->epoch = thread->epoch;
+	return sb_source_lines_find(counts->lines, &place, &site->line, NULL) < 0 ? NULL : &site->line;
+}
+
+/* The function of a frame: its index; negative: out of memory. */
+static int64_t function_of(struct call_counts *counts, const struct sb_call_thread *thread,
+                           const struct sb_call_frame *frame)
+{
+	const struct sb_function *of = frame->function;
+	const struct sb_source_line *line;
+	int64_t index;
+
+	while (of->index >= counts->nby_engine) {
+		const size_t more = counts->nby_engine ? 2 * counts->nby_engine : 1024;
+		uint32_t *bigger = realloc(counts->by_engine, more * sizeof(*bigger));
+
+		if (!bigger)
+			return -1;
+		memset(bigger + counts->nby_engine, 0, (more - counts->nby_engine) * sizeof(*bigger));
+		counts->by_engine = bigger;
+		counts->nby_engine = more;
+	}
+	if (counts->by_engine[of->index])
+		return counts->by_engine[of->index] - 1;
+	index = call_counts_function(counts, of->dso, of->name);
+	line = of->name ? line_at(counts, thread, frame->ip) : NULL;
+	if (index < 0 || (of->name && !line))
+		return -1;
+	if (line && !counts->function[index].file) {
+		counts->function[index].file = line->file;
+		counts->function[index].line = line->line;
+	}
+	counts->by_engine[of->index] = (uint32_t)index + 1;
+	return index;
+}
+
+/* ---- Edges ------------------------------------------------------------------------------------ */
+
+static bool is_same_edge(const struct call_edge *a, const struct call_edge *b)
+{
+	return a->caller == b->caller && a->callee == b->callee && a->file == b->file && a->line == b->line;
+}
+
+static uint32_t *edge_slot(const struct call_counts *counts, uint32_t *slot, size_t nslots,
+                           const struct call_edge *edge)
+{
+	size_t i = mix((uint64_t)edge->caller << 32 ^ edge->callee ^ (uint64_t)edge->line << 20 ^
+	               (uintptr_t)edge->file) &
+	           (nslots - 1);
+
+	while (slot[i] && !is_same_edge(&counts->edge[slot[i] - 1], edge))
+		i = (i + 1) & (nslots - 1);
+	return &slot[i];
+}
+
+static int grow_edges(struct call_counts *counts)
+{
+	const size_t nslots = counts->nedge_slots ? 2 * counts->nedge_slots : edge_slots_first;
+	uint32_t *slot = calloc(nslots, sizeof(*slot));
+
+	if (!slot)
+		return -1;
+	for (size_t i = 0; i < counts->nedges; i++)
+		*edge_slot(counts, slot, nslots, &counts->edge[i]) = (uint32_t)i + 1;
+	free(counts->edge_slot);
+	counts->edge_slot = slot;
+	counts->nedge_slots = nslots;
+	return 0;
+}
+
+static int add_edge(struct call_counts *counts, const struct call_edge *edge)
+{
+	uint32_t *slot;
+
+	if (2 * counts->nedges >= counts->nedge_slots && grow_edges(counts))
+		return -1;
+	slot = edge_slot(counts, counts->edge_slot, counts->nedge_slots, edge);
+	if (!*slot) {
+		if (vector_reserve(&counts->edge, &counts->edge_room, counts->nedges, sizeof(*edge)))
+			return -1;
+		counts->edge[counts->nedges++] = *edge;
+		*slot = (uint32_t)counts->nedges;
+		return 0;
+	}
+	counts->edge[*slot - 1].calls += edge->calls;
+	counts->edge[*slot - 1].ninsn += edge->ninsn;
+	return 0;
+}
+
+/* ---- The consumer of stacks ------------------------------------------------------------------- */
+
+static int on_enter(void *context, struct sb_call_thread *thread)
+{
+	(void)context;
+	sb_calls_top(thread)->note.number = thread->ninsn;
+	return 0;
+}
+
+/* Whether the frame below holds the instruction that entered this one. */
+static bool was_called(const struct sb_call_frame *frame)
+{
+	return frame->how == sb_enter_call || frame->how == sb_enter_syscall ||
+	       frame->how == sb_enter_interrupt;
+}
+
+static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave how)
+{
+	struct call_counts *counts = context;
+	const struct sb_call_frame *frame = sb_calls_top(thread);
+	const struct sb_source_line *line = NULL;
+	struct call_edge edge = {.calls = frame->how != sb_enter_again,
+	                         .ninsn = thread->ninsn - frame->note.number};
+	int64_t caller, callee;
+
+	(void)how;
+	if (thread->depth < 2)
+		return function_of(counts, thread, frame) < 0 ? -sbe_nomem : 0;
+	if (was_called(frame) && frame->from_ip) {
+		line = line_at(counts, thread, frame->from_ip);
+		if (!line)
+			return -sbe_nomem;
+		edge.file = line->file;
+		edge.line = line->line;
+	}
+	callee = function_of(counts, thread, frame);
+	caller = function_of(counts, thread, frame - 1);
+	if (caller < 0 || callee < 0)
+		return -sbe_nomem;
+	edge.caller = (uint32_t)caller;
+	edge.callee = (uint32_t)callee;
+	return add_edge(counts, &edge) ? -sbe_nomem : 0;
+}
+
+/* ---- Life ------------------------------------------------------------------------------------- */
+
+struct call_counts *call_counts_new(struct sb_symbols *symbols, struct sb_source_lines *lines,
+                                    const struct sb_clock *clock, const struct sb_system *system)
+{
+	struct call_counts *counts = calloc(1, sizeof(*counts));
+	const struct sb_calls_options options = {
+	        .size = sizeof(options), .symbols = symbols, .clock = clock, .system = system};
+	const struct sb_calls_consumer consumer = {.context = counts, .enter = on_enter, .leave = on_leave};
+
+	if (!counts)
+		return NULL;
+	counts->lines = lines;
+	if (!grow_functions(counts) && !grow_edges(counts) &&
+	    sb_calls_new(&counts->calls, &options, &consumer, NULL) >= 0)
+		return counts;
+	call_counts_free(counts);
+	return NULL;
+}
+
+void call_counts_free(struct call_counts *counts)
+{
+	if (!counts)
+		return;
+	sb_calls_free(counts->calls);
+	free(counts->function);
+	free(counts->function_slot);
+	free(counts->by_engine);
+	free(counts->edge);
+	free(counts->edge_slot);
+	free(counts);
+}
+
+int call_counts_flow(struct call_counts *counts, const struct sb_flow *flow)
+{
+	return sb_calls_flow(counts->calls, flow) < 0 ? -1 : 0;
+}
+
+int call_counts_gap(struct call_counts *counts, const struct sb_gap *gap)
+{
+	return sb_calls_gap(counts->calls, gap) < 0 ? -1 : 0;
+}
+
+static int compare_strings(const char *a, const char *b)
+{
+	if (!a || !b || a == b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+static int compare_edges(const void *left, const void *right)
+{
+	const struct call_edge *a = left, *b = right;
+	int order = (a->caller > b->caller) - (a->caller < b->caller);
+
+	order = order ? order : (a->callee > b->callee) - (a->callee < b->callee);
+	order = order ? order : compare_strings(a->file, b->file);
+	return order ? order : (a->line > b->line) - (a->line < b->line);
+}
+
+int call_counts_finish(struct call_counts *counts)
+{
+	if (sb_calls_finish(counts->calls) < 0)
+		return -1;
+	if (counts->nedges)
+		qsort(counts->edge, counts->nedges, sizeof(*counts->edge), compare_edges);
+	return 0;
+}
+
+const struct call_function *call_counts_functions(const struct call_counts *counts, size_t *count)
+{
+	*count = counts->nfunctions;
+	return counts->function;
+}
+
+const struct call_edge *call_counts_edges(const struct call_counts *counts, size_t *count)
+{
+	*count = counts->nedges;
+	return counts->edge;
+}
