@@ -4,12 +4,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { slots_first = 4096 };
+enum { slots_first = 4096, found_bits = 13 };
 
 /* What a mapping is of. */
 struct code_object_slot {
 	const struct sb_map *map; /* NULL: free */
 	struct code_object *object;
+};
+
+/* A block that was found at an address, by whoever has these mappings. */
+struct code_found {
+	const struct sb_epoch *epoch; /* NULL: the kernel, or not known */
+	uint64_t ip;
+	int32_t pid;
+	struct code_block *block; /* NULL: free */
 };
 
 static uint64_t mix(uint64_t key)
@@ -25,7 +33,8 @@ int code_table_init(struct code_table *table)
 	table->seen = calloc(table->seen_slots, sizeof(*table->seen));
 	table->block = calloc(table->block_slots, sizeof(struct code_block *));
 	table->link = calloc(table->link_slots, sizeof(struct code_link *));
-	if (table->seen && table->block && table->link)
+	table->found = calloc((size_t)1 << found_bits, sizeof(*table->found));
+	if (table->seen && table->block && table->link && table->found)
 		return 0;
 	code_table_fini(table);
 	return -1;
@@ -36,10 +45,12 @@ void code_table_fini(struct code_table *table)
 	free(table->seen);
 	free(table->block);
 	free(table->link);
+	free(table->found);
 	pool_free(&table->pool);
 	table->seen = NULL;
 	table->block = NULL;
 	table->link = NULL;
+	table->found = NULL;
 }
 
 /* ---- Objects ---------------------------------------------------------------------------------- */
@@ -197,8 +208,8 @@ static struct code_block *new_block(struct code_table *table, const struct pt_ru
 	return block;
 }
 
-struct code_block *code_table_block(struct code_table *table, const struct sb_symbols_place *place,
-                                    const struct code_share *share, const struct pt_run_block *from)
+static struct code_block *look_up(struct code_table *table, const struct sb_symbols_place *place,
+                                  const struct code_share *share, const struct pt_run_block *from)
 {
 	uint64_t offset;
 	struct code_object *object = object_at(table, place, from->ip, &offset);
@@ -225,6 +236,21 @@ struct code_block *code_table_block(struct code_table *table, const struct sb_sy
 	*slot = block;
 	table->nblocks++;
 	return block;
+}
+
+struct code_block *code_table_block(struct code_table *table, const struct sb_symbols_place *place,
+                                    const struct code_share *share, const struct pt_run_block *from)
+{
+	const struct sb_epoch *epoch = from->ip >> 63 ? NULL : place->epoch;
+	const int32_t pid = from->ip >> 63 ? -1 : place->pid;
+	struct code_found *found = &table->found[mix(from->ip ^ (uintptr_t)epoch << 8) >> (64 - found_bits)];
+	const struct code_block *block = found->block;
+
+	if (block && found->ip == from->ip && found->epoch == epoch && found->pid == pid &&
+	    block->ninsn == from->ninsn && block->share == share && block->last == from->end_ip - from->ip)
+		return found->block;
+	*found = (struct code_found){epoch, from->ip, pid, look_up(table, place, share, from)};
+	return found->block;
 }
 
 /* ---- Links ------------------------------------------------------------------------------------ */

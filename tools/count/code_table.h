@@ -64,6 +64,7 @@ struct code_table {
 	size_t nlinks, link_slots;
 	uint32_t nobjects;
 	struct code_link *last_link[4096]; /* found there before */
+	struct code_found *found;          /* owned; blocks that were found, by address */
 };
 
 int code_table_init(struct code_table *table); /* zero, or negative: out of memory */
