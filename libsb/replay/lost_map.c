@@ -38,13 +38,23 @@ int lost_maps_init(struct lost_maps *lost, const struct sb_system *system)
 {
 	*lost = (struct lost_maps){0};
 	part_index_init(&lost->parts, system);
+	code_survey_init(&lost->survey, NULL, NULL, NULL);
 	pthread_mutex_init(&lost->lock, NULL);
 	lost->slot = calloc(LOST_MAP_SLOTS, sizeof(*lost->slot));
 	return lost->slot ? 0 : -sbe_nomem;
 }
 
+void lost_maps_survey(struct lost_maps *lost, const struct sb_perfdata *perfdata,
+                      struct sb_resolver *resolver)
+{
+	lost->survey.system = lost->parts.system;
+	lost->survey.perfdata = perfdata;
+	lost->survey.resolver = resolver;
+}
+
 void lost_maps_fini(struct lost_maps *lost)
 {
+	code_survey_fini(&lost->survey);
 	free(lost->slot);
 	lost->slot = NULL;
 	pthread_mutex_destroy(&lost->lock);
@@ -222,6 +232,8 @@ int lost_map_find(struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t
 	pthread_mutex_unlock(&lost->lock);
 	if (!known) {
 		answer.found = infer(lost, epoch, ip, &answer.map);
+		if (answer.found == 0)
+			answer.found = code_survey_find(&lost->survey, epoch, ip, &answer.map);
 		if (answer.found < 0)
 			return answer.found;
 		pthread_mutex_lock(&lost->lock);

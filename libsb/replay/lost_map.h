@@ -14,6 +14,7 @@
 
 #include <sb/system.h>
 
+#include "replay/code_survey.h"
 #include "replay/part_index.h"
 
 enum { LOST_MAP_SLOTS = 4096 };
@@ -27,12 +28,16 @@ struct lost_map_slot {
 
 struct lost_maps {
 	struct part_index parts;
+	struct code_survey survey;  /* where other processes do not tell */
 	pthread_mutex_t lock;       /* of the slots */
 	struct lost_map_slot *slot; /* owned; the last answers */
 };
 
 /* Zero or -sbe_nomem. */
 int lost_maps_init(struct lost_maps *lost, const struct sb_system *system);
+/* The trace is asked, too. Both are borrowed. */
+void lost_maps_survey(struct lost_maps *lost, const struct sb_perfdata *perfdata,
+                      struct sb_resolver *resolver);
 void lost_maps_fini(struct lost_maps *lost);
 
 /* The mapping that @epoch, which has none at @ip, should have there. Returns whether there is one, or

@@ -169,6 +169,7 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		return status;
 	if (evidence_init(&session->evidence, session->system) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	lost_maps_survey(&session->evidence.maps, session->perfdata, session->resolver);
 	session->traces_kernel = !info->user_only;
 	if (session->traces_kernel)
 		status = kernel_text_open(&session->kernel, session->perfdata, session->system, &given,
@@ -380,6 +381,8 @@ int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struc
 		*err = (struct sb_error){0};
 	status = run(session, err);
 	finished = ledger_finish(&session->ledger, session->system);
+	session->ledger.account.map = session->evidence.maps.survey.list;
+	session->ledger.account.nmaps = session->evidence.maps.survey.nfound;
 	if (status == 0)
 		status = finished;
 	if (status == -sbe_nomem && err && !err->code)

@@ -284,9 +284,8 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 	return state == ptds_unknown ? 0 : apply(observer, now, 1);
 }
 
-/* The counter's upper bits, which TSC packets do not have, do not change within a year: any record's
- * time tells them. */
-static uint64_t upper_bits(const struct sb_clock *clock, const struct sb_sched *sched, size_t nscheds)
+/* They do not change within a year: any record's time tells them. */
+uint64_t sideband_upper_bits(const struct sb_clock *clock, const struct sb_sched *sched, size_t nscheds)
 {
 	uint64_t tsc = nscheds ? sb_clock_ns_to_tsc(clock, sched[nscheds - 1].time) : 0;
 
@@ -296,14 +295,15 @@ static uint64_t upper_bits(const struct sb_clock *clock, const struct sb_sched *
 void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
                             const struct sb_sched *sched, size_t nscheds)
 {
-	*observer = (struct sideband_observer){.system = sources->system,
-	                                       .clock = sources->clock,
-	                                       .images = sources->images,
-	                                       .filter = sources->filter,
-	                                       .memory = sources->memory,
-	                                       .kernel = sources->kernel,
-	                                       .evidence = sources->evidence,
-	                                       .tsc_base = upper_bits(sources->clock, sched, nscheds)};
+	*observer =
+	        (struct sideband_observer){.system = sources->system,
+	                                   .clock = sources->clock,
+	                                   .images = sources->images,
+	                                   .filter = sources->filter,
+	                                   .memory = sources->memory,
+	                                   .kernel = sources->kernel,
+	                                   .evidence = sources->evidence,
+	                                   .tsc_base = sideband_upper_bits(sources->clock, sched, nscheds)};
 	observer->sees_switches =
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
 	switch_track_init(&observer->track, sched, nscheds);
@@ -349,7 +349,7 @@ int sideband_observer_move(struct sideband_observer *observer, const struct sb_s
 {
 	observer->track.sched = sched;
 	observer->track.nscheds = nscheds;
-	observer->tsc_base = upper_bits(observer->clock, sched, nscheds);
+	observer->tsc_base = sideband_upper_bits(observer->clock, sched, nscheds);
 	return forget(observer, 0);
 }
 

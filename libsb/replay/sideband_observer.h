@@ -114,6 +114,9 @@ struct sideband_state {
 struct sideband_state sideband_observer_state(const struct sideband_observer *observer);
 int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b);
 
+/* The upper bits of a time stamp counter, which TSC packets do not have, on a CPU with that schedule. */
+uint64_t sideband_upper_bits(const struct sb_clock *clock, const struct sb_sched *sched, size_t nscheds);
+
 /* The time of the observed decoder in perf's clock; 0 when it is not known. */
 uint64_t sideband_observer_now(const struct sideband_observer *observer);
 

@@ -13,6 +13,7 @@
 #include "sink/printable.h"
 
 enum {
+	maps_most = 20,        /* that are listed */
 	details_most = 5,      /* that are remembered for each reason */
 	functions_listed = 20, /* unless another number is asked for */
 	functions_most = 1000000,
@@ -229,6 +230,24 @@ static uint64_t put_gaps(struct output *output, const struct summary_state *stat
 	return bytes;
 }
 
+/* What was concluded, and not recorded. */
+static void put_maps(struct output *output, const struct sb_account *account)
+{
+	if (!account->nmaps)
+		return;
+	output_printf(output, "\n%10s %16s %s\n", "process", "address",
+	              "mapped without a record, by the addresses that were executed");
+	for (size_t i = 0; i < account->nmaps && i < maps_most; i++) {
+		const struct sb_account_map *map = &account->map[i];
+		char text[4 * 256 + 1];
+
+		output_printf(output, "%10" PRId32 " %16" PRIx64 " %s\n", map->pid, map->begin,
+		              printable(text, map->filename, 256));
+	}
+	if (account->nmaps > maps_most)
+		output_printf(output, "%10s %zu more\n", "", account->nmaps - maps_most);
+}
+
 static int summary_end(void *context, const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
 	const struct summary_state *state = context;
@@ -242,6 +261,7 @@ static int summary_end(void *context, const struct sb_account *account, const st
 	if (state->functions && account->ninsn &&
 	    function_counts_put(state->functions, state->nfunctions, output))
 		return -1;
+	put_maps(output, account);
 	skipped = put_gaps(output, state, account);
 	balances = account->bytes_total == account->bytes_decoded + skipped;
 	output_printf(output,

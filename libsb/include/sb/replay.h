@@ -165,6 +165,14 @@ struct sb_account_container {
 	uint64_t ninsn, nblocks;
 };
 
+/* Code that was mapped without a record that says so: concluded from the addresses that were executed there.
+ */
+struct sb_account_map {
+	int32_t pid; /* one of those who had it, or their parent */
+	uint64_t begin, end;
+	const char *filename; /* the session's */
+};
+
 /* What says where in the trace another thread began to run, and which one. */
 enum sb_switch_evidence {
 	sb_switch_by_time,    /* records, and that tracing was off, or the time */
@@ -190,6 +198,9 @@ struct sb_account {
 	/* Of kinds, pods and ids in order, what was outside of all last; none when nobody was in any. */
 	const struct sb_account_container *container;
 	size_t ncontainers;
+	/* By process and address; none when nothing was missing, or nothing was found. */
+	const struct sb_account_map *map;
+	size_t nmaps;
 };
 
 struct sb_session;
