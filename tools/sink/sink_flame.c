@@ -70,7 +70,7 @@ static int flame_begin(void *context, struct output *output, const struct sink_c
 	struct flame_state *state = context;
 
 	state->output = output;
-	if (!state->least)
+	if (state->least <= 0)
 		state->least = 0.01;
 	if (!state->title)
 		state->title = "Flame graph";
