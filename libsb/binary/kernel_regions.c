@@ -22,13 +22,15 @@ static int compare_regions(const void *a, const void *b)
 }
 
 /* Whether code may be there, and in the file. */
-static int is_code(const GElf_Ehdr *header, const GElf_Phdr *segment, uint64_t file_size)
+static int is_code(const GElf_Ehdr *header, const GElf_Phdr *segment, uint64_t file_size, uint64_t shift)
 {
-	if (segment->p_type != PT_LOAD || !(segment->p_vaddr >> 63) || !segment->p_filesz)
+	const uint64_t begin = segment->p_vaddr + shift;
+
+	if (segment->p_type != PT_LOAD || !(begin >> 63) || !segment->p_filesz)
 		return 0;
 	if (header->e_type != ET_CORE && !(segment->p_flags & PF_X))
 		return 0;
-	return segment->p_offset < file_size && segment->p_filesz <= UINT64_MAX - segment->p_vaddr;
+	return segment->p_offset < file_size && segment->p_filesz <= UINT64_MAX - begin;
 }
 
 /* Where two overlap, the first one counts. */
@@ -65,7 +67,7 @@ static int read_segments(struct kernel_regions *regions, Elf *elf, uint64_t file
 		GElf_Phdr segment;
 		uint64_t size;
 
-		if (!gelf_getphdr(elf, (int)i, &segment) || !is_code(&header, &segment, file_size))
+		if (!gelf_getphdr(elf, (int)i, &segment) || !is_code(&header, &segment, file_size, shift))
 			continue;
 		size = segment.p_filesz < file_size - segment.p_offset ? segment.p_filesz
 		                                                       : file_size - segment.p_offset;

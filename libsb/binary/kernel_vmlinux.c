@@ -67,13 +67,14 @@ static int find_names(struct making *making, const char *path, const char *kalls
 /* ---- Code ------------------------------------------------------------------------------------- */
 
 /* Sections with code that stays: not that of starting up, nor what is only copied from. */
-static int is_kept(const struct elf_image *image, const GElf_Shdr *section)
+static int is_kept(const struct elf_image *image, const GElf_Shdr *section, uint64_t shift)
 {
 	static const char *const dropped[] = {".init", ".exit", ".altinstr"};
 	const char *name = elf_image_name(image, section);
+	const uint64_t begin = section->sh_addr + shift;
 
 	if ((section->sh_flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR) ||
-	    !(section->sh_addr >> 63) || section->sh_size > CODE_MAX)
+	    !(begin >> 63) || section->sh_size > CODE_MAX || section->sh_size > UINT64_MAX - begin)
 		return 0;
 	for (size_t i = 0; i < sizeof(dropped) / sizeof(dropped[0]); ++i)
 		if (strncmp(name, dropped[i], strlen(dropped[i])) == 0)
@@ -134,7 +135,7 @@ static int add_sections(struct making *making)
 	int status = 0;
 
 	while (status == 0 && (scn = elf_nextscn(making->image.elf, scn)))
-		if (gelf_getshdr(scn, &section) && is_kept(&making->image, &section))
+		if (gelf_getshdr(scn, &section) && is_kept(&making->image, &section, making->shift))
 			status = add_section(making, &section);
 	return status;
 }
