@@ -31,7 +31,8 @@ static void explain_missing_kernel(const struct stream_replay *replay, struct sb
 		say(gap, sb_gap_no_kernel,
 		    "what the kernel patched there when it booted, vmlinux does not say: kcore does");
 	else
-		say(gap, sb_gap_no_kernel, "no kcore, module, BPF program or TEXT_POKE record has code there");
+		say(gap, sb_gap_no_kernel,
+		    "no kcore, module, BPF program or TEXT_POKE record has code there");
 }
 
 static void say_missing(const struct stream_replay *replay, struct sb_gap *gap, const struct sb_map *map,
