@@ -1,0 +1,421 @@
+/* counter.c - see sb/counter.h: one perf event per thread that was there when the counter was attached; those
+ * that begin later inherit it from the thread that starts them, and the kernel adds up (perf_event_open(2),
+ * inherit, inherit_thread).
+ */
+#include <sb/counter.h>
+
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <sb/event.h>
+
+#include "capture/freeze.h"
+#include "system/arena.h"
+
+/* A perf event of a thread, or of a CPU. */
+struct counter_part {
+	pid_t target; /* the process that was attached */
+	int fd;
+};
+
+struct counter {
+	struct perf_event_attr attr;
+	enum sb_counter_scope scope;
+	unsigned int flags;
+	int number; /* 0: not in use */
+	int running;
+	struct counter_part *part; /* owned */
+	size_t nparts, capacity;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct counter *counters; /* owned by the process */
+static size_t ncounters, counters_capacity;
+
+/* ---- Errors ----------------------------------------------------------------------------------- */
+
+static const char *const texts[sb_counter_errcodes] = {
+        [sb_counter_ok] = "no error",
+        [sb_counter_busy] = "the counter is running, or its hardware is in use for that process",
+        [sb_counter_exists] = "the counter follows that process already",
+        [sb_counter_invalid] = "no such counter, event or pid, or not attached there",
+        [sb_counter_not_permitted] = "not permitted",
+        [sb_counter_no_process] = "no such process, or nothing follows it",
+        [sb_counter_no_memory] = "out of memory",
+        [sb_counter_io] = "the operating system said no",
+};
+
+const char *sb_counter_strerror(int code)
+{
+	return code <= 0 && code > -sb_counter_errcodes ? texts[-code] : "unknown error";
+}
+
+static int fail(struct sb_error *err, enum sb_counter_errcode code, const char *why)
+{
+	static const int general[sb_counter_errcodes] = {[sb_counter_no_process] = -sbe_not_found,
+	                                                 [sb_counter_no_memory] = -sbe_nomem,
+	                                                 [sb_counter_io] = -sbe_io};
+
+	sb_error_set(err, general[code] ? general[code] : -sbe_invalid, NULL, UINT64_MAX, "%s", why);
+	return -(int)code;
+}
+
+/* What the kernel said when a counter was to be attached. */
+static int fail_errno(struct sb_error *err, int error)
+{
+	switch (error) {
+	case ESRCH:
+		return fail(err, sb_counter_no_process, "there is no such process");
+	case EPERM:
+	case EACCES:
+		return fail(err, sb_counter_not_permitted,
+		            "attaching is not permitted: see perf_event_paranoid, or somebody traces it");
+	case EBUSY:
+		return fail(err, sb_counter_busy, "the hardware that the event needs is in use");
+	case ENOMEM:
+		return fail(err, sb_counter_no_memory, "out of memory");
+	case ENOENT:
+	case EOPNOTSUPP:
+	case EINVAL:
+	case ENODEV:
+		return fail(err, sb_counter_invalid, "this machine cannot count the event there");
+	default:
+		return fail(err, sb_counter_io, strerror(error));
+	}
+}
+
+/* ---- The list --------------------------------------------------------------------------------- */
+
+static struct counter *find_locked(int number)
+{
+	for (size_t i = 0; number > 0 && i < ncounters; ++i)
+		if (counters[i].number == number)
+			return &counters[i];
+	return NULL;
+}
+
+static int is_any_locked(void)
+{
+	for (size_t i = 0; i < ncounters; ++i)
+		if (counters[i].number)
+			return 1;
+	return 0;
+}
+
+/* Room for one more, zeroed but for its number. NULL: no memory. */
+static struct counter *add_locked(void)
+{
+	static int last;
+	struct counter *counter = NULL;
+
+	for (size_t i = 0; i < ncounters && !counter; ++i)
+		if (!counters[i].number)
+			counter = &counters[i];
+	if (!counter) {
+		if (array_reserve(&counters, &counters_capacity, ncounters, sizeof(*counters)) < 0)
+			return NULL;
+		counter = &counters[ncounters++];
+	}
+	*counter = (struct counter){.number = ++last};
+	return counter;
+}
+
+static int follows(const struct counter *counter, pid_t pid)
+{
+	for (size_t i = 0; i < counter->nparts; ++i)
+		if (counter->part[i].target == pid)
+			return 1;
+	return 0;
+}
+
+static int is_followed_locked(pid_t pid)
+{
+	for (size_t i = 0; i < ncounters; ++i)
+		if (counters[i].number && follows(&counters[i], pid))
+			return 1;
+	return 0;
+}
+
+/* Events that nobody may share a thread's hardware with. */
+static int collides_locked(const struct counter *counter, pid_t pid)
+{
+	for (size_t i = 0; counter->attr.exclusive && i < ncounters; ++i)
+		if (counters[i].number && &counters[i] != counter && counters[i].attr.exclusive &&
+		    counters[i].attr.type == counter->attr.type && follows(&counters[i], pid))
+			return 1;
+	return 0;
+}
+
+/* ---- Parts ------------------------------------------------------------------------------------ */
+
+static int open_event(struct perf_event_attr *attr, pid_t tid, int cpu)
+{
+	const long fd = syscall(SYS_perf_event_open, attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+/* Zero or -errno. */
+static int add_part(struct counter *counter, pid_t target, pid_t tid, int cpu)
+{
+	int fd;
+
+	if (array_reserve(&counter->part, &counter->capacity, counter->nparts, sizeof(*counter->part)) < 0)
+		return -ENOMEM;
+	fd = open_event(&counter->attr, tid, cpu);
+	if (fd < 0)
+		return fd;
+	counter->part[counter->nparts++] = (struct counter_part){target, fd};
+	return 0;
+}
+
+/* Those of @target; -1: all. */
+static void drop_parts(struct counter *counter, pid_t target)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < counter->nparts; ++i)
+		if (target < 0 || counter->part[i].target == target)
+			close(counter->part[i].fd);
+		else
+			counter->part[kept++] = counter->part[i];
+	counter->nparts = kept;
+}
+
+/* ---- Allocating ------------------------------------------------------------------------------- */
+
+static int encode(const char *event, struct perf_event_attr *attr, struct sb_error *err)
+{
+	struct sb_event_perf encoded = {.attr = attr, .size = sizeof(encoded), .err = err};
+
+	*attr = (struct perf_event_attr){
+	        .size = sizeof(*attr),
+	        .read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+	        .disabled = 1,
+	};
+	if (!event)
+		return fail(err, sb_counter_invalid, "which event?");
+	return sb_event_encode(event, sb_event_user | sb_event_kernel, sb_event_target_perf_ext, &encoded) < 0
+	               ? -sb_counter_invalid
+	               : 0;
+}
+
+/* Of a CPU, or for processes. */
+static int set_up(struct counter *counter, int cpu, struct sb_error *err)
+{
+	int status;
+
+	if (counter->scope == sb_counter_process) {
+		counter->attr.inherit = 1;
+		counter->attr.inherit_thread = !(counter->flags & sb_counter_descendants);
+		return 0;
+	}
+	status = add_part(counter, -1, -1, cpu);
+	return status < 0 ? fail_errno(err, -status) : 0;
+}
+
+int sb_counter_allocate(const char *event, enum sb_counter_scope scope, unsigned int flags, int cpu,
+                        struct sb_error *err)
+{
+	struct perf_event_attr attr;
+	struct counter *counter;
+	int status;
+
+	if ((scope != sb_counter_process && scope != sb_counter_system) ||
+	    (flags & ~(unsigned int)(sb_counter_descendants | sb_counter_owner_only)))
+		return fail(err, sb_counter_invalid, "no such scope, or no such flag");
+	status = encode(event, &attr, err);
+	if (status < 0)
+		return status;
+	pthread_mutex_lock(&lock);
+	counter = add_locked();
+	if (!counter) {
+		status = fail(err, sb_counter_no_memory, "out of memory");
+	} else {
+		counter->attr = attr;
+		counter->scope = scope;
+		counter->flags = flags;
+		status = set_up(counter, cpu, err);
+		if (status == 0)
+			status = counter->number;
+		else
+			counter->number = 0;
+	}
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+int sb_counter_release(int number)
+{
+	struct counter *counter;
+
+	pthread_mutex_lock(&lock);
+	counter = find_locked(number);
+	if (counter) {
+		drop_parts(counter, -1);
+		free(counter->part);
+		*counter = (struct counter){0};
+	}
+	pthread_mutex_unlock(&lock);
+	return counter ? 0 : -sb_counter_invalid;
+}
+
+/* ---- Attaching -------------------------------------------------------------------------------- */
+
+/* The counter that @number is, and what is wrong alike with attaching and detaching. */
+static int get_locked(int number, pid_t pid, struct counter **result, struct sb_error *err)
+{
+	if (!is_any_locked())
+		return fail(err, sb_counter_no_process, "the caller owns no counters");
+	*result = find_locked(number);
+	if (!*result)
+		return fail(err, sb_counter_invalid, "there is no such counter");
+	if ((*result)->scope != sb_counter_process)
+		return fail(err, sb_counter_invalid, "a system-scope counter is not attached to processes");
+	if (pid < 0)
+		return fail(err, sb_counter_invalid, "a process's number is expected, or 0");
+	return 0;
+}
+
+static int open_all(struct counter *counter, pid_t pid)
+{
+	const size_t before = counter->nparts;
+	struct freeze freeze;
+	int status = freeze_process(&freeze, pid, (counter->flags & sb_counter_descendants) != 0);
+
+	if (status < 0)
+		return status;
+	for (size_t i = 0; i < freeze.count && status == 0; ++i)
+		status = add_part(counter, pid, freeze.thread[i].tid, -1);
+	freeze_thaw(&freeze);
+	if (status < 0)
+		while (counter->nparts > before)
+			close(counter->part[--counter->nparts].fd);
+	return status;
+}
+
+static int attach_locked(int number, pid_t pid, struct sb_error *err)
+{
+	struct counter *counter;
+	int status = get_locked(number, pid, &counter, err);
+
+	if (status < 0)
+		return status;
+	if (!pid)
+		pid = getpid();
+	if (counter->running)
+		return fail(err, sb_counter_busy, "the counter is running");
+	if (follows(counter, pid))
+		return fail(err, sb_counter_exists, "the counter follows that process already");
+	if ((counter->flags & sb_counter_owner_only) && pid != getpid())
+		return fail(err, sb_counter_not_permitted, "the counter is for its owner only");
+	if (collides_locked(counter, pid))
+		return fail(err, sb_counter_busy,
+		            "another counter that follows the process has the hardware for itself");
+	status = open_all(counter, pid);
+	return status < 0 ? fail_errno(err, -status) : 0;
+}
+
+int sb_counter_attach(int number, pid_t pid, struct sb_error *err)
+{
+	int status;
+
+	pthread_mutex_lock(&lock);
+	status = attach_locked(number, pid, err);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+static int detach_locked(int number, pid_t pid, struct sb_error *err)
+{
+	struct counter *counter;
+	const int status = get_locked(number, pid, &counter, err);
+
+	if (status < 0)
+		return status;
+	if (!pid)
+		pid = getpid();
+	if (follows(counter, pid)) {
+		drop_parts(counter, pid);
+		return 0;
+	}
+	if (kill(pid, 0) < 0 && errno == ESRCH)
+		return fail(err, sb_counter_no_process, "there is no such process");
+	if (!is_followed_locked(pid))
+		return fail(err, sb_counter_no_process, "no counter follows that process");
+	return fail(err, sb_counter_invalid, "the counter does not follow that process");
+}
+
+int sb_counter_detach(int number, pid_t pid, struct sb_error *err)
+{
+	int status;
+
+	pthread_mutex_lock(&lock);
+	status = detach_locked(number, pid, err);
+	pthread_mutex_unlock(&lock);
+	return status;
+}
+
+/* ---- Counting --------------------------------------------------------------------------------- */
+
+static int set_running(int number, int running)
+{
+	struct counter *counter;
+	int status = 0;
+
+	pthread_mutex_lock(&lock);
+	counter = find_locked(number);
+	for (size_t i = 0; counter && i < counter->nparts; ++i)
+		if (ioctl(counter->part[i].fd, running ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) <
+		    0)
+			status = -sb_counter_io;
+	if (counter)
+		counter->running = running;
+	pthread_mutex_unlock(&lock);
+	return counter ? status : -sb_counter_invalid;
+}
+
+int sb_counter_start(int number)
+{
+	return set_running(number, 1);
+}
+
+int sb_counter_stop(int number)
+{
+	return set_running(number, 0);
+}
+
+int sb_counter_read(int number, uint64_t *value, uint64_t *enabled, uint64_t *running)
+{
+	uint64_t sum[3] = {0};
+	struct counter *counter;
+	int status = 0;
+
+	pthread_mutex_lock(&lock);
+	counter = find_locked(number);
+	for (size_t i = 0; counter && i < counter->nparts; ++i) {
+		uint64_t part[3] = {0};
+
+		if (read(counter->part[i].fd, part, sizeof(part)) != sizeof(part))
+			status = -sb_counter_io;
+		for (int k = 0; k < 3; ++k)
+			sum[k] += part[k];
+	}
+	pthread_mutex_unlock(&lock);
+	if (!counter)
+		return -sb_counter_invalid;
+	if (value)
+		*value = sum[0];
+	if (enabled)
+		*enabled = sum[1];
+	if (running)
+		*running = sum[2];
+	return status;
+}

@@ -1,0 +1,229 @@
+/* freeze.c - see freeze.h.
+ *
+ * A thread that is stopped starts no others. So once all threads that /proc lists are stopped, and it lists
+ * no further ones afterwards, there are none; the same is true of children.
+ */
+#include "capture/freeze.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "system/arena.h"
+
+static int is_known(const struct freeze *freeze, pid_t tid)
+{
+	for (size_t i = 0; i < freeze->count; ++i)
+		if (freeze->thread[i].tid == tid)
+			return 1;
+	return 0;
+}
+
+/* The state of a thread, and in *parent (may be NULL) who started its process, as /proc/TID/stat has them
+ * behind the name in parentheses; 0: there is none. */
+static char stat_of(pid_t tid, pid_t *parent)
+{
+	char path[64], text[512], *behind, state;
+	FILE *file;
+	size_t size;
+	int number;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = '\0';
+	behind = strrchr(text, ')');
+	if (!behind || sscanf(behind + 1, " %c %d", &state, &number) != 2)
+		return 0;
+	if (parent)
+		*parent = number;
+	return state;
+}
+
+static pid_t parent_of(pid_t pid)
+{
+	pid_t parent;
+
+	return stat_of(pid, &parent) ? parent : 0;
+}
+
+/* A thread that ended is there until its tracer takes note of it. So is a process; but when its tracer started
+ * it, too, that note is the caller's to take. */
+static void let_end(pid_t pid, pid_t tid)
+{
+	if (tid != pid || parent_of(pid) != getpid())
+		waitpid(tid, NULL, WNOHANG | __WALL);
+}
+
+/* Waits until @tid stands still, and takes note of it. Zero, or -ESRCH: it ended. */
+static int wait_stopped(pid_t pid, pid_t tid)
+{
+	for (;;) {
+		siginfo_t info;
+		int status;
+
+		while (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
+			if (errno != EINTR)
+				return -ESRCH;
+		if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
+			let_end(pid, tid);
+			return -ESRCH;
+		}
+		if (waitpid(tid, &status, WNOHANG | __WALL) != tid || !WIFSTOPPED(status))
+			return -ESRCH;
+		if (status >> 16 == PTRACE_EVENT_STOP)
+			return 0;
+		/* A signal came first: it goes its way, and the thread stops behind it. */
+		if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 ||
+		    ptrace(PTRACE_CONT, tid, NULL, (void *)(uintptr_t)WSTOPSIG(status)) < 0)
+			return -ESRCH;
+	}
+}
+
+/* Who is ending cannot be traced; that is no lack of privilege. */
+static int is_ending(pid_t tid)
+{
+	const char state = stat_of(tid, NULL);
+
+	return !state || state == 'Z' || state == 'X';
+}
+
+static int stop_thread(pid_t pid, pid_t tid)
+{
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
+		return errno == EPERM && is_ending(tid) ? -ESRCH : -errno;
+	return wait_stopped(pid, tid);
+}
+
+static int add_thread(struct freeze *freeze, pid_t pid, pid_t tid)
+{
+	int status;
+
+	if (array_reserve(&freeze->thread, &freeze->capacity, freeze->count, sizeof(*freeze->thread)) < 0)
+		return -ENOMEM;
+	status = pid == getpid() ? 0 : stop_thread(pid, tid);
+	if (status < 0)
+		return status;
+	freeze->thread[freeze->count++] = (struct freeze_thread){pid, tid};
+	return 0;
+}
+
+/* The number that a name in /proc is; zero: none. */
+static pid_t number_of(const char *name)
+{
+	char *end;
+	const long number = strtol(name, &end, 10);
+
+	return *end || number <= 0 || number > INT32_MAX ? 0 : (pid_t)number;
+}
+
+/* Stops those threads of @pid that are not yet. How many there were, or -errno. */
+static int stop_new(struct freeze *freeze, pid_t pid)
+{
+	char path[64];
+	DIR *dir;
+	struct dirent *entry;
+	int found = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	dir = opendir(path);
+	if (!dir)
+		return errno == ENOENT ? -ESRCH : -errno;
+	while (found >= 0 && (entry = readdir(dir))) {
+		const pid_t tid = number_of(entry->d_name);
+		int status;
+
+		if (!tid || is_known(freeze, tid))
+			continue;
+		status = add_thread(freeze, pid, tid);
+		/* Threads end all the time. */
+		if (status != -ESRCH)
+			found = status < 0 ? status : found + 1;
+	}
+	closedir(dir);
+	return found;
+}
+
+static int stop_all(struct freeze *freeze, pid_t pid)
+{
+	const size_t before = freeze->count;
+	int found;
+
+	if (array_reserve(&freeze->process, &freeze->process_capacity, freeze->nprocesses,
+	                  sizeof(*freeze->process)) < 0)
+		return -ENOMEM;
+	do
+		found = stop_new(freeze, pid);
+	while (found > 0);
+	if (found < 0)
+		return found;
+	if (freeze->count == before)
+		return -ESRCH;
+	freeze->process[freeze->nprocesses++] = pid;
+	return 0;
+}
+
+/* ---- Descendants ------------------------------------------------------------------------------ */
+
+static int is_stopped(const struct freeze *freeze, pid_t pid)
+{
+	for (size_t i = 0; i < freeze->nprocesses; ++i)
+		if (freeze->process[i] == pid)
+			return 1;
+	return 0;
+}
+
+/* Stops the children of those that are stopped. How many, or -errno. */
+static int stop_children(struct freeze *freeze)
+{
+	DIR *proc = opendir("/proc");
+	struct dirent *entry;
+	int found = 0;
+
+	if (!proc)
+		return -errno;
+	while (found >= 0 && (entry = readdir(proc))) {
+		const pid_t pid = number_of(entry->d_name);
+		int status;
+
+		if (!pid || is_stopped(freeze, pid) || !is_stopped(freeze, parent_of(pid)))
+			continue;
+		status = stop_all(freeze, pid);
+		if (status != -ESRCH)
+			found = status < 0 ? status : found + 1;
+	}
+	closedir(proc);
+	return found;
+}
+
+int freeze_process(struct freeze *freeze, pid_t pid, int descendants)
+{
+	int status;
+
+	*freeze = (struct freeze){0};
+	status = stop_all(freeze, pid);
+	while (status == 0 && descendants && (status = stop_children(freeze)) > 0)
+		status = 0;
+	if (status < 0)
+		freeze_thaw(freeze);
+	return status;
+}
+
+void freeze_thaw(struct freeze *freeze)
+{
+	for (size_t i = 0; i < freeze->count; ++i)
+		if (freeze->thread[i].pid != getpid() &&
+		    ptrace(PTRACE_DETACH, freeze->thread[i].tid, NULL, NULL) < 0)
+			let_end(freeze->thread[i].pid, freeze->thread[i].tid);
+	free(freeze->thread);
+	free(freeze->process);
+	*freeze = (struct freeze){0};
+}

@@ -1,0 +1,460 @@
+/* test_counter.c - counters that are attached to processes: each error, and that nobody is missed, or counted
+ * twice, in a process that starts threads and children all the time.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sb/counter.h>
+
+enum {
+	PAGES = 1000, /* that everybody touches once, more than all they do besides */
+	PAGE = 4096,
+	THREADS = 3, /* that start others */
+	STAY = 3,    /* each starts so many that stay, and so many that end at once */
+	CHILDREN = 3,
+#ifdef __SANITIZE_ADDRESS__
+	RUNS = 3,
+#else
+	RUNS = 100,
+#endif
+};
+
+/* Shared with the target. */
+struct stage {
+	atomic_int go, nthreads, nprocesses, done;
+};
+
+static struct stage *stage;
+
+/* ---- The target ------------------------------------------------------------------------------- */
+
+static void pause_for(unsigned int microseconds)
+{
+	usleep(microseconds);
+}
+
+/* Exactly so many page faults, and few others. */
+static void touch_pages(void)
+{
+	volatile char *memory =
+	        mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		_exit(3);
+	madvise((void *)(uintptr_t)memory, (size_t)PAGES * PAGE, MADV_NOHUGEPAGE);
+	for (size_t i = 0; i < PAGES; ++i)
+		memory[i * PAGE] = 1;
+	munmap((void *)(uintptr_t)memory, (size_t)PAGES * PAGE);
+}
+
+static void wait_and_touch(void)
+{
+	while (!atomic_load(&stage->go))
+		pause_for(200);
+	touch_pages();
+	atomic_fetch_add(&stage->done, 1);
+}
+
+static void *stay(void *context)
+{
+	(void)context;
+	wait_and_touch();
+	while (atomic_load(&stage->go) < 2)
+		pause_for(200);
+	return NULL;
+}
+
+static void *end_at_once(void *context)
+{
+	return context;
+}
+
+static void start_thread(void *(*function)(void *))
+{
+	pthread_attr_t attr;
+	pthread_t thread;
+
+	pthread_attr_init(&attr);
+	pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+	if (pthread_create(&thread, &attr, function, NULL))
+		_exit(4);
+	pthread_attr_destroy(&attr);
+}
+
+static void *start_threads(void *context)
+{
+	int left = STAY;
+
+	(void)context;
+	while (!atomic_load(&stage->go)) {
+		start_thread(end_at_once);
+		pause_for(100);
+		if (left && !atomic_load(&stage->go)) {
+			left -= 1;
+			atomic_fetch_add(&stage->nthreads, 1);
+			start_thread(stay);
+		}
+	}
+	return stay(context);
+}
+
+static void start_child(int stays)
+{
+	const pid_t pid = fork();
+
+	if (pid < 0)
+		_exit(5);
+	if (pid)
+		return;
+	if (stays)
+		wait_and_touch();
+	_exit(0);
+}
+
+static _Noreturn void be_target(void)
+{
+	int left = CHILDREN;
+
+	signal(SIGCHLD, SIG_IGN);
+	atomic_fetch_add(&stage->nthreads, THREADS + 1);
+	for (int i = 0; i < THREADS; ++i)
+		start_thread(start_threads);
+	while (!atomic_load(&stage->go)) {
+		start_child(0);
+		pause_for(300);
+		if (left && !atomic_load(&stage->go)) {
+			left -= 1;
+			atomic_fetch_add(&stage->nprocesses, 1);
+			start_child(1);
+		}
+	}
+	stay(NULL);
+	_exit(0);
+}
+
+static pid_t start_target(void)
+{
+	pid_t pid;
+
+	atomic_store(&stage->go, 0);
+	atomic_store(&stage->nthreads, 0);
+	atomic_store(&stage->nprocesses, 0);
+	atomic_store(&stage->done, 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	be_target();
+}
+
+static void end_target(pid_t pid)
+{
+	int status;
+
+	atomic_store(&stage->go, 2);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* A process that waits to be killed. */
+static pid_t start_sleeper(void)
+{
+	const pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (pid)
+		return pid;
+	for (;;)
+		pause();
+}
+
+static void end_sleeper(pid_t pid)
+{
+	int status;
+
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+}
+
+static int allocate(const char *event, unsigned int flags)
+{
+	struct sb_error err = {0};
+	const int counter = sb_counter_allocate(event, sb_counter_process, flags, -1, &err);
+
+	if (counter <= 0)
+		fail_msg("%s: %s", event, err.text);
+	return counter;
+}
+
+/* ---- Tests ------------------------------------------------------------------------------------ */
+
+static int can_count(void **state)
+{
+	const int counter = sb_counter_allocate("page-faults:u", sb_counter_process, 0, -1, NULL);
+	const int status = counter > 0 ? sb_counter_attach(counter, 0, NULL) : counter;
+
+	(void)state;
+	sb_counter_release(counter);
+	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(stage != MAP_FAILED);
+	if (status < 0) {
+		printf("skipped: perf_event_open(2) is not permitted here\n");
+		exit(77);
+	}
+	return 0;
+}
+
+/* @flags say who counts. */
+static void nobody_is_missed(unsigned int flags)
+{
+	for (int run = 0; run < RUNS; ++run) {
+		const int counter = allocate("page-faults", flags);
+		const pid_t pid = start_target();
+		struct sb_error err = {0};
+		uint64_t value, expected;
+
+		pause_for((unsigned int)run * 131 % 5000);
+		if (sb_counter_attach(counter, pid, &err))
+			fail_msg("run %d: %s", run, err.text);
+		assert_int_equal(sb_counter_start(counter), 0);
+		pause_for(500);
+		atomic_store(&stage->go, 1);
+		/* Those that were about to be started when it was said are counted in nthreads first. */
+		for (int i = 0; i < 50000 && (i < 5 || atomic_load(&stage->done) <
+		                                               atomic_load(&stage->nthreads) +
+		                                                       atomic_load(&stage->nprocesses));
+		     ++i)
+			pause_for(200);
+		expected = (uint64_t)atomic_load(&stage->nthreads);
+		if (flags & sb_counter_descendants)
+			expected += (uint64_t)atomic_load(&stage->nprocesses);
+		expected *= PAGES;
+		assert_int_equal(sb_counter_stop(counter), 0);
+		assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
+		end_target(pid);
+		/* Besides, page tables of children and stacks. */
+		if (value < expected || value >= expected + PAGES)
+			fail_msg("run %d: %llu page faults, expected %llu and a few", run,
+			         (unsigned long long)value, (unsigned long long)expected);
+		assert_int_equal(sb_counter_release(counter), 0);
+	}
+}
+
+static void no_thread_is_missed(void **state)
+{
+	(void)state;
+	nobody_is_missed(0);
+}
+
+static void no_child_is_missed(void **state)
+{
+	(void)state;
+	nobody_is_missed(sb_counter_descendants);
+}
+
+/* Children that were there before, and theirs. */
+static void present_descendants(void **state)
+{
+	const int counter = allocate("page-faults", sb_counter_descendants);
+	const pid_t pid = fork();
+	uint64_t value;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (!fork()) {
+			if (!fork()) {
+				wait_and_touch();
+				_exit(0);
+			}
+			wait_and_touch();
+			_exit(0);
+		}
+		wait_and_touch();
+		_exit(0);
+	}
+	atomic_store(&stage->go, 0);
+	atomic_store(&stage->done, 0);
+	pause_for(50000);
+	assert_int_equal(sb_counter_attach(counter, pid, NULL), 0);
+	assert_int_equal(sb_counter_start(counter), 0);
+	atomic_store(&stage->go, 1);
+	while (atomic_load(&stage->done) < 3)
+		pause_for(200);
+	assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
+	assert_in_range(value, 3 * PAGES, 4 * PAGES - 1);
+	end_target(pid);
+	sb_counter_release(counter);
+}
+
+static void several_targets(void **state)
+{
+	const int counter = allocate("page-faults", 0);
+	const pid_t first = start_sleeper(), second = start_sleeper();
+	uint64_t before, after;
+
+	(void)state;
+	assert_int_equal(sb_counter_attach(counter, first, NULL), 0);
+	assert_int_equal(sb_counter_attach(counter, second, NULL), 0);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), 0);
+	assert_int_equal(sb_counter_start(counter), 0);
+	touch_pages();
+	assert_int_equal(sb_counter_stop(counter), 0);
+	assert_int_equal(sb_counter_read(counter, &before, NULL, NULL), 0);
+	assert_in_range(before, PAGES, 2 * PAGES);
+	touch_pages();
+	assert_int_equal(sb_counter_read(counter, &after, NULL, NULL), 0);
+	assert_int_equal(before, after);
+	assert_int_equal(sb_counter_detach(counter, first, NULL), 0);
+	assert_int_equal(sb_counter_detach(counter, first, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_detach(counter, 0, NULL), 0);
+	assert_int_equal(sb_counter_read(counter, &after, NULL, NULL), 0);
+	assert_int_equal(after, 0);
+	end_sleeper(first);
+	end_sleeper(second);
+	sb_counter_release(counter);
+}
+
+static void of_a_cpu(void **state)
+{
+	const int counter = sb_counter_allocate("context-switches", sb_counter_system, 0, 0, NULL);
+
+	(void)state;
+	assert_true(counter > 0);
+	assert_int_equal(sb_counter_start(counter), 0);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_detach(counter, 0, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_release(counter), 0);
+	assert_int_equal(sb_counter_release(counter), -sb_counter_invalid);
+}
+
+static void each_error(void **state)
+{
+	struct sb_error err = {0};
+	const pid_t pid = start_sleeper(), ended = start_sleeper();
+	int counter, exclusive, other;
+
+	(void)state;
+	end_sleeper(ended);
+	/* Nothing is owned. */
+	assert_int_equal(sb_counter_attach(1, 0, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_detach(1, 0, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_allocate("no-such-event", sb_counter_process, 0, -1, &err),
+	                 -sb_counter_invalid);
+	assert_non_null(err.text[0] ? err.text : NULL);
+	counter = allocate("page-faults", 0);
+	other = allocate("context-switches", 0);
+	/* No such counter, pid, process. */
+	assert_int_equal(sb_counter_attach(counter + 100, pid, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_attach(counter, -5, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_detach(counter, -5, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_attach(counter, ended, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_detach(counter, ended, NULL), -sb_counter_no_process);
+	/* Not attached: nobody follows it, or another counter does. */
+	assert_int_equal(sb_counter_detach(counter, pid, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_attach(other, pid, NULL), 0);
+	assert_int_equal(sb_counter_detach(counter, pid, NULL), -sb_counter_invalid);
+	/* Already attached; running. */
+	assert_int_equal(sb_counter_attach(counter, pid, NULL), 0);
+	assert_int_equal(sb_counter_attach(counter, pid, NULL), -sb_counter_exists);
+	assert_int_equal(sb_counter_start(counter), 0);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), -sb_counter_busy);
+	assert_int_equal(sb_counter_stop(counter), 0);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), 0);
+	/* Its hardware is another's. */
+	exclusive = allocate("page-faults:excl", 0);
+	assert_int_equal(sb_counter_attach(exclusive, pid, NULL), 0);
+	sb_counter_release(other);
+	other = allocate("context-switches:excl", 0);
+	assert_int_equal(sb_counter_attach(other, pid, &err), -sb_counter_busy);
+	sb_counter_release(exclusive);
+	assert_int_equal(sb_counter_attach(other, pid, NULL), 0);
+	sb_counter_release(other);
+	/* For its owner. */
+	other = allocate("page-faults", sb_counter_owner_only);
+	assert_int_equal(sb_counter_attach(other, pid, NULL), -sb_counter_not_permitted);
+	assert_int_equal(sb_counter_attach(other, 0, NULL), 0);
+	sb_counter_release(other);
+	sb_counter_release(counter);
+	end_sleeper(pid);
+}
+
+/* Somebody else's process. */
+static void no_privilege(void **state)
+{
+	const pid_t target = start_sleeper();
+	pid_t pid;
+	int status;
+
+	(void)state;
+	if (getuid())
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		const int counter = setuid(65534) == 0 ? sb_counter_allocate("page-faults:u",
+		                                                             sb_counter_process, 0, -1, NULL)
+		                                       : -1;
+
+		_exit(counter > 0 && sb_counter_attach(counter, target, NULL) == -sb_counter_not_permitted
+		              ? 0
+		              : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	end_sleeper(target);
+}
+
+/* It goes on as it was: a process that is stopped stays so, and signals that came meanwhile are there. */
+static void the_target_goes_on(void **state)
+{
+	const int counter = allocate("page-faults", 0);
+	const pid_t pid = start_sleeper();
+	int status;
+
+	(void)state;
+	kill(pid, SIGSTOP);
+	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
+	assert_int_equal(sb_counter_attach(counter, pid, NULL), 0);
+	kill(pid, SIGTERM);
+	pause_for(20000);
+	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);
+	kill(pid, SIGCONT);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+	sb_counter_release(counter);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(each_error),
+	        cmocka_unit_test(several_targets),
+	        cmocka_unit_test(of_a_cpu),
+	        cmocka_unit_test(present_descendants),
+	        cmocka_unit_test(no_privilege),
+	        cmocka_unit_test(the_target_goes_on),
+	        cmocka_unit_test(no_thread_is_missed),
+	        cmocka_unit_test(no_child_is_missed),
+	};
+
+	return cmocka_run_group_tests(tests, can_count, NULL);
+}
