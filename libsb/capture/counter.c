@@ -365,21 +365,60 @@ int sb_counter_detach(int number, pid_t pid, struct sb_error *err)
 
 /* ---- Counting --------------------------------------------------------------------------------- */
 
+static int set_parts(const struct counter *counter, int running)
+{
+	const unsigned long request = running ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+	int status = 0;
+
+	for (size_t i = 0; i < counter->nparts; ++i)
+		if (ioctl(counter->part[i].fd, request, 0) < 0)
+			status = -sb_counter_io;
+	return status;
+}
+
+/* Whether the part is the first one of its target. */
+static int is_first(const struct counter *counter, size_t index)
+{
+	for (size_t i = 0; i < index; ++i)
+		if (counter->part[i].target == counter->part[index].target)
+			return 0;
+	return 1;
+}
+
+/* The targets from part @from on stand still meanwhile: a thread that is just being started by one that has
+ * inherited the event would else inherit what was before, and nobody would tell it. Who cannot be stopped, as
+ * it is gone, or somebody traces it, is not. */
+static int set_all(const struct counter *counter, size_t from, int running)
+{
+	const int descendants = (counter->flags & sb_counter_descendants) != 0;
+
+	for (size_t i = from; i < counter->nparts; ++i) {
+		struct freeze freeze;
+		int status;
+
+		if (counter->part[i].target < 0 || !is_first(counter, i) ||
+		    freeze_process(&freeze, counter->part[i].target, descendants) < 0)
+			continue;
+		status = set_all(counter, i + 1, running);
+		freeze_thaw(&freeze);
+		return status;
+	}
+	return set_parts(counter, running);
+}
+
 static int set_running(int number, int running)
 {
 	struct counter *counter;
-	int status = 0;
+	int status = -sb_counter_invalid;
 
 	pthread_mutex_lock(&lock);
 	counter = find_locked(number);
-	for (size_t i = 0; counter && i < counter->nparts; ++i)
-		if (ioctl(counter->part[i].fd, running ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE, 0) <
-		    0)
-			status = -sb_counter_io;
-	if (counter)
+	if (counter) {
+		status = set_all(counter, 0, running);
 		counter->running = running;
+	}
 	pthread_mutex_unlock(&lock);
-	return counter ? status : -sb_counter_invalid;
+	return status;
 }
 
 int sb_counter_start(int number)

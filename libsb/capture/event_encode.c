@@ -13,48 +13,50 @@
 enum { first_codes_size = sizeof(struct sb_event_codes), first_perf_size = sizeof(struct sb_event_perf) };
 
 /* What the caller knows and this library does not must not be wanted. */
-static int check_size(const void *arg, size_t size, size_t first, size_t known)
+static enum sb_event_errcode check_size(const void *arg, size_t size, size_t first, size_t known)
 {
 	const uint8_t *bytes = arg;
 
 	if (size && size < first)
-		return -sb_event_too_small;
+		return sb_event_too_small;
 	for (size_t i = known; i < size; ++i)
 		if (bytes[i])
-			return -sb_event_invalid;
-	return 0;
+			return sb_event_invalid;
+	return sb_event_ok;
+}
+
+static int fail_size(enum sb_event_errcode code, size_t size, size_t known, struct sb_error *err)
+{
+	return event_fail(err, code, "the argument's size is %zu, and this library's %zu", size, known);
+}
+
+static int check_text(char *const *fstr, struct sb_error *err)
+{
+	return fstr && *fstr ? event_fail(err, sb_event_invalid, "*fstr must be NULL") : 0;
 }
 
 static int check_codes(const struct sb_event_codes *arg)
 {
-	const int status = check_size(arg, arg->size, first_codes_size, sizeof(*arg));
+	const enum sb_event_errcode code = check_size(arg, arg->size, first_codes_size, sizeof(*arg));
 
-	if (status < 0)
-		return event_fail(status == -sb_event_invalid ? arg->err : NULL, -status,
-		                  "struct sb_event_codes: its size is %zu, and this library's %zu", arg->size,
-		                  sizeof(*arg));
+	if (code != sb_event_ok)
+		return fail_size(code, arg->size, sizeof(*arg), code == sb_event_too_small ? NULL : arg->err);
 	if (arg->count < 0 || (!arg->codes && arg->count))
 		return event_fail(arg->err, sb_event_invalid,
 		                  "codes is %s, and count %d: without an array it must be 0",
 		                  arg->codes ? "given" : "NULL", arg->count);
-	if (arg->fstr && *arg->fstr)
-		return event_fail(arg->err, sb_event_invalid, "*fstr must be NULL");
-	return 0;
+	return check_text(arg->fstr, arg->err);
 }
 
 static int check_perf(const struct sb_event_perf *arg)
 {
-	const int status = check_size(arg, arg->size, first_perf_size, sizeof(*arg));
+	const enum sb_event_errcode code = check_size(arg, arg->size, first_perf_size, sizeof(*arg));
 
-	if (status < 0)
-		return event_fail(status == -sb_event_invalid ? arg->err : NULL, -status,
-		                  "struct sb_event_perf: its size is %zu, and this library's %zu", arg->size,
-		                  sizeof(*arg));
+	if (code != sb_event_ok)
+		return fail_size(code, arg->size, sizeof(*arg), code == sb_event_too_small ? NULL : arg->err);
 	if (!arg->attr)
 		return event_fail(arg->err, sb_event_invalid, "attr is NULL");
-	if (arg->fstr && *arg->fstr)
-		return event_fail(arg->err, sb_event_invalid, "*fstr must be NULL");
-	return 0;
+	return check_text(arg->fstr, arg->err);
 }
 
 void event_give_text(char **fstr, char *text)

@@ -20,17 +20,24 @@
 #include <sb/counter.h>
 
 enum {
-	PAGES = 1000, /* that everybody touches once, more than all they do besides */
+	PAGES = 2500, /* that everybody touches once, more than all they do besides */
 	PAGE = 4096,
 	THREADS = 3, /* that start others */
 	STAY = 3,    /* each starts so many that stay, and so many that end at once */
 	CHILDREN = 3,
-#ifdef __SANITIZE_ADDRESS__
-	RUNS = 3,
-#else
+	LOOKS = 20,
 	RUNS = 100,
-#endif
 };
+
+/* The sanitizer touches shadows of its own: there, only that nobody is missed can be told. */
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { has_shadows = 1 };
+#else
+enum { has_shadows = 0 };
+#endif
 
 /* Shared with the target. */
 struct stage {
@@ -221,9 +228,9 @@ static int can_count(void **state)
 }
 
 /* @flags say who counts. */
-static void nobody_is_missed(unsigned int flags)
+static void nobody_is_missed(unsigned int flags, int runs)
 {
-	for (int run = 0; run < RUNS; ++run) {
+	for (int run = 0; run < runs; ++run) {
 		const int counter = allocate("page-faults", flags);
 		const pid_t pid = start_target();
 		struct sb_error err = {0};
@@ -249,7 +256,7 @@ static void nobody_is_missed(unsigned int flags)
 		assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
 		end_target(pid);
 		/* Besides, page tables of children and stacks. */
-		if (value < expected || value >= expected + PAGES)
+		if (value < expected || (!has_shadows && value >= expected + PAGES))
 			fail_msg("run %d: %llu page faults, expected %llu and a few", run,
 			         (unsigned long long)value, (unsigned long long)expected);
 		assert_int_equal(sb_counter_release(counter), 0);
@@ -259,13 +266,13 @@ static void nobody_is_missed(unsigned int flags)
 static void no_thread_is_missed(void **state)
 {
 	(void)state;
-	nobody_is_missed(0);
+	nobody_is_missed(0, LOOKS);
 }
 
 static void no_child_is_missed(void **state)
 {
 	(void)state;
-	nobody_is_missed(sb_counter_descendants);
+	nobody_is_missed(sb_counter_descendants, has_shadows ? LOOKS : RUNS);
 }
 
 /* Children that were there before, and theirs. */
@@ -298,7 +305,7 @@ static void present_descendants(void **state)
 	while (atomic_load(&stage->done) < 3)
 		pause_for(200);
 	assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
-	assert_in_range(value, 3 * PAGES, 4 * PAGES - 1);
+	assert_in_range(value, 3 * PAGES, has_shadows ? 6 * PAGES : 4 * PAGES - 1);
 	end_target(pid);
 	sb_counter_release(counter);
 }
@@ -317,7 +324,7 @@ static void several_targets(void **state)
 	touch_pages();
 	assert_int_equal(sb_counter_stop(counter), 0);
 	assert_int_equal(sb_counter_read(counter, &before, NULL, NULL), 0);
-	assert_in_range(before, PAGES, 2 * PAGES);
+	assert_in_range(before, PAGES, has_shadows ? 3 * PAGES : 2 * PAGES);
 	touch_pages();
 	assert_int_equal(sb_counter_read(counter, &after, NULL, NULL), 0);
 	assert_int_equal(before, after);
@@ -433,6 +440,8 @@ static void the_target_goes_on(void **state)
 	kill(pid, SIGSTOP);
 	assert_int_equal(waitpid(pid, &status, WUNTRACED), pid);
 	assert_int_equal(sb_counter_attach(counter, pid, NULL), 0);
+	/* It takes a moment until it has stopped again by itself. */
+	pause_for(20000);
 	kill(pid, SIGTERM);
 	pause_for(20000);
 	assert_int_equal(waitpid(pid, &status, WNOHANG), 0);

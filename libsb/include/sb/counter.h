@@ -5,9 +5,10 @@
  * whoever runs there. Its value is the sum over all. A counter is known by a number, from 1 on, which belongs
  * to the process that allocated it.
  *
- * While a counter is being attached, the target's threads are stopped (ptrace(2)), so that none of them can
- * begin another one unseen; they go on within milliseconds. The caller's own threads cannot be stopped: what
- * they start in that moment may be missed. Processes that somebody traces already cannot be attached to.
+ * While a counter is attached, started or stopped, the targets' threads are stopped (ptrace(2)), so that none
+ * of them can begin another one unseen; they go on within milliseconds. The caller's own threads cannot be
+ * stopped: what they start in that moment may be missed. Processes that somebody traces already cannot be
+ * attached to.
  *
  * Threads may use counters at the same time.
  */
