@@ -22,7 +22,7 @@ static struct section section_of(const struct difference_print *print, int class
 	const size_t begin[] = {0, difference->only_a, difference->only_a + difference->only_b};
 	const size_t count[] = {difference->only_a, difference->only_b, difference->moved};
 
-	return (struct section){difference->row + begin[class], count[class],
+	return (struct section){count[class] ? difference->row + begin[class] : NULL, count[class],
 	                        print->most && print->most < count[class] ? print->most : count[class]};
 }
 
