@@ -11,7 +11,7 @@
 static const struct sink_type *const types[] = {
         &sink_insn,   &sink_block,    &sink_gap,     &sink_summary,   &sink_script, &sink_counts,
         &sink_lcov,   &sink_bolt,     &sink_autofdo, &sink_tally,     &sink_folded, &sink_flame,
-        &sink_chrome, &sink_perfetto, &sink_html,    &sink_callgrind, &sink_pprof};
+        &sink_chrome, &sink_perfetto, &sink_html,    &sink_callgrind, &sink_pprof,  &sink_jsonl};
 
 const struct sink_type *sink_type_at(size_t index)
 {

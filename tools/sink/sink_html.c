@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sink/json_out.h"
 #include "sink/report_page.h"
 #include "sink/report_stacks.h"
 #include "sink/report_time.h"
@@ -281,39 +282,12 @@ static int html_gap(void *context, const struct sb_gap *gap)
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
-/* A string of @most bytes at most, as it may stand in a script of a page: what is not printable ASCII is
- * \xNN. */
-static int put_string(struct output *output, const char *text, size_t most)
-{
-	static const char digit[] = "0123456789abcdef";
-	char *at = output_room(output, 7 * most + 3);
-
-	if (!at)
-		return -1;
-	*at++ = '"';
-	for (size_t i = 0; i < most && text[i]; i++) {
-		const unsigned char c = (unsigned char)text[i];
-
-		if (c >= 0x20 && c < 0x7f && !strchr("\"\\<>&'", c)) {
-			*at++ = (char)c;
-			continue;
-		}
-		memcpy(at, c >= 0x20 && c < 0x7f ? "\\u00" : "\\\\x", 4);
-		at += c >= 0x20 && c < 0x7f ? 4 : 3;
-		*at++ = digit[c >> 4];
-		*at++ = digit[c & 15];
-	}
-	*at++ = '"';
-	output_advance(output, at);
-	return 0;
-}
-
 static int put_meta(const struct html_state *state, const struct sb_account *account)
 {
 	struct output *output = state->output;
 
 	output_printf(output, "{\"version\":\"%s\",\"recording\":", sbtrace_version);
-	put_string(output, sb_perfdata_path(state->context->perfdata), 4096);
+	json_out_string(output, sb_perfdata_path(state->context->perfdata), 4096);
 	return output_printf(
 	        output,
 	        ",\"unit\":\"%s\",\"first\":\"%" PRIu64 "\",\"length\":%" PRIu64
@@ -353,7 +327,7 @@ static int put_processes(const struct html_state *state, const struct sb_account
 		        sb_system_comm(state->context->system, process->pid, process->pid, UINT64_MAX);
 
 		output_printf(output, "%s[%" PRId32 ",", i ? ",\n" : "", process->pid);
-		put_string(output, *comm ? comm : process->pid ? "?" : "swapper", 16);
+		json_out_string(output, *comm ? comm : process->pid ? "?" : "swapper", 16);
 		output_printf(output, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%zu,%" PRIu64 ",%" PRIu64 "]",
 		              process->container ? (int)process->container->index : -1, process->user,
 		              process->kernel, process->nblocks, threads_of(account, process->pid),
@@ -373,9 +347,9 @@ static int put_containers(const struct html_state *state)
 	output_printf(output, ",\n\"containers\":[");
 	for (size_t i = 0; i < count; i++) {
 		output_printf(output, "%s[\"%s\",", i ? "," : "", sb_container_kind_name(container[i]->kind));
-		put_string(output, container[i]->id, SB_CONTAINER_ID_MAX);
+		json_out_string(output, container[i]->id, SB_CONTAINER_ID_MAX);
 		output_printf(output, ",");
-		put_string(output, container[i]->pod, SB_POD_MAX);
+		json_out_string(output, container[i]->pod, SB_POD_MAX);
 		output_printf(output, "]");
 	}
 	return output_printf(output, "]");
@@ -437,7 +411,7 @@ static int put_gaps(const struct html_state *state, const struct sb_account *acc
 		              account->gap[i].count, account->gap[i].bytes);
 		for (unsigned int k = 0; k < details_most && detail[k].count; k++) {
 			output_printf(output, k ? ",[" : "[");
-			put_string(output, detail[k].text, sizeof(detail[k].text));
+			json_out_string(output, detail[k].text, sizeof(detail[k].text));
 			output_printf(output, ",%" PRIu64 "]", detail[k].count);
 		}
 		output_printf(output, "]}");
@@ -459,9 +433,9 @@ static int put_functions(const struct html_state *state)
 		const char *base = strrchr(dso, '/');
 
 		output_printf(output, i ? ",\n[" : "[");
-		put_string(output, function && function->name ? function->name : "", 512);
+		json_out_string(output, function && function->name ? function->name : "", 512);
 		output_printf(output, ",");
-		put_string(output, base ? base + 1 : dso, 255);
+		json_out_string(output, base ? base + 1 : dso, 255);
 		output_printf(output, "]");
 	}
 	return output_printf(output, "]");
