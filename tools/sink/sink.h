@@ -82,8 +82,7 @@ static inline bool sink_type_wants_flow(const struct sink_type *type, bool asked
 }
 
 extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary, sink_script, sink_html,
-        extern const struct sink_type sink_counts, sink_lcov, sink_bolt, sink_autofdo, sink_tally,
-        sink_callgrind, sink_pprof, sink_jsonl;
+        sink_counts, sink_lcov, sink_bolt, sink_autofdo, sink_tally, sink_callgrind, sink_pprof, sink_jsonl;
 extern const struct sink_type sink_folded, sink_flame, sink_chrome, sink_perfetto;
 
 /* The type at @index of all there are, NULL past the last. */
