@@ -53,7 +53,8 @@ static int read_known(struct events *events, const char *path)
 		events->known[events->nknown++] = strtoull(word, NULL, 16);
 	}
 	fclose(file);
-	qsort(events->known, events->nknown, sizeof(*events->known), compare);
+	if (events->nknown)
+		qsort(events->known, events->nknown, sizeof(*events->known), compare);
 	return 0;
 }
 
