@@ -5,12 +5,15 @@
 
 enum { PIDS_MAX = 16 };
 
-int evidence_init(struct evidence *evidence, const struct sb_system *system)
+int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
+                  const struct sb_system *system, uint64_t slack)
 {
 	evidence->system = system;
 	address_index_init(&evidence->addresses, system);
+	cr3_map_init(&evidence->cr3s, perfdata, system, &evidence->addresses, slack);
 	if (lost_maps_init(&evidence->maps, system) == 0)
 		return 0;
+	cr3_map_fini(&evidence->cr3s);
 	address_index_fini(&evidence->addresses);
 	evidence->system = NULL;
 	return -sbe_nomem;
@@ -18,15 +21,9 @@ int evidence_init(struct evidence *evidence, const struct sb_system *system)
 
 void evidence_fini(struct evidence *evidence)
 {
+	cr3_map_fini(&evidence->cr3s);
 	address_index_fini(&evidence->addresses);
 	lost_maps_fini(&evidence->maps);
-}
-
-int evidence_is_needed(const struct switch_track *track, const struct sb_space *space,
-                       const struct evidence_place *place)
-{
-	return track->pid <= 0 || switch_track_lacks_record(track) ||
-	       (track->inferred && place->resumed == 0) || !space_has_code(space, place->ip, 1, place->now);
 }
 
 /* ---- The space ---------------------------------------------------------------------------------- */
@@ -64,10 +61,13 @@ static int is_among(const struct suspects *suspects, int32_t pid)
 }
 
 /* Of several threads of a process, addresses do not tell which one runs. */
-static void infer_process(const struct evidence *evidence, struct switch_track *track, int32_t pid)
+static void infer_process(const struct evidence *evidence, struct switch_track *track, int32_t pid,
+                          enum sb_switch_evidence says)
 {
-	switch_track_infer(track, pid, system_only_thread(evidence->system, pid));
+	switch_track_infer(track, pid, system_only_thread(evidence->system, pid), says);
 }
+
+/* ---- By addresses ------------------------------------------------------------------------------- */
 
 /* The records on both sides of the place leave out a switch: it was before or it is behind. Returns whether
  * that is settled. */
@@ -80,11 +80,11 @@ static int settle_lost_record(const struct evidence *evidence, struct switch_tra
 	if (!before && !behind)
 		return 0;
 	if (!before)
-		infer_process(evidence, track, next->prev_pid);
+		infer_process(evidence, track, next->prev_pid, sb_switch_by_address);
 	else if (behind && resumed != 1 && track->pid == next->prev_pid)
-		switch_track_infer(track, track->pid, -1);
+		switch_track_infer(track, track->pid, -1, sb_switch_by_address);
 	else if (behind && resumed != 1)
-		switch_track_infer(track, -1, -1);
+		switch_track_doubt(track);
 	return 1;
 }
 
@@ -117,24 +117,119 @@ static int is_recorded(const struct evidence *evidence, const struct switch_trac
 	return !track->inferred && epoch && sb_epoch_map(epoch, 0);
 }
 
+static void settle_by_address(struct evidence *evidence, struct switch_track *track,
+                              const struct suspects *suspects, const struct evidence_place *place)
+{
+	if (switch_track_lacks_record(track) && settle_lost_record(evidence, track, suspects, place->resumed))
+		return;
+	if (track->pid > 0 && (!suspects->count || is_among(suspects, track->pid)) &&
+	    !is_doubtful(track, suspects, place))
+		return;
+	if (track->pid > 0 && is_recorded(evidence, track, place->now))
+		return;
+	if (suspects->count == 1)
+		infer_process(evidence, track, suspects->pid[0], sb_switch_by_address);
+	else if (suspects->count)
+		switch_track_doubt(track);
+}
+
+/* ---- By page tables ----------------------------------------------------------------------------- */
+
+/* Whether @pid, which has code at the place, may share the page tables of @owner: until its exec, a child of
+ * vfork() does. */
+static int may_share(const struct evidence *evidence, int32_t pid, int32_t owner,
+                     const struct evidence_place *place)
+{
+	const struct sb_space *space = sb_system_space(evidence->system, pid, place->now);
+	const struct sb_space *owners = sb_system_space(evidence->system, owner, place->now);
+	const struct sb_epoch *epoch = space ? sb_space_epoch(space, place->now) : NULL;
+	const struct sb_epoch *mapped = owners ? sb_space_epoch(owners, place->now) : NULL;
+
+	return pid != owner && epoch && mapped && epoch->root == mapped->root &&
+	       epoch->code == mapped->code &&
+	       !cr3_map_has_another(&evidence->cr3s, pid, place->cr3, place->now);
+}
+
+/* The page tables are @owner's: leaves it and those that may share them. */
+static void leave_sharers(const struct evidence *evidence, struct suspects *suspects, int32_t owner,
+                          const struct evidence_place *place)
+{
+	struct suspects left = {.pid = {owner}, .count = 1};
+
+	for (int i = 0; i < suspects->count && left.count < PIDS_MAX; ++i)
+		if (may_share(evidence, suspects->pid[i], owner, place))
+			left.pid[left.count++] = suspects->pid[i];
+	*suspects = left;
+}
+
+/* Who has the page tables at the place; cr3_unknown without any. */
+static int32_t find_owner(struct evidence *evidence, const struct evidence_place *place, int *status)
+{
+	*status = 0;
+	return place->cr3 ? cr3_map_find(&evidence->cr3s, place->cr3, place->now, status) : cr3_unknown;
+}
+
+static void settle_by_paging(struct evidence *evidence, struct switch_track *track,
+                             const struct suspects *suspects, const struct evidence_place *place)
+{
+	const int known = is_among(suspects, track->pid);
+
+	if (switch_track_lacks_record(track) && known) {
+		settle_lost_record(evidence, track, suspects, place->resumed);
+		return;
+	}
+	if (known && !is_doubtful(track, suspects, place))
+		return;
+	if (suspects->count == 1)
+		infer_process(evidence, track, suspects->pid[0], sb_switch_by_paging);
+	else
+		switch_track_doubt(track);
+}
+
+int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t now, int *status)
+{
+	const struct evidence_place place = {.cr3 = cr3, .now = now};
+	const int32_t owner = find_owner(evidence, &place, status);
+
+	return owner > 0 ? owner : -1;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
+int evidence_is_needed(struct evidence *evidence, const struct switch_track *track,
+                       const struct sb_space *space, const struct evidence_place *place)
+{
+	int32_t owner;
+	int status;
+
+	if (track->pid <= 0 || switch_track_lacks_record(track) || (track->inferred && place->resumed == 0) ||
+	    !space_has_code(space, place->ip, 1, place->now))
+		return 1;
+	owner = find_owner(evidence, place, &status);
+	return status < 0
+	               ? status
+	               : owner >= 0 && owner != track->pid && !may_share(evidence, track->pid, owner, place);
+}
+
 int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place)
 {
 	struct suspects suspects;
+	int32_t owner;
+	int status;
 
 	find_suspects(evidence, track, place, &suspects);
 	if (suspects.count < 0)
 		return -sbe_nomem;
-	if (switch_track_lacks_record(track) &&
-	    settle_lost_record(evidence, track, &suspects, place->resumed))
-		return 0;
-	if (track->pid > 0 && (!suspects.count || is_among(&suspects, track->pid)) &&
-	    !is_doubtful(track, &suspects, place))
-		return 0;
-	if (track->pid > 0 && is_recorded(evidence, track, place->now))
-		return 0;
-	if (suspects.count == 1)
-		infer_process(evidence, track, suspects.pid[0]);
-	else if (suspects.count)
-		switch_track_infer(track, -1, -1);
+	owner = find_owner(evidence, place, &status);
+	if (status < 0)
+		return status;
+	if (owner >= 0) {
+		leave_sharers(evidence, &suspects, owner, place);
+		settle_by_paging(evidence, track, &suspects, place);
+	} else if (owner == cr3_contradictory && (track->inferred || switch_track_lacks_record(track))) {
+		switch_track_doubt(track);
+	} else {
+		settle_by_address(evidence, track, &suspects, place);
+	}
 	return 0;
 }

@@ -1,6 +1,7 @@
 /* evidence.h - who runs where records do not say so, or say what the trace contradicts.
  *
- * The trace names addresses, and as a rule each process has its code at others. What is concluded depends on
+ * The trace names addresses, and as a rule each process has its code at others; and it may name page tables,
+ * which no two processes share. What is concluded depends on
  * the model and on the trace around the place, not on what was decoded before: so it is the same wherever
  * decoding began.
  */
@@ -8,6 +9,7 @@
 #define SB_EVIDENCE_H
 
 #include "replay/address_index.h"
+#include "replay/cr3_map.h"
 #include "replay/lost_map.h"
 #include "replay/switch_track.h"
 
@@ -15,11 +17,13 @@
 struct evidence {
 	const struct sb_system *system; /* borrowed */
 	struct address_index addresses;
+	struct cr3_map cr3s;
 	struct lost_maps maps;
 };
 
-/* Zero or -sbe_nomem. */
-int evidence_init(struct evidence *evidence, const struct sb_system *system);
+/* @slack: ns, see struct switch_track. Zero or -sbe_nomem. */
+int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
+                  const struct sb_system *system, uint64_t slack);
 void evidence_fini(struct evidence *evidence);
 
 /* User space is entered. */
@@ -27,12 +31,17 @@ struct evidence_place {
 	const uint64_t *ip; /* addresses that are about to be executed */
 	size_t nips;
 	uint64_t now;
-	int resumed; /* execution goes on where it stopped last on this CPU: 1, 0, or -1: not known */
+	uint64_t cr3; /* the page of the page tables in force; 0: not known, or not to be asked for */
+	int resumed;  /* execution goes on where it stopped last on this CPU: 1, 0, or -1: not known */
 };
 
-/* Whether what @track says does not go without saying. */
-int evidence_is_needed(const struct switch_track *track, const struct sb_space *space,
-                       const struct evidence_place *place);
+/* Whether what @track says does not go without saying. Negative: -sbe_nomem. */
+int evidence_is_needed(struct evidence *evidence, const struct switch_track *track,
+                       const struct sb_space *space, const struct evidence_place *place);
+
+/* The process to which the kernel switches that puts the page tables @cr3 in force at @now, where they were
+ * others before; -1: not known. */
+int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t now, int *status);
 
 /* Sets right who runs. Zero or -sbe_nomem. */
 int evidence_settle(struct evidence *evidence, struct switch_track *track,

@@ -5,7 +5,7 @@
 
 enum { PACKETS_MAX = 256, PAGE_BITS = 12 };
 
-static size_t add(uint64_t found[LOOK_AHEAD_MAX], size_t count, uint64_t ip)
+size_t look_ahead_add(uint64_t found[LOOK_AHEAD_MAX], size_t count, uint64_t ip)
 {
 	for (size_t i = 0; i < count; ++i)
 		if (found[i] >> PAGE_BITS == ip >> PAGE_BITS)
@@ -45,7 +45,7 @@ static size_t read_packets(struct pt_packet_decoder *packets, uint64_t found[LOO
 		if (is_end(&packet, ip))
 			break;
 		if (ip)
-			count = add(found, count, ip);
+			count = look_ahead_add(found, count, ip);
 	}
 	return count;
 }

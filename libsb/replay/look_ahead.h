@@ -12,4 +12,8 @@ enum { LOOK_AHEAD_MAX = 8 };
  * been. Returns how many. */
 size_t look_ahead(const struct pt_block_decoder *decoder, uint64_t ip, uint64_t found[LOOK_AHEAD_MAX]);
 
+/* Adds @ip to @count < LOOK_AHEAD_MAX addresses, unless one of them is of its page. Returns how many there
+ * are. */
+size_t look_ahead_add(uint64_t found[LOOK_AHEAD_MAX], size_t count, uint64_t ip);
+
 #endif

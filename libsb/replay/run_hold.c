@@ -37,6 +37,7 @@ static int hold_paths(struct stream_replay *replay, const struct pt_run *run)
 	if (!run->nblocks)
 		return 0;
 	replay->last_ip = last_block(run)->end_ip;
+	sideband_observer_passed_by(replay->observer, run->ninsn);
 	return ledger_hold(replay->ledger, place_of(replay, run), run);
 }
 
@@ -81,7 +82,8 @@ static int hold_switches(struct stream_replay *replay, const struct pt_run *run)
 
 	while (status == 0 && run_watch_find(&replay->watch, run, &at)) {
 		status = hold_between(replay, run, from, at);
-		sideband_observer_pass(replay->observer, run->has_tsc ? run->tsc : 0);
+		if (status == 0)
+			status = sideband_observer_pass(replay->observer, run->has_tsc ? run->tsc : 0);
 		from = at;
 		at.block += 1;
 	}

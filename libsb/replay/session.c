@@ -167,7 +167,8 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		status = build_system(session, err);
 	if (status < 0)
 		return status;
-	if (evidence_init(&session->evidence, session->system) < 0)
+	if (evidence_init(&session->evidence, session->perfdata, session->system,
+	                  stream_replay_slack_ns(info)) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	lost_maps_survey(&session->evidence.maps, session->perfdata, session->resolver);
 	session->traces_kernel = !info->user_only;

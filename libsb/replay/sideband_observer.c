@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "replay/look_ahead.h"
+#include "replay/user_stretch.h"
+#include "system/system.h"
 
 enum { TSC_BITS = 56 }; /* of a TSC packet */
 
@@ -135,11 +137,13 @@ static int is_behind_psb(struct sideband_observer *observer)
 /* User space is entered at @ip: is it that of whoever runs? */
 static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed)
 {
-	struct evidence_place place = {.ip = &ip, .nips = 1, .now = now, .resumed = resumed};
+	struct evidence_place place = {
+	        .ip = &ip, .nips = 1, .now = now, .cr3 = observer->cr3, .resumed = resumed};
+	const int needed = evidence_is_needed(observer->evidence, &observer->track, observer->space, &place);
 	uint64_t ips[LOOK_AHEAD_MAX], moment;
 
-	if (!evidence_is_needed(&observer->track, observer->space, &place))
-		return 0;
+	if (needed <= 0)
+		return needed < 0 ? -pte_nomem : 0;
 	/* In the middle of user space, nothing new is known before the next PSB. */
 	if (resumed < 0 && observer->examined && observer->track.pid < 0 && !is_behind_psb(observer))
 		return 0;
@@ -240,6 +244,18 @@ static int on_crossing(void *context, uint64_t ip)
 	return status < 0 || ip >> 63 ? status : examine(observer, now, ip, resumed);
 }
 
+void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3)
+{
+	if (!observer->asks_cr3 || cr3 == observer->cr3)
+		return;
+	/* Its own pages in the kernel and in user space are told apart by who needs it. */
+	if (!cr3)
+		observer->mm_insns = 0;
+	else if (observer->cr3 && (cr3 ^ observer->cr3) != CR3_ISOLATED)
+		observer->mm_insns = 1;
+	observer->cr3 = cr3;
+}
+
 void sideband_observer_begin_run(struct sideband_observer *observer)
 {
 	const struct switch_track *track = &observer->track;
@@ -252,13 +268,29 @@ void sideband_observer_begin_run(struct sideband_observer *observer)
 	observer->run_epoch = observer->epoch;
 }
 
-void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
+/* Just before it switches to another process, the kernel puts its page tables in force. */
+static int32_t switched_to(struct sideband_observer *observer, uint64_t now, int *status)
+{
+	const uint64_t since = observer->mm_insns;
+
+	*status = 0;
+	observer->mm_insns = 0;
+	return since ? evidence_switched_to(observer->evidence, observer->cr3, now, status) : -1;
+}
+
+int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
 {
 	const uint64_t now = tsc ? to_ns(observer, tsc) : 0;
+	int status;
+	const int32_t pid = switched_to(observer, now, &status);
 
-	switch_track_pass(&observer->track, now);
+	if (status < 0)
+		return -pte_nomem;
+	switch_track_pass(&observer->track, now, pid,
+	                  pid < 0 ? -1 : system_only_thread(observer->system, pid));
 	find_out(observer, now);
 	sideband_observer_begin_run(observer);
+	return 0;
 }
 
 static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, uint32_t lost_cyc)
@@ -293,7 +325,7 @@ uint64_t sideband_upper_bits(const struct sb_clock *clock, const struct sb_sched
 }
 
 void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
-                            const struct sb_sched *sched, size_t nscheds)
+                            const struct sb_sched *sched, size_t nscheds, int is_whole)
 {
 	*observer =
 	        (struct sideband_observer){.system = sources->system,
@@ -306,6 +338,7 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	                                   .tsc_base = sideband_upper_bits(sources->clock, sched, nscheds)};
 	observer->sees_switches =
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
+	observer->asks_cr3 = !is_whole || !observer->sees_switches;
 	switch_track_init(&observer->track, sched, nscheds);
 	observer->track.slack = sources->slack;
 	observer->is_late = sources->is_late;
@@ -338,6 +371,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->examined = 0;
 	observer->late = (struct late_time){0};
 	observer->off_time = 0;
+	observer->cr3 = observer->mm_insns = 0;
 	observer->who_from = observer->who_to = 0;
 	find_out(observer, 0);
 	observer->space = NULL;
@@ -345,8 +379,10 @@ static int forget(struct sideband_observer *observer, int jump)
 	return use_image(observer);
 }
 
-int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds)
+int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds,
+                           int is_whole)
 {
+	observer->asks_cr3 = !is_whole || !observer->sees_switches;
 	observer->track.sched = sched;
 	observer->track.nscheds = nscheds;
 	observer->tsc_base = sideband_upper_bits(observer->clock, sched, nscheds);
@@ -371,7 +407,9 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .epoch = observer->epoch,
 	                               .next = track->next,
 	                               .late = late_time_low(&observer->late, track),
-	                               .limit = observer->base.tick.limit};
+	                               .limit = observer->base.tick.limit,
+	                               .cr3 = observer->cr3,
+	                               .mm_insns = observer->mm_insns};
 }
 
 int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
@@ -379,5 +417,6 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	return a->state == b->state && a->in_guest == b->in_guest && a->expects_switch == b->expects_switch &&
 	       a->who.pid == b->who.pid && a->who.tid == b->who.tid &&
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
-	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->limit == b->limit;
+	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->limit == b->limit &&
+	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
 }

@@ -47,6 +47,9 @@ struct sideband_observer {
 
 	enum pt_decode_state state;
 	int sees_switches; /* it is known where the kernel switches */
+	int asks_cr3; /* records of switches are missing, or it is not known where: the page tables count */
+	uint64_t cr3; /* their page; 0: not known, or not asked for */
+	uint64_t mm_insns; /* when not 0: they are another process' since so many instructions, plus one */
 	int examined;      /* who runs was looked into, behind the PSB at that offset */
 	uint64_t psb;
 	int in_kernel;         /* the flow is */
@@ -73,12 +76,16 @@ struct sideband_sources {
 	int is_late;    /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
 };
 
-/* For one CPU, from the start of its trace on. */
+/* The upper bits of the time stamp counter of a CPU with that schedule, which TSC packets do not have. */
+uint64_t sideband_tsc_base(const struct sb_clock *clock, const struct sb_sched *sched, size_t nscheds);
+
+/* For one CPU, from the start of its trace on. @is_whole: its schedule lacks nothing, as far as is known. */
 void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
-                            const struct sb_sched *sched, size_t nscheds);
+                            const struct sb_sched *sched, size_t nscheds, int is_whole);
 
 /* For another CPU; the watched decoder stays. Zero or a negative pt_error_code. */
-int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds);
+int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds,
+                           int is_whole);
 
 /* Watches @decoder, which is new; the decoder watched before has been freed. Zero or a negative
  * pt_error_code. */
@@ -92,12 +99,27 @@ int sideband_observer_jump(struct sideband_observer *observer);
  * negative pt_error_code. */
 int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed);
 
+/* The page tables @cr3, a page, are in force; 0: that is not known any more. */
+void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3);
+
 /* The decoder begins another run. A switch takes effect behind its blocks, never between them, but for those
  * that the kernel is seen doing. */
 void sideband_observer_begin_run(struct sideband_observer *observer);
 
-/* The kernel is seen switching in a run that began at @tsc (zero: not known). */
-void sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc);
+/* Instructions between both, at most. */
+enum { PAGING_TO_SWITCH = 1000 };
+
+/* The flow goes on by so many instructions. */
+static inline void sideband_observer_passed_by(struct sideband_observer *observer, uint64_t ninsn)
+{
+	if (observer->mm_insns)
+		observer->mm_insns =
+		        ninsn < PAGING_TO_SWITCH - observer->mm_insns ? observer->mm_insns + ninsn : 0;
+}
+
+/* The kernel is seen switching in a run that began at @tsc (zero: not known). Zero or a negative
+ * pt_error_code. */
+int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc);
 
 /* What an observer goes on by. */
 struct sideband_state {
@@ -109,6 +131,7 @@ struct sideband_state {
 	const struct sb_epoch *epoch;
 	size_t next, late; /* of the schedule: what is yet to come, and what may have come */
 	uint64_t limit;
+	uint64_t cr3, mm_insns;
 };
 
 struct sideband_state sideband_observer_state(const struct sideband_observer *observer);

@@ -10,6 +10,7 @@
 
 #include "replay/gap_explain.h"
 #include "replay/run_hold.h"
+#include "replay/user_stretch.h"
 
 /* What following the flow came to. */
 enum course { course_end, course_border, course_lost };
@@ -27,6 +28,14 @@ uint64_t stream_replay_slack(const struct sb_perfdata_info *info)
 	if (info->pt_mtc && info->tsc_ctc_den && info->pt_mtc_freq < 32)
 		return LEAST + ((uint64_t)info->tsc_ctc_num << info->pt_mtc_freq) / info->tsc_ctc_den;
 	return info->has_pt && !info->pt_cyc ? LEAST : CYCLES_ALONE;
+}
+
+uint64_t stream_replay_slack_ns(const struct sb_perfdata_info *info)
+{
+	struct sb_clock length = info->clock;
+
+	length.time_zero = 0;
+	return sb_clock_tsc_to_ns(&length, stream_replay_slack(info));
 }
 
 int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
@@ -167,6 +176,7 @@ static int lose_way(struct stream_replay *replay, int errcode)
 	struct sb_gap gap = gap_here(replay, sb_gap_decode_error, 0);
 	int right, status;
 
+	sideband_observer_paging(replay->observer, 0);
 	gap_explain(&gap, replay, errcode);
 	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
 	replay->resume = gap_resume(&gap, replay, errcode);
@@ -295,6 +305,30 @@ static void note_interruption(struct stream_replay *replay, const struct pt_even
 		ledger_hold_left(replay->ledger, event->variant.async_disabled.at);
 }
 
+/* What the event says of the page tables in force. */
+static void note_paging(struct stream_replay *replay, const struct pt_event *event)
+{
+	switch (event->type) {
+	case ptev_paging:
+		sideband_observer_paging(replay->observer, event->variant.paging.non_root
+		                                                   ? 0
+		                                                   : CR3_PAGE(event->variant.paging.cr3));
+		break;
+	case ptev_async_paging:
+		sideband_observer_paging(
+		        replay->observer,
+		        event->variant.async_paging.non_root ? 0 : CR3_PAGE(event->variant.async_paging.cr3));
+		break;
+	case ptev_disabled:
+	case ptev_async_disabled:
+	case ptev_overflow:
+		sideband_observer_paging(replay->observer, 0);
+		break;
+	default:
+		break;
+	}
+}
+
 /* Fetches all events that are due. *@bits: the decoder's status. Positive: the segment ends here. */
 static int take_events(struct stream_replay *replay, int *bits)
 {
@@ -318,6 +352,8 @@ static int take_events(struct stream_replay *replay, int *bits)
 		}
 		note_interruption(replay, &event);
 		status = reach_psb(replay);
+		if (replay->observer->asks_cr3)
+			note_paging(replay, &event);
 		if (event.type == ptev_enabled && !event.status_update) {
 			replay->last_ip = event.variant.enabled.ip;
 			if (sideband_observer_enabled(replay->observer, replay->last_ip,
@@ -470,6 +506,9 @@ static int resume(struct stream_replay *replay, int *bits)
 	if (*bits < 0)
 		return synchronise(replay, bits);
 	begin_again(replay, read_offset(replay));
+	if (replay->observer->asks_cr3)
+		sideband_observer_paging(replay->observer,
+		                         cr3_before(pt_blk_get_config(replay->decoder), read_offset(replay)));
 	replay->noted = replay->confirmed;
 	replay->resumed = 1;
 	return 0;
@@ -556,7 +595,8 @@ static int open_decoder(struct stream_replay *replay)
 	return status < 0 ? fatal(replay, status) : 0;
 }
 
-int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds)
+int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds,
+                       int is_whole)
 {
 	static const uint8_t nothing[1];
 	int status;
@@ -564,7 +604,7 @@ int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sche
 	/* What it decoded last may be gone. */
 	status = pt_blk_set_buffer(replay->decoder, nothing, nothing);
 	if (status == 0)
-		status = sideband_observer_move(replay->observer, sched, nscheds);
+		status = sideband_observer_move(replay->observer, sched, nscheds, is_whole);
 	replay->begin = replay->end = NULL;
 	replay->last_ip = 0;
 	replay->border = UINT64_MAX;

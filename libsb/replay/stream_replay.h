@@ -61,13 +61,16 @@ struct stream_replay {
 
 /* By how many ticks of the TSC the trace's estimates of time may be ahead of the next TSC packet. */
 uint64_t stream_replay_slack(const struct sb_perfdata_info *info);
+/* The same in ns. */
+uint64_t stream_replay_slack_ns(const struct sb_perfdata_info *info);
 
 /* Zero or -sbe_nomem. */
 int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *perfdata,
                        const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
                        struct sideband_observer *observer, struct sb_error *err);
 /* To another stream; the decoder comes along. Zero or a negative code. */
-int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds);
+int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds,
+                       int is_whole);
 void stream_replay_fini(struct stream_replay *replay);
 
 /* Zero, or positive: ended at a border, or a negative code. */

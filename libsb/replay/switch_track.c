@@ -5,9 +5,6 @@
 
 #include "system/arena.h"
 
-/* Between a switch's record and the switch itself: the rest of the scheduler. */
-enum { RECORD_TO_SWITCH = 100 * 1000 };
-
 void switch_track_init(struct switch_track *track, const struct sb_sched *sched, size_t nscheds)
 {
 	*track = (struct switch_track){.sched = sched, .nscheds = nscheds, .pid = -1, .tid = -1};
@@ -65,7 +62,7 @@ void switch_track_go_to(struct switch_track *track, uint64_t now)
 int switch_track_expects(const struct switch_track *track, uint64_t now)
 {
 	return track->by_time && track->next &&
-	       now <= track->sched[track->next - 1].time + track->slack + RECORD_TO_SWITCH;
+	       now <= track->sched[track->next - 1].time + track->slack + SWITCH_TRACK_DELAY;
 }
 
 int switch_track_lacks_record(const struct switch_track *track)
@@ -76,27 +73,43 @@ int switch_track_lacks_record(const struct switch_track *track)
 	       (entry->prev_tid != track->tid || entry->prev_pid != track->pid);
 }
 
-void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid)
+void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
+                        enum sb_switch_evidence evidence)
 {
-	run(track, pid, tid, pid < 0 ? sb_switch_uncertain : sb_switch_by_address);
+	run(track, pid, tid, evidence);
 	track->inferred = 1;
 }
 
-void switch_track_pass(struct switch_track *track, uint64_t now)
+void switch_track_doubt(struct switch_track *track)
 {
+	switch_track_infer(track, -1, -1, sb_switch_uncertain);
+}
+
+/* No record is of the switch that was seen. */
+static void pass_without_record(struct switch_track *track, int32_t pid, int32_t tid)
+{
+	if (pid < 0)
+		switch_track_doubt(track);
+	else
+		switch_track_infer(track, pid, tid, sb_switch_by_paging);
+}
+
+void switch_track_pass(struct switch_track *track, uint64_t now, int32_t pid, int32_t tid)
+{
+	const int expected = switch_track_expects(track, now) && (pid < 0 || pid == track->pid);
+
 	track->passed = 1;
-	if (switch_track_expects(track, now)) {
-		track->by_time = 0;
-		return;
-	}
 	track->by_time = 0;
+	if (expected)
+		return;
 	/* What is long overdue was not seen. */
 	while (track->next + 1 < track->nscheds &&
-	       track->sched[track->next + 1].time + track->slack + RECORD_TO_SWITCH < now)
+	       track->sched[track->next + 1].time + track->slack + SWITCH_TRACK_DELAY < now)
 		take_next(track, 0);
 	/* Whose it was, other things may say. */
-	if (switch_track_until(track) > now + track->slack || switch_track_lacks_record(track))
-		switch_track_infer(track, -1, -1);
+	if (switch_track_until(track) > now + track->slack || switch_track_lacks_record(track) ||
+	    (pid >= 0 && pid != switch_track_next(track)->pid))
+		pass_without_record(track, pid, tid);
 	else
 		take_next(track, 0);
 }
@@ -104,6 +117,6 @@ void switch_track_pass(struct switch_track *track, uint64_t now)
 void switch_track_leave_kernel(struct switch_track *track, uint64_t now)
 {
 	while (track->next < track->nscheds &&
-	       track->sched[track->next].time + track->slack + RECORD_TO_SWITCH < now)
+	       track->sched[track->next].time + track->slack + SWITCH_TRACK_DELAY < now)
 		take_next(track, 1);
 }

@@ -11,6 +11,9 @@
 #include <sb/replay.h>
 #include <sb/system.h>
 
+/* ns: between a switch's record and the switch itself: the rest of the scheduler. */
+enum { SWITCH_TRACK_DELAY = 100 * 1000 };
+
 struct switch_track {
 	const struct sb_sched *sched; /* of the CPU; borrowed */
 	size_t nscheds, next;         /* what is yet to come */
@@ -31,8 +34,9 @@ void switch_track_forget(struct switch_track *track, int jump);
 /* All that is due at @now, ns, has taken effect. */
 void switch_track_go_to(struct switch_track *track, uint64_t now);
 
-/* The kernel is seen switching, about at @now. */
-void switch_track_pass(struct switch_track *track, uint64_t now);
+/* The kernel is seen switching, about at @now, to process @pid (-1: to whom is not known); to its thread @tid
+ * (-1: to which one is not known), if there is no record. */
+void switch_track_pass(struct switch_track *track, uint64_t now, int32_t pid, int32_t tid);
 
 /* The kernel returns to user space, about at @now: what must have been switched before has been. */
 void switch_track_leave_kernel(struct switch_track *track, uint64_t now);
@@ -50,8 +54,12 @@ static inline const struct sb_sched *switch_track_next(const struct switch_track
  * has no record. */
 int switch_track_lacks_record(const struct switch_track *track);
 
-/* Something else says who runs. */
-void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid);
+/* Something else says who runs: @evidence. */
+void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
+                        enum sb_switch_evidence evidence);
+
+/* Nothing says who runs. */
+void switch_track_doubt(struct switch_track *track);
 
 /* When something is due next; UINT64_MAX: not any more. */
 static inline uint64_t switch_track_until(const struct switch_track *track)

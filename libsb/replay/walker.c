@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "system/system.h"
+
 int walker_init(struct walker *walker, const struct replay_world *world, struct ledger *ledger, size_t nparts,
                 struct sb_error *err)
 {
@@ -52,16 +54,8 @@ static const struct sb_sched *schedule_of(struct walker *walker, const struct sb
 	return &walker->fixed;
 }
 
-static uint64_t slack_ns(const struct sb_perfdata_info *info)
-{
-	struct sb_clock length = info->clock;
-
-	length.time_zero = 0;
-	return sb_clock_tsc_to_ns(&length, stream_replay_slack(info));
-}
-
 /* The decoder keeps what it has learnt of the code, whose images are the same on all CPUs. */
-static int begin_stream(struct walker *walker, const struct sb_sched *sched, size_t nscheds)
+static int begin_stream(struct walker *walker, const struct sb_sched *sched, size_t nscheds, int is_whole)
 {
 	const struct replay_world *world = walker->world;
 	const struct sb_perfdata_info *info = sb_perfdata_info(world->perfdata);
@@ -73,14 +67,14 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 	        .memory = &walker->memory,
 	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
 	        .evidence = world->evidence,
-	        .slack = slack_ns(info),
+	        .slack = stream_replay_slack_ns(info),
 	        .is_late = !info->pt_mtc && !world->traces_kernel,
 	};
 	int status;
 
 	if (walker->replay.decoder)
-		return stream_replay_move(&walker->replay, sched, nscheds);
-	sideband_observer_init(&walker->observer, &sources, sched, nscheds);
+		return stream_replay_move(&walker->replay, sched, nscheds, is_whole);
+	sideband_observer_init(&walker->observer, &sources, sched, nscheds, is_whole);
 	stream_replay_fini(&walker->replay);
 	status = stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger,
 	                            &walker->images, &walker->observer, walker->err);
@@ -103,7 +97,9 @@ int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 	walker->cutter.perfdata = world->perfdata;
 	walker->stream = stream;
 	sched = schedule_of(walker, stream, &nscheds);
-	status = begin_stream(walker, sched, nscheds);
+	status =
+	        begin_stream(walker, sched, nscheds,
+	                     sched == &walker->fixed || system_schedule_is_whole(world->system, stream->cpu));
 	if (status < 0)
 		return status;
 	ledger_begin_stream(walker->ledger, stream->cpu);

@@ -416,6 +416,29 @@ static void expect_switches(struct schedule *schedule, const struct sb_record *r
 		        load_u64(record->u.auxtrace_info.priv + 8 * HAVE_SCHED_SWITCH) == TRACEPOINT;
 }
 
+/* Records that the running thread makes itself. */
+static int is_of_who_runs(uint32_t type)
+{
+	return type == PERF_RECORD_MMAP || type == PERF_RECORD_MMAP2 || type == PERF_RECORD_COMM ||
+	       type == PERF_RECORD_FORK || type == PERF_RECORD_EXIT || type == PERF_RECORD_NAMESPACES;
+}
+
+/* Keeps who made a record, unless switches say the same, or records before. */
+static int note_seen(struct cpu_schedule *cpu, const struct sb_record *record, uint64_t time)
+{
+	const struct sb_seen seen = {time, record->sample.pid, record->sample.tid};
+	const struct sb_seen *last = cpu->nseen ? &cpu->seen[cpu->nseen - 1] : NULL;
+
+	if (!(record->sample.has & PERF_SAMPLE_TID) || seen.pid <= 0 ||
+	    (cpu->nscheds && cpu->last.pid == seen.pid && cpu->last.tid == seen.tid) ||
+	    (last && last->tid == seen.tid && last->pid == seen.pid && last->time >= cpu->last.time))
+		return 0;
+	if (array_reserve(&cpu->seen, &cpu->seen_capacity, cpu->nseen, sizeof(seen)) < 0)
+		return -sbe_nomem;
+	cpu->seen[cpu->nseen++] = seen;
+	return 0;
+}
+
 static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
                       uint64_t time)
 {
@@ -453,6 +476,8 @@ int schedule_record(struct schedule *schedule, const struct sb_record *record, u
 		cpu->traced = 1;
 	}
 	status = add_to_all(schedule, cpu, record, time);
+	if (status == 0 && cpu && is_of_who_runs(record->type))
+		status = note_seen(cpu, record, time);
 	if (status == 0)
 		status = add_thread_aux(schedule, record, time);
 	if (cpu && time > cpu->last_time)
@@ -511,6 +536,33 @@ void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void 
 	}
 }
 
+/* Whether @entry's records say that it comes right behind @before. */
+static int follows(const struct sb_sched *before, const struct sb_sched *entry)
+{
+	if (before->tid < 0 || entry->tid < 0)
+		return 0;
+	if (entry->prev_tid < 0)
+		return entry->pid == before->pid;
+	return entry->prev_pid == before->pid && entry->prev_tid == before->tid;
+}
+
+/* Whether all switches have records, and all have both where one has: but for the first and the last one. */
+static int is_whole(const struct cpu_schedule *cpu)
+{
+	const uint32_t both = sb_sched_out | sb_sched_in;
+	size_t nboth = 0, nsingle = 0, nswitches = 0;
+
+	for (size_t i = 1; i < cpu->nscheds; ++i) {
+		if (!follows(&cpu->sched[i - 1], &cpu->sched[i]))
+			return 0;
+		nswitches += (cpu->sched[i].records & both) != 0;
+		nboth += (cpu->sched[i].records & both) == both;
+		nsingle += i > 1 && i + 1 < cpu->nscheds && (cpu->sched[i].records & both) &&
+		           (cpu->sched[i].records & both) != both;
+	}
+	return nswitches && (!nboth || !nsingle);
+}
+
 int schedule_seal(struct schedule *schedule, int damaged)
 {
 	const uint64_t known = horizon(schedule);
@@ -526,12 +578,15 @@ int schedule_seal(struct schedule *schedule, int damaged)
 		status = sort(cpu);
 		if (status == 0)
 			status = array_sort(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
+		if (status == 0)
+			status = array_sort(cpu->seen, cpu->nseen, sizeof(*cpu->seen));
 		/* The kernel tells of losses with the next record: behind the last one, it cannot. */
 		if (status == 0 && schedule->lost_in_all > schedule->lost_told && cpu->last_time)
 			status = forget_after(cpu, cpu->last_time);
 		if (status == 0 && damaged)
 			status = forget_after(cpu, known);
 		drop_repeats(cpu, 0, cpu->nscheds);
+		cpu->is_whole = is_whole(cpu);
 	}
 	return status;
 }
@@ -541,6 +596,7 @@ void schedule_free(struct schedule *schedule)
 	for (size_t i = 0; i < schedule->ncpus; ++i) {
 		free(schedule->cpu[i].sched);
 		free(schedule->cpu[i].flag);
+		free(schedule->cpu[i].seen);
 	}
 	free(schedule->cpu);
 	free(schedule->lost);

@@ -14,21 +14,30 @@
 /* The process of an entry's thread is found out later: see schedule_find_pids(). */
 enum { SCHEDULE_PID_LATER = -2 };
 
+/* A thread that ran on a CPU at that time, as a record says that it made: of a mapping, a name, a fork. */
+struct sb_seen {
+	uint64_t time; /* first: sorted by it */
+	int32_t pid, tid;
+};
+
 struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
 	struct sb_sched last; /* the entry that came last, wherever it belongs */
 	size_t nsettled;      /* so many are in order, and say something new each; none comes in between */
 	uint64_t settled_time;
-	size_t settle_at; /* when there are so many, it is time to settle more of them */
-	int unsorted;     /* those that are not settled may not be in order */
+	size_t settle_at;     /* when there are so many, it is time to settle more of them */
+	int unsorted;         /* those that are not settled may not be in order */
+	struct sb_seen *seen; /* where that is not what entries say; sorted, once sealed */
+	size_t nseen, seen_capacity;
 	struct sb_aux_flag *flag;
 	size_t nflags, flag_capacity;
 	uint64_t last_time; /* of any record of this CPU */
 	int lost;           /* records, before the first switch */
 	int has_switches;   /* SWITCH records: samples of sched:sched_switch are not needed */
-	int foreign_tids;   /* those samples number threads otherwise than all else: perf ran in a container */
-	int traced;         /* has records, or is expected to have */
+	int foreign_tids; /* those samples number threads otherwise than all else: perf ran in a container */
+	int traced;       /* has records, or is expected to have */
+	int is_whole;     /* when sealed: no record of a switch is missing, as far as the others tell */
 };
 
 struct schedule {

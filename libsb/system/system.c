@@ -711,6 +711,21 @@ int system_walk_space(const struct sb_system *system, size_t index, system_map_c
 	return status;
 }
 
+const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, size_t *count)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	*count = found ? found->nseen : 0;
+	return found ? found->seen : NULL;
+}
+
+int system_schedule_is_whole(const struct sb_system *system, int32_t cpu)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	return found && found->is_whole;
+}
+
 int32_t system_only_thread(const struct sb_system *system, int32_t pid)
 {
 	return process_only_thread(&system->processes, pid);

@@ -64,6 +64,12 @@ uint32_t system_space_family(const struct sb_system *system, size_t index);
 typedef int system_map_callback(void *context, const struct sb_epoch *epoch, const struct sb_map *map);
 int system_walk_space(const struct sb_system *system, size_t index, system_map_callback *callback,
                       void *context);
+/* Threads that records on that CPU were made by, where the schedule does not say that they ran; by time. */
+struct sb_seen;
+const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, size_t *count);
+
+/* Whether no record of a switch on that CPU is missing, as far as the others tell. */
+int system_schedule_is_whole(const struct sb_system *system, int32_t cpu);
 
 /* The only thread that process @pid ever had; -1: it had more, or none is known. */
 int32_t system_only_thread(const struct sb_system *system, int32_t pid);

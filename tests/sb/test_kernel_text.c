@@ -180,11 +180,11 @@ static void passes_match_records_in_order(void **state)
 	switch_track_go_to(&track, 5 * ms);
 	assert_int_equal(track.pid, 1);
 	/* Both switches have happened by now, as far as time tells; only one was seen. */
-	switch_track_pass(&track, 10 * ms + 100);
+	switch_track_pass(&track, 10 * ms + 100, -1, -1);
 	assert_int_equal(track.pid, 2);
 	switch_track_leave_kernel(&track, 10 * ms + 200);
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 300);
+	switch_track_pass(&track, 10 * ms + 300, -1, -1);
 	assert_int_equal(track.pid, 3);
 	/* What was not seen, but must have been, counts in the end. */
 	switch_track_leave_kernel(&track, 30 * ms);
@@ -200,11 +200,11 @@ static void a_switch_without_records_is_somebodys(void **state)
 	switch_track_init(&track, sched, 2);
 	track.slack = 10 * ms;
 	switch_track_go_to(&track, 1);
-	switch_track_pass(&track, 15 * ms);
+	switch_track_pass(&track, 15 * ms, -1, -1);
 	assert_int_equal(track.pid, -1); /* 7, or somebody before 7 */
-	switch_track_pass(&track, 19 * ms);
+	switch_track_pass(&track, 19 * ms, -1, -1);
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 50 * ms);
+	switch_track_pass(&track, 50 * ms, -1, -1);
 	assert_int_equal(track.pid, -1); /* nothing says who */
 }
 
@@ -219,9 +219,9 @@ static void a_switch_between_record_and_pass_is_not_counted_twice(void **state)
 	switch_track_forget(&track, 1);
 	switch_track_go_to(&track, 10 * ms + 1); /* in the middle of the switch to 2 */
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 5);
+	switch_track_pass(&track, 10 * ms + 5, -1, -1);
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 20);
+	switch_track_pass(&track, 10 * ms + 20, -1, -1);
 	assert_int_equal(track.pid, 3);
 }
 

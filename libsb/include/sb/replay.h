@@ -179,6 +179,7 @@ enum sb_switch_evidence {
 	sb_switch_seen,       /* records, and the kernel's own switching, as the flow passes it */
 	sb_switch_by_address, /* no record: the addresses that were executed are of one process alone */
 	sb_switch_uncertain,  /* nothing does: who runs is not known from there on */
+	sb_switch_by_paging,  /* no record: the page tables (CR3) are those of one process */
 	sb_switch_evidences
 };
 

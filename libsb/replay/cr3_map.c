@@ -1,0 +1,128 @@
+/* cr3_map.c - see cr3_map.h: asking. */
+#include "replay/cr3_map.h"
+
+#include <stdlib.h>
+
+#include "replay/user_stretch.h"
+#include "system/arena.h"
+
+void cr3_map_init(struct cr3_map *map, const struct sb_perfdata *perfdata, const struct sb_system *system,
+                  struct address_index *addresses, uint64_t slack)
+{
+	*map = (struct cr3_map){
+	        .perfdata = perfdata, .system = system, .addresses = addresses, .slack = slack};
+	pthread_mutex_init(&map->lock, NULL);
+}
+
+void cr3_map_fini(struct cr3_map *map)
+{
+	free(map->use);
+	free(map->owned);
+	pthread_mutex_destroy(&map->lock);
+}
+
+static int make_once(struct cr3_map *map)
+{
+	pthread_mutex_lock(&map->lock);
+	if (!map->made)
+		map->status = cr3_learn(map);
+	map->made = 1;
+	pthread_mutex_unlock(&map->lock);
+	return map->status;
+}
+
+/* Far from both ends, where time is most certain to be that of the same space. */
+static uint64_t middle(const struct cr3_use *use)
+{
+	return use->from + (use->to - use->from) / 2;
+}
+
+int cr3_same_space(const struct cr3_map *map, const struct cr3_use *a, const struct cr3_use *b, int32_t pid)
+{
+	const struct sb_space *space = sb_system_space(map->system, pid, middle(a));
+
+	return space && space == sb_system_space(map->system, pid, middle(b)) && middle(a) < space->to &&
+	       middle(b) < space->to;
+}
+
+/* The page as it is in user space. */
+static uint64_t in_user_space(const struct cr3_map *map, uint64_t cr3)
+{
+	return map->is_isolated ? cr3 | CR3_ISOLATED : cr3;
+}
+
+/* Whether the owner of @use has the same space at @time as when it was seen. */
+static int owner_lives(const struct cr3_map *map, const struct cr3_use *use, uint64_t time)
+{
+	const struct sb_space *space = sb_system_space(map->system, use->owner, middle(use));
+
+	return space && time + map->slack >= space->from && time < space->to;
+}
+
+static int32_t both(int32_t found, int32_t owner)
+{
+	return found == cr3_unknown || found == owner ? owner : cr3_contradictory;
+}
+
+static const struct cr3_use *first_use(const struct cr3_map *map, uint64_t cr3)
+{
+	return map->use + (cr3 ? array_above(map->use, map->count, sizeof(*map->use), cr3 - 1) : 0);
+}
+
+/* A use that @time is in says more than those before and behind. */
+static int32_t find(const struct cr3_map *map, uint64_t cr3, uint64_t time)
+{
+	const struct cr3_use *const end = map->use + map->count, *const first = first_use(map, cr3);
+	int32_t found = cr3_unknown;
+	int is_inside = 0;
+
+	for (const struct cr3_use *use = first; use < end && use->cr3 == cr3; ++use) {
+		if (time < use->from || time > use->to)
+			continue;
+		found = !is_inside || found == use->owner ? use->owner : cr3_contradictory;
+		is_inside = 1;
+	}
+	for (const struct cr3_use *use = first; !is_inside && use < end && use->cr3 == cr3; ++use)
+		if (use->owner >= 0 && owner_lives(map, use, time))
+			found = both(found, use->owner);
+	return found;
+}
+
+int32_t cr3_map_find(struct cr3_map *map, uint64_t cr3, uint64_t time, int *status)
+{
+	*status = make_once(map);
+	return *status < 0 || !cr3 ? cr3_unknown : find(map, in_user_space(map, cr3), time);
+}
+
+/* The first of those that @pid owns; the others are behind it. */
+static const struct cr3_owned *first_owned(const struct cr3_map *map, int32_t pid)
+{
+	return map->owned + (pid > 0 ? array_above(map->owned, map->nowned, sizeof(*map->owned),
+	                                           (uint64_t)(uint32_t)pid - 1)
+	                             : map->nowned);
+}
+
+int cr3_owns_another(const struct cr3_map *map, int32_t pid, const struct cr3_use *use)
+{
+	const struct cr3_owned *const end = map->owned + map->nowned;
+
+	for (const struct cr3_owned *owned = first_owned(map, pid);
+	     owned < end && owned->owner == (uint64_t)(uint32_t)pid; ++owned)
+		if (map->use[owned->use].cr3 != use->cr3 &&
+		    cr3_same_space(map, &map->use[owned->use], use, pid))
+			return 1;
+	return 0;
+}
+
+int cr3_map_has_another(const struct cr3_map *map, int32_t pid, uint64_t cr3, uint64_t time)
+{
+	const struct cr3_use here = {.cr3 = in_user_space(map, cr3), .from = time, .to = time};
+
+	return cr3_owns_another(map, pid, &here);
+}
+
+int cr3_map_differ(struct cr3_map *map, uint64_t a, uint64_t b, int *status)
+{
+	*status = make_once(map);
+	return *status == 0 && in_user_space(map, a) != in_user_space(map, b);
+}
