@@ -322,14 +322,25 @@ static uint64_t cr3_of(const struct cr3_map *map, const struct sighting *sightin
 	return cr3;
 }
 
+/* Threads of the kernel have none, and borrow those of whoever ran before. */
+static int has_page_tables(const struct cr3_map *map, int32_t pid, uint64_t time)
+{
+	const struct sb_space *space = sb_system_space(map->system, pid, time);
+	const struct sb_epoch *epoch = space ? sb_space_epoch(space, time) : NULL;
+
+	return epoch && sb_epoch_map(epoch, 0);
+}
+
 /* Who was seen has those page tables as long as the space lasts. */
 static void vote_by_sighting(struct cr3_map *map, const struct sighting *sighting)
 {
 	const struct cr3_use seen = {
 	        .cr3 = cr3_of(map, sighting), .from = sighting->time, .to = sighting->time};
-	size_t at =
-	        seen.cr3 ? array_above(map->use, map->count, sizeof(*map->use), seen.cr3 - 1) : map->count;
+	size_t at;
 
+	if (!seen.cr3 || !has_page_tables(map, sighting->pid, sighting->time))
+		return;
+	at = array_above(map->use, map->count, sizeof(*map->use), seen.cr3 - 1);
 	for (; at < map->count && map->use[at].cr3 == seen.cr3; ++at)
 		if (cr3_same_space(map, &map->use[at], &seen, sighting->pid))
 			add_votes(&map->use[at], sighting->pid, 1);
