@@ -475,6 +475,9 @@ static int is_contested(const struct cr3_map *map, const struct cr3_owned *claim
 	for (size_t i = 0; i < count; ++i) {
 		const struct cr3_use *rival = &map->use[claim[i].use];
 
+		/* With votes for both, one after the other: there was an exec without a record. */
+		if (weight(use) && weight(rival) && (use->to < rival->from || rival->to < use->from))
+			continue;
 		if (rival->cr3 != use->cr3 && cr3_same_space(map, use, rival, use->claim) &&
 		    (!weight(use) || weight(use) < VOTES_MORE * weight(rival)))
 			return 1;

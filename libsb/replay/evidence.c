@@ -169,6 +169,15 @@ static int32_t find_owner(struct evidence *evidence, const struct evidence_place
 	return place->cr3 ? cr3_map_find(&evidence->cr3s, place->cr3, place->now, status) : cr3_unknown;
 }
 
+/* Whether the page tables are not those of whoever is said to run, although they may be nobody's that is
+ * known. */
+static int is_refuted(const struct evidence *evidence, const struct switch_track *track,
+                      const struct evidence_place *place)
+{
+	return place->cr3 && track->pid > 0 &&
+	       cr3_map_has_another(&evidence->cr3s, track->pid, place->cr3, place->now);
+}
+
 static void settle_by_paging(struct evidence *evidence, struct switch_track *track,
                              const struct suspects *suspects, const struct evidence_place *place)
 {
@@ -206,9 +215,11 @@ int evidence_is_needed(struct evidence *evidence, const struct switch_track *tra
 	    !space_has_code(space, place->ip, 1, place->now))
 		return 1;
 	owner = find_owner(evidence, place, &status);
-	return status < 0
-	               ? status
-	               : owner >= 0 && owner != track->pid && !may_share(evidence, track->pid, owner, place);
+	if (status < 0)
+		return status;
+	if (owner >= 0)
+		return owner != track->pid && !may_share(evidence, track->pid, owner, place);
+	return owner == cr3_contradictory || is_refuted(evidence, track, place);
 }
 
 int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place)
@@ -226,7 +237,7 @@ int evidence_settle(struct evidence *evidence, struct switch_track *track, const
 	if (owner >= 0) {
 		leave_sharers(evidence, &suspects, owner, place);
 		settle_by_paging(evidence, track, &suspects, place);
-	} else if (owner == cr3_contradictory && (track->inferred || switch_track_lacks_record(track))) {
+	} else if (owner == cr3_contradictory || is_refuted(evidence, track, place)) {
 		switch_track_doubt(track);
 	} else {
 		settle_by_address(evidence, track, &suspects, place);

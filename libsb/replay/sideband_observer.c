@@ -181,7 +181,8 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	nips = look_ahead(observer->decoder, ip, ips);
 	if (!late_time_judge(&observer->late, observer->system, track, ips, nips, now, until, &verdict))
 		return 0;
-	switch_track_infer(&observer->track, verdict.pid, verdict.tid);
+	switch_track_infer(&observer->track, verdict.pid, verdict.tid,
+	                   verdict.pid < 0 ? sb_switch_uncertain : sb_switch_by_address);
 	observer->space =
 	        verdict.pid < 0 ? NULL : sb_system_space(observer->system, verdict.pid, verdict.moment);
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, verdict.moment) : NULL;
