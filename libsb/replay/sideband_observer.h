@@ -76,9 +76,6 @@ struct sideband_sources {
 	int is_late;    /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
 };
 
-/* The upper bits of the time stamp counter of a CPU with that schedule, which TSC packets do not have. */
-uint64_t sideband_tsc_base(const struct sb_clock *clock, const struct sb_sched *sched, size_t nscheds);
-
 /* For one CPU, from the start of its trace on. @is_whole: its schedule lacks nothing, as far as is known. */
 void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
                             const struct sb_sched *sched, size_t nscheds, int is_whole);

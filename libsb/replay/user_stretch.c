@@ -188,7 +188,7 @@ int user_stretches_walk(const struct sb_perfdata *perfdata, const struct sb_syst
 	const struct sb_sched *sched = sb_system_schedule(system, stream->cpu, &nscheds);
 	int status;
 
-	reader.tsc_base = sideband_tsc_base(&info->clock, sched, nscheds);
+	reader.tsc_base = sideband_upper_bits(&info->clock, sched, nscheds);
 	sb_trace_config(&config, info);
 	config.begin = nothing;
 	config.end = nothing + sizeof(nothing);
