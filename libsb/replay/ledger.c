@@ -215,7 +215,7 @@ static int emit_flow(struct ledger *ledger, const struct held_item *item)
 	return 0;
 }
 
-int ledger_event(struct ledger *ledger, const struct sb_event *event)
+int ledger_event(struct ledger *ledger, const struct sb_flow_event *event)
 {
 	if (!ledger->sink->event || !is_wanted(ledger->options, event->tsc))
 		return 0;
@@ -224,14 +224,14 @@ int ledger_event(struct ledger *ledger, const struct sb_event *event)
 
 static int emit_event(struct ledger *ledger, const struct held_item *item)
 {
-	const struct sb_event event = {.kind = item->event,
-	                               .cpu = ledger->cpu,
-	                               .pid = item->place.pid,
-	                               .tid = item->place.tid,
-	                               .tsc = item->place.tsc,
-	                               .membership = item->place.membership,
-	                               .from = item->from,
-	                               .to = item->to};
+	const struct sb_flow_event event = {.kind = item->event,
+	                                    .cpu = ledger->cpu,
+	                                    .pid = item->place.pid,
+	                                    .tid = item->place.tid,
+	                                    .tsc = item->place.tsc,
+	                                    .membership = item->place.membership,
+	                                    .from = item->from,
+	                                    .to = item->to};
 
 	return ledger_event(ledger, &event);
 }
@@ -393,7 +393,7 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
 	return 0;
 }
 
-int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_event *event)
+int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_flow_event *event)
 {
 	if (!ledger->sink->event || place.unwanted)
 		return 0;

@@ -36,7 +36,7 @@ struct held_item {
 		};
 		const struct sb_gap *gap; /* owned */
 		struct {
-			enum sb_event_kind event;
+			enum sb_flow_event_kind event;
 			uint64_t from, to;
 		};
 	};
@@ -93,7 +93,7 @@ void ledger_hold_left(struct ledger *ledger, uint64_t ip);
 /* A gap that does not end what is held back. */
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 /* An event, of which kind, from and to are set. */
-int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_event *event);
+int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_flow_event *event);
 
 /* Whether anything is held back. */
 static inline int ledger_holds(const struct ledger *ledger)
@@ -110,7 +110,7 @@ void ledger_renumber(struct ledger *ledger);
 
 /* Flow that need not be held back. */
 int ledger_flow(struct ledger *ledger, const struct sb_flow *flow);
-int ledger_event(struct ledger *ledger, const struct sb_event *event);
+int ledger_event(struct ledger *ledger, const struct sb_flow_event *event);
 
 /* ---- Parts: what one ledger collects is another one's in the end -------------------------------- */
 

@@ -63,7 +63,7 @@ static int on_gap(void *context, const struct sb_gap *gap)
 	return send_if_full(packer);
 }
 
-static int on_event(void *context, const struct sb_event *event)
+static int on_event(void *context, const struct sb_flow_event *event)
 {
 	struct packer *packer = context;
 

@@ -13,7 +13,7 @@ struct parcel_item {
 	union {
 		struct sb_flow flow;
 		struct sb_gap *gap; /* owned */
-		struct sb_event event;
+		struct sb_flow_event event;
 	};
 };
 
@@ -140,7 +140,7 @@ int parcel_add_gap(struct parcel *parcel, const struct sb_gap *gap, int timeless
 	return 0;
 }
 
-int parcel_add_event(struct parcel *parcel, const struct sb_event *event)
+int parcel_add_event(struct parcel *parcel, const struct sb_flow_event *event)
 {
 	struct parcel_item *item = add_item(parcel);
 
@@ -186,7 +186,7 @@ static int deliver_gap(const struct parcel_item *item, const struct parcel_targe
 static int deliver_event(const struct parcel_item *item, const struct parcel_target *target)
 {
 	const struct sb_sink *sink = target->ledger->sink;
-	struct sb_event event = item->event;
+	struct sb_flow_event event = item->event;
 
 	if (event.tsc < target->last_tsc)
 		event.tsc = target->last_tsc;

@@ -38,7 +38,7 @@ int parcel_add_flow(struct parcel *parcel, struct parcel_index *index, const str
 /* @timeless: its time is not known, and does not become so. */
 int parcel_add_gap(struct parcel *parcel, const struct sb_gap *gap, int timeless);
 
-int parcel_add_event(struct parcel *parcel, const struct sb_event *event);
+int parcel_add_event(struct parcel *parcel, const struct sb_flow_event *event);
 
 /* How much memory its content takes. */
 size_t parcel_size(const struct parcel *parcel);

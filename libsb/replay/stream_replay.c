@@ -237,27 +237,29 @@ static int note_overflow(struct stream_replay *replay)
 }
 
 /* What @event is to the sink. Zero: nothing. */
-static int event_for_sink(const struct pt_event *event, struct sb_event *told)
+static int event_for_sink(const struct pt_event *event, struct sb_flow_event *told)
 {
 	if (event->status_update)
 		return 0;
 	switch (event->type) {
 	case ptev_enabled:
-		*told = (struct sb_event){.kind = sb_event_on, .to = event->variant.enabled.ip};
+		*told = (struct sb_flow_event){.kind = sb_flow_on, .to = event->variant.enabled.ip};
 		return 1;
 	case ptev_disabled:
-		*told = (struct sb_event){.kind = sb_event_off,
-		                          .to = event->ip_suppressed ? 0 : event->variant.disabled.ip};
+		*told = (struct sb_flow_event){.kind = sb_flow_off,
+		                               .to = event->ip_suppressed ? 0 : event->variant.disabled.ip};
 		return 1;
 	case ptev_async_disabled:
-		*told = (struct sb_event){.kind = sb_event_off_async,
-		                          .from = event->variant.async_disabled.at,
-		                          .to = event->ip_suppressed ? 0 : event->variant.async_disabled.ip};
+		*told = (struct sb_flow_event){.kind = sb_flow_off_async,
+		                               .from = event->variant.async_disabled.at,
+		                               .to = event->ip_suppressed ? 0
+		                                                          : event->variant.async_disabled.ip};
 		return 1;
 	case ptev_async_branch:
-		*told = (struct sb_event){.kind = sb_event_interrupt,
-		                          .from = event->variant.async_branch.from,
-		                          .to = event->ip_suppressed ? 0 : event->variant.async_branch.to};
+		*told = (struct sb_flow_event){.kind = sb_flow_interrupt,
+		                               .from = event->variant.async_branch.from,
+		                               .to = event->ip_suppressed ? 0
+		                                                          : event->variant.async_branch.to};
 		return 1;
 	default:
 		return 0;
@@ -270,11 +272,11 @@ static int note_event(struct stream_replay *replay, const struct pt_event *event
 	const struct sideband_observer *observer = replay->observer;
 	const struct flow_owner *owner;
 	struct ledger_place place;
-	struct sb_event told;
+	struct sb_flow_event told;
 
 	if (!replay->ledger->sink->event || !event_for_sink(event, &told))
 		return 0;
-	owner = told.kind == sb_event_on ? &observer->who : &observer->run;
+	owner = told.kind == sb_flow_on ? &observer->who : &observer->run;
 	place = (struct ledger_place){.pid = owner->pid,
 	                              .tid = owner->tid,
 	                              .membership = owner->membership,

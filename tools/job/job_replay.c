@@ -311,7 +311,7 @@ static int on_gap(void *context, const struct sb_gap *gap)
 	return sink_set_gap(replay->sinks, gap);
 }
 
-static int on_event(void *context, const struct sb_event *event)
+static int on_event(void *context, const struct sb_flow_event *event)
 {
 	struct replay *replay = context;
 

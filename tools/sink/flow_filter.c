@@ -275,7 +275,7 @@ static bool wants_owner(struct flow_filter *filter, const struct sb_flow *flow)
 	       wants_place(filter, flow->membership) && wants_comm(filter, flow);
 }
 
-bool flow_filter_wants_event(struct flow_filter *filter, const struct sb_event *event)
+bool flow_filter_wants_event(struct flow_filter *filter, const struct sb_flow_event *event)
 {
 	return wants_owner(filter, &(struct sb_flow){.cpu = event->cpu,
 	                                             .pid = event->pid,

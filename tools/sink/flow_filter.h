@@ -20,6 +20,6 @@ int flow_filter_apply(struct flow_filter *filter, const struct sb_flow *flow, co
 bool flow_filter_wants_gap(const struct flow_filter *filter, const struct sb_gap *gap);
 
 /* Likewise, as flow. */
-bool flow_filter_wants_event(struct flow_filter *filter, const struct sb_event *event);
+bool flow_filter_wants_event(struct flow_filter *filter, const struct sb_flow_event *event);
 
 #endif

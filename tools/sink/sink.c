@@ -217,7 +217,7 @@ int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
 	return failed ? after_failure(set) : 0;
 }
 
-int sink_set_event(struct sink_set *set, const struct sb_event *event)
+int sink_set_event(struct sink_set *set, const struct sb_flow_event *event)
 {
 	bool failed = false;
 

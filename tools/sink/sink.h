@@ -61,9 +61,9 @@ struct sink_type {
 	bool of_all;           /* tells of the whole replay: it takes no filter of its own */
 	/* After the options were set. @context may be kept. */
 	int (*begin)(void *state, struct output *output, const struct sink_context *context);
-	int (*flow)(void *state, const struct sb_flow *flow);    /* NULL: not wanted */
-	int (*gap)(void *state, const struct sb_gap *gap);       /* NULL: not wanted */
-	int (*event)(void *state, const struct sb_event *event); /* NULL: not wanted */
+	int (*flow)(void *state, const struct sb_flow *flow);         /* NULL: not wanted */
+	int (*gap)(void *state, const struct sb_gap *gap);            /* NULL: not wanted */
+	int (*event)(void *state, const struct sb_flow_event *event); /* NULL: not wanted */
 	/* After the last flow; NULL: nothing to add. */
 	int (*end)(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata);
 	void (*free)(void *state); /* what the state owns; NULL: nothing. Not called when begin() failed. */
@@ -147,7 +147,7 @@ void sink_set_limit(struct sink_set *set, struct output_limit *limit);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow);
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap);
-int sink_set_event(struct sink_set *set, const struct sb_event *event);
+int sink_set_event(struct sink_set *set, const struct sb_flow_event *event);
 bool sink_set_wants_events(const struct sink_set *set);
 /* Nobody listens any more: why sb_session_run() was stopped. */
 bool sink_set_all_gone(const struct sink_set *set);

@@ -22,7 +22,7 @@ struct lane {
 	struct sb_flow flow;      /* without its paths */
 	uint32_t depth;           /* of last, in calls */
 	const char *function;     /* likewise */
-	struct sb_event on;       /* tracing was turned on */
+	struct sb_flow_event on;  /* tracing was turned on */
 };
 
 struct script_state {
@@ -231,7 +231,7 @@ static int settle(struct script_state *state, struct lane *lane, const struct de
 }
 
 static int put_event(struct script_state *state, const struct lane *lane, const struct sb_flow *flow,
-                     const struct sb_event *event, const char *flags)
+                     const struct sb_flow_event *event, const char *flags)
 {
 	const struct script_line line = {.at = {.flow = flow, .ip = event->from},
 	                                 .flags = flags,
@@ -344,7 +344,7 @@ static int script_flow(void *context, const struct sb_flow *flow)
 	return 0;
 }
 
-static int script_event(void *context, const struct sb_event *event)
+static int script_event(void *context, const struct sb_flow_event *event)
 {
 	struct script_state *state = context;
 	struct lane *lane = lane_of(state, event->cpu);
@@ -352,13 +352,13 @@ static int script_event(void *context, const struct sb_event *event)
 
 	if (!lane || settle_on(state, lane, NULL))
 		return -1;
-	if (event->kind == sb_event_on) {
+	if (event->kind == sb_flow_on) {
 		to.known = false;
 		lane->has_on = true;
 		lane->on = *event;
 		return settle(state, lane, &to);
 	}
-	if (event->kind == sb_event_off) {
+	if (event->kind == sb_flow_off) {
 		to.ip = event->to;
 		to.prefix = "tr end  ";
 		return settle(state, lane, &to);
@@ -367,7 +367,7 @@ static int script_event(void *context, const struct sb_event *event)
 	if (settle(state, lane, &to))
 		return -1;
 	return put_event(state, lane, &lane->flow, event,
-	                 event->kind == sb_event_interrupt ? "hw int" : "tr end  async");
+	                 event->kind == sb_flow_interrupt ? "hw int" : "tr end  async");
 }
 
 /* What came before the gap went nobody knows where. */

@@ -74,16 +74,16 @@ struct sb_flow {
 
 /* What comes between flow: tracing was off, or an interrupt came. Where there is neither event nor gap
  * between two blocks of a CPU, the last instruction of the first one led to the second. */
-enum sb_event_kind {
-	sb_event_on,  /* tracing was turned on at .to */
-	sb_event_off, /* it was turned off by the last instruction of the flow before, which led to .to */
-	sb_event_off_async, /* it was turned off before the instruction at .from ran; execution went to .to */
-	sb_event_interrupt, /* before the instruction at .from ran, execution went to .to */
-	sb_event_kinds
+enum sb_flow_event_kind {
+	sb_flow_on,  /* tracing was turned on at .to */
+	sb_flow_off, /* it was turned off by the last instruction of the flow before, which led to .to */
+	sb_flow_off_async, /* it was turned off before the instruction at .from ran; execution went to .to */
+	sb_flow_interrupt, /* before the instruction at .from ran, execution went to .to */
+	sb_flow_event_kinds
 };
 
-struct sb_event {
-	enum sb_event_kind kind;
+struct sb_flow_event {
+	enum sb_flow_event_kind kind;
 	int32_t cpu, pid, tid;                  /* as of flow; on: whose flow follows, if any does */
 	uint64_t tsc;                           /* as of flow */
 	uint64_t from, to;                      /* 0: not known */
@@ -100,7 +100,7 @@ struct sb_sink {
 	/* Called about every 64 KiB of trace, and at the end; NULL: not wanted. */
 	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
 	/* In its place among the flow of its CPU; NULL: not wanted. */
-	int (*event)(void *context, const struct sb_event *event);
+	int (*event)(void *context, const struct sb_flow_event *event);
 };
 
 struct sb_resolver; /* <sb/binary.h> */
