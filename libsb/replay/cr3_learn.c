@@ -283,6 +283,8 @@ static int expect_sightings(struct gathering *gathering, int32_t cpu)
 			status = expect(gathering, gathering->sched[i].time, gathering->sched[i].pid);
 	if (status < 0)
 		return status;
+	if (gathering->sighting == sightings->count)
+		return 0;
 	return array_sort(sightings->of + gathering->sighting, sightings->count - gathering->sighting,
 	                  sizeof(*sightings->of));
 }
@@ -550,7 +552,8 @@ static int settle_round(struct cr3_map *map)
 	for (size_t i = 0; i < map->count; ++i)
 		if (map->use[i].claim >= 0 && list(map, map->use[i].claim, i) < 0)
 			return -sbe_nomem;
-	if (array_sort(map->owned + settled, map->nowned - settled, sizeof(*map->owned)) < 0)
+	if (map->nowned > settled &&
+	    array_sort(map->owned + settled, map->nowned - settled, sizeof(*map->owned)) < 0)
 		return -sbe_nomem;
 	for (size_t first = settled, end; first < map->nowned; first = end) {
 		for (end = first; end < map->nowned && map->owned[end].owner == map->owned[first].owner;)

@@ -91,26 +91,21 @@ static int32_t find(const struct cr3_map *map, uint64_t cr3, uint64_t time)
 int32_t cr3_map_find(struct cr3_map *map, uint64_t cr3, uint64_t time, int *status)
 {
 	*status = make_once(map);
-	return *status < 0 || !cr3 ? cr3_unknown : find(map, in_user_space(map, cr3), time);
-}
-
-/* The first of those that @pid owns; the others are behind it. */
-static const struct cr3_owned *first_owned(const struct cr3_map *map, int32_t pid)
-{
-	return map->owned + (pid > 0 ? array_above(map->owned, map->nowned, sizeof(*map->owned),
-	                                           (uint64_t)(uint32_t)pid - 1)
-	                             : map->nowned);
+	return *status < 0 || !cr3 || !map->count ? cr3_unknown : find(map, in_user_space(map, cr3), time);
 }
 
 int cr3_owns_another(const struct cr3_map *map, int32_t pid, const struct cr3_use *use)
 {
-	const struct cr3_owned *const end = map->owned + map->nowned;
+	const uint64_t owner = (uint64_t)(uint32_t)pid;
+	size_t at =
+	        pid > 0 ? array_above(map->owned, map->nowned, sizeof(*map->owned), owner - 1) : map->nowned;
 
-	for (const struct cr3_owned *owned = first_owned(map, pid);
-	     owned < end && owned->owner == (uint64_t)(uint32_t)pid; ++owned)
-		if (map->use[owned->use].cr3 != use->cr3 &&
-		    cr3_same_space(map, &map->use[owned->use], use, pid))
+	for (; at < map->nowned && map->owned[at].owner == owner; ++at) {
+		const struct cr3_use *other = &map->use[map->owned[at].use];
+
+		if (other->cr3 != use->cr3 && cr3_same_space(map, other, use, pid))
 			return 1;
+	}
 	return 0;
 }
 
@@ -119,10 +114,4 @@ int cr3_map_has_another(const struct cr3_map *map, int32_t pid, uint64_t cr3, ui
 	const struct cr3_use here = {.cr3 = in_user_space(map, cr3), .from = time, .to = time};
 
 	return cr3_owns_another(map, pid, &here);
-}
-
-int cr3_map_differ(struct cr3_map *map, uint64_t a, uint64_t b, int *status)
-{
-	*status = make_once(map);
-	return *status == 0 && in_user_space(map, a) != in_user_space(map, b);
 }

@@ -79,9 +79,6 @@ int32_t cr3_map_find(struct cr3_map *map, uint64_t cr3, uint64_t time, int *stat
 /* Whether @pid has other page tables at @time than @cr3, as far as is known. */
 int cr3_map_has_another(const struct cr3_map *map, int32_t pid, uint64_t cr3, uint64_t time);
 
-/* Whether page tables of two processes differ: not those of a process in the kernel and in user space. */
-int cr3_map_differ(struct cr3_map *map, uint64_t a, uint64_t b, int *status);
-
 /* cr3_learn.c: fills the map. Zero or -sbe_nomem. */
 int cr3_learn(struct cr3_map *map);
 
