@@ -145,7 +145,9 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	if (needed <= 0)
 		return needed < 0 ? -pte_nomem : 0;
 	/* In the middle of user space, nothing new is known before the next PSB. */
-	if (resumed < 0 && observer->examined && observer->track.pid < 0 && !is_behind_psb(observer))
+	if (is_behind_psb(observer))
+		observer->examined = 0;
+	if (resumed < 0 && observer->examined && observer->track.pid < 0)
 		return 0;
 	observer->examined = 1;
 	place.ip = ips;
@@ -312,8 +314,10 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 	const uint64_t now = sideband_observer_now(observer);
 
 	observer->state = state;
+	/* At a PSB, where nothing is known of before, time is exact. */
 	if (state == ptds_disabled)
-		observer->off_time = now;
+		observer->off_time = observer->was_on ? now : 0;
+	observer->was_on = state == ptds_enabled;
 	return state == ptds_unknown ? 0 : apply(observer, now, 1);
 }
 
@@ -372,6 +376,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->examined = 0;
 	observer->late = (struct late_time){0};
 	observer->off_time = 0;
+	observer->was_on = 0;
 	observer->cr3 = observer->mm_insns = 0;
 	observer->who_from = observer->who_to = 0;
 	find_out(observer, 0);
@@ -390,6 +395,12 @@ int sideband_observer_move(struct sideband_observer *observer, const struct sb_s
 	return forget(observer, 0);
 }
 
+void sideband_observer_begin_buffer(struct sideband_observer *observer)
+{
+	observer->examined = 0;
+	observer->psb = UINT64_MAX;
+}
+
 int sideband_observer_jump(struct sideband_observer *observer)
 {
 	return forget(observer, 1);
@@ -398,11 +409,13 @@ int sideband_observer_jump(struct sideband_observer *observer)
 struct sideband_state sideband_observer_state(const struct sideband_observer *observer)
 {
 	const struct switch_track *track = &observer->track;
+	const uint64_t now = sideband_observer_now(observer);
 
 	return (struct sideband_state){.state = observer->state,
 	                               .in_guest = observer->in_guest,
-	                               .expects_switch =
-	                                       switch_track_expects(track, sideband_observer_now(observer)),
+	                               .expects_switch = switch_track_expects(track, now),
+	                               .just_off = observer->is_late && observer->state != ptds_enabled &&
+	                                           observer->off_time == now,
 	                               .who = observer->who,
 	                               .space = observer->space,
 	                               .epoch = observer->epoch,
@@ -418,6 +431,7 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	return a->state == b->state && a->in_guest == b->in_guest && a->expects_switch == b->expects_switch &&
 	       a->who.pid == b->who.pid && a->who.tid == b->who.tid &&
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
-	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->limit == b->limit &&
-	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
+	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->late == b->late &&
+	       a->just_off == b->just_off && a->limit == b->limit && a->cr3 == b->cr3 &&
+	       a->mm_insns == b->mm_insns;
 }

@@ -42,7 +42,8 @@ struct sideband_observer {
 	struct switch_track track;   /* who runs */
 	int is_late;                 /* time stands still between TSC packets */
 	struct late_time late;
-	uint64_t off_time; /* when tracing was turned off last */
+	uint64_t off_time; /* when tracing was turned off last; 0: before the PSB where decoding began */
+	int was_on;        /* tracing was on, since then */
 	uint64_t tsc_base; /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
@@ -92,6 +93,9 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
  * negative pt_error_code. */
 int sideband_observer_jump(struct sideband_observer *observer);
 
+/* What is decoded from now on is other trace: its PSBs are others. */
+void sideband_observer_begin_buffer(struct sideband_observer *observer);
+
 /* Tracing was enabled at @ip of user space, which may be the address where it was disabled last. Zero or a
  * negative pt_error_code. */
 int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed);
@@ -123,6 +127,7 @@ struct sideband_state {
 	enum pt_decode_state state;
 	int in_guest;
 	int expects_switch;
+	int just_off; /* tracing was turned off at the present time, as far as the trace tells it */
 	struct flow_owner who;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;

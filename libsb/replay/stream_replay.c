@@ -571,6 +571,7 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 	replay->last_tsc = replay->psb_tsc = 0;
 	replay->in_gap = replay->resumed = 0;
 	replay->resume = gap_resume_psb;
+	sideband_observer_begin_buffer(replay->observer);
 }
 
 static int open_decoder(struct stream_replay *replay)
