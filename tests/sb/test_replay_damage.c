@@ -379,9 +379,10 @@ static uint64_t trace_offset(const struct recording *recording, uint64_t n)
 
 /* Wrong bytes are not always found out. A bit of a TNT packet may lead down the other way of a branch to
  * where the next packets make sense as well, and no decoder can know: hence some wrong lines up to the next
- * PSB are permitted, one in 1000 over all seeds. What became an MTC, or the lower bytes of a TSC, moves time
- * ahead by less than the slack, and the lines that follow stay there until time has caught up: they are
- * right but for their time, and counted on their own. */
+ * PSB are permitted. Mostly they are less than one in 10,000 over all seeds; but one way that leads on up to
+ * the PSB is enough for one in 1000, and so one in 200 is permitted. What became an MTC, or the lower bytes
+ * of a TSC, moves time ahead by less than the slack, and the lines that follow stay there until time has
+ * caught up: they are right but for their time, and counted on their own. */
 static void random_bytes(void **state)
 {
 	const struct recording *recording = *state;
@@ -415,7 +416,7 @@ static void random_bytes(void **state)
 	              wrong.nlines, wrong.ntimes);
 	assert_true(ngaps > 0);
 	assert_true(nlines > SEEDS * recording->nlines / 2);
-	assert_in_range(wrong.nlines, 0, nlines / 1000);
+	assert_in_range(wrong.nlines, 0, nlines / 200);
 	assert_in_range(wrong.ntimes, 0, nlines / 1000);
 }
 
