@@ -441,6 +441,34 @@ static void corpus(void **state)
 	sb_perfdata_close(perfdata);
 }
 
+/* Time stands still between PSBs: who runs is concluded from what is executed, which must not depend on where
+ * decoding began. */
+static void corpus_late(void **state)
+{
+	const char *roots[] = {CORPUS_DIR "/user-pipe/root"};
+	struct sb_replay_options options = {
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
+	struct sb_perfdata *perfdata = NULL;
+	struct temp_dir dir;
+	char command[1024], *path;
+
+	(void)state;
+	if (access(roots[0], R_OK) < 0)
+		skip();
+	temp_dir_make(&dir);
+	path = temp_dir_path(&dir, "late.data");
+	snprintf(command, sizeof(command),
+	         "python3 '" SOURCE_DIR "/tests/degraded/degrade.py' '" CORPUS_DIR
+	         "/user-pipe/perf.data' '%s' strip=mtc,cyc,tsc 2>/dev/null",
+	         path);
+	assert_int_equal(system(command), 0);
+	assert_int_equal(sb_perfdata_open(&perfdata, path, NULL), 0);
+	free(assert_all_ways(perfdata, &options, some_ways, NSOME).text);
+	sb_perfdata_close(perfdata);
+	temp_dir_remove(&dir);
+	free(path);
+}
+
 static char user_true[] = "user-true", user_cyc[] = "user-true-cyc", user_threads[] = "user-threads",
             user_overflow[] = "user-threads-overflow", user_pipe[] = "user-pipe";
 
@@ -458,6 +486,7 @@ int main(void)
 	        cmocka_unit_test_prestate(corpus, user_threads),
 	        cmocka_unit_test_prestate(corpus, user_overflow),
 	        cmocka_unit_test_prestate(corpus, user_pipe),
+	        cmocka_unit_test(corpus_late),
 	};
 	const struct CMUnitTest recorded_late[] = {cmocka_unit_test(any_way_gives_the_same)};
 	int failed = cmocka_run_group_tests(recorded, record, teardown);
