@@ -335,11 +335,29 @@ static const char *name_of(Dwarf_Die *die)
 	return name ? name : dwarf_diename(die);
 }
 
+/* Of DWARF 5, file 0 is the unit's own; dwarf_decl_file() takes it for none, as it was up to DWARF 4. */
+static const char *decl_file(Dwarf_Die *die, Dwarf_Die *unit)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word number;
+	Dwarf_Files *files;
+	Dwarf_Half version;
+
+	if (dwarf_formudata(dwarf_attr_integrate(die, DW_AT_decl_file, &attribute), &number) != 0)
+		return NULL;
+	if (number)
+		return dwarf_decl_file(die);
+	if (dwarf_cu_info(unit->cu, &version, NULL, NULL, NULL, NULL, NULL, NULL) != 0 || version < 5 ||
+	    dwarf_getsrcfiles(unit, &files, NULL) != 0)
+		return NULL;
+	return dwarf_filesrc(files, 0, NULL, NULL);
+}
+
 static int tell_function(Dwarf_Die *die, void *context)
 {
 	struct walker *walker = context;
 	struct sb_source_function function = {0};
-	const char *name = name_of(die), *file = dwarf_decl_file(die);
+	const char *name = name_of(die), *file = decl_file(die, &walker->unit->die);
 	char whole[NAME_MOST];
 	int line = 0;
 

@@ -101,7 +101,11 @@ diff "$dir/expected" "$dir/ours" >"$dir/log" || fail "functions: $(cat "$dir/log
 
 # All lines: those that the compiler made code of.
 "$at" -l "$dir/program" | sed -n "s,^[0-9a-f]* $dir/src/main.c:,,p" | sort -nu | tr '\n' ' ' >"$dir/ours"
-[ "$(cat "$dir/ours")" = "6 7 9 10 11 12 15 16 19 20 21 " ] || fail "lines: $(cat "$dir/ours")"
+# Clang has no code of their own for the braces that end a function.
+case $(cat "$dir/ours") in
+"6 7 9 10 11 12 15 16 19 20 21 " | "6 7 9 10 11 15 16 19 20 ") ;;
+*) fail "lines: $(cat "$dir/ours")" ;;
+esac
 
 # A stripped file has its lines elsewhere, or none.
 id=$(readelf -n "$dir/program" | awk '/Build ID/ { print $3 }')
