@@ -13,6 +13,7 @@
 #include "sink/report_page.h"
 #include "sink/report_stacks.h"
 #include "sink/report_time.h"
+#include "sink/switch_time.h"
 #include "version.h"
 
 enum {
@@ -133,24 +134,6 @@ static uint64_t time_of(const struct html_state *state, uint64_t tsc)
 	return state->context->clock->time_mult ? sb_clock_tsc_to_ns(state->context->clock, tsc) : tsc;
 }
 
-/* When the CPU was given to somebody else between @from and @to, if the records say so; else @to. In ns. */
-static uint64_t switched_before(const struct html_state *state, int32_t cpu, uint64_t from, uint64_t to)
-{
-	const struct sb_sched *sched;
-	size_t count, low = 0, high;
-
-	sched = sb_system_schedule(state->context->system, cpu, &count);
-	for (high = count; low < high;) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (sched[middle].time > from)
-			high = middle;
-		else
-			low = middle + 1;
-	}
-	return low < count && sched[low].time < to ? sched[low].time : to;
-}
-
 /* Spreads the time from @from to @to over the bins. */
 static int add_span(struct html_state *state, int32_t cpu, uint32_t process, uint64_t from, uint64_t to)
 {
@@ -184,11 +167,13 @@ static struct running *running_on(struct html_state *state, int32_t cpu)
 /* Whoever ran on the CPU ran until @now at most. */
 static int end_running(struct html_state *state, struct running *running, uint64_t now)
 {
+	/* Its schedule is in ns. */
+	const struct sb_system *system = state->context->clock->time_mult ? state->context->system : NULL;
 	uint64_t end;
 
 	if (running->process == UINT32_MAX || now <= running->since)
 		return 0;
-	end = switched_before(state, running->cpu, running->since, now);
+	end = switched_before(system, running->cpu, running->since, now);
 	return add_span(state, running->cpu, running->process, running->since, end);
 }
 
