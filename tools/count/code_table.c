@@ -160,10 +160,9 @@ static struct code_object *object_at(struct code_table *table, const struct sb_s
 
 /* ---- Blocks ----------------------------------------------------------------------------------- */
 
-static size_t block_slot(const struct code_object *object, const struct code_share *share, uint64_t offset,
-                         size_t nslots)
+static size_t block_slot(const struct code_object *object, uint64_t offset, size_t nslots)
 {
-	return mix(offset ^ (uint64_t)object->index << 40 ^ (uintptr_t)share << 13) & (nslots - 1);
+	return mix(offset ^ (uint64_t)object->index << 40) & (nslots - 1);
 }
 
 static int grow_blocks(struct code_table *table)
@@ -175,7 +174,7 @@ static int grow_blocks(struct code_table *table)
 		return -1;
 	for (size_t i = 0; i < table->block_slots; i++)
 		for (struct code_block *block = table->block[i], *next; block; block = next) {
-			const size_t to = block_slot(block->object, block->share, block->offset, nslots);
+			const size_t to = block_slot(block->object, block->offset, nslots);
 
 			next = block->next;
 			block->next = slot[to];
@@ -209,7 +208,7 @@ static struct code_block *new_block(struct code_table *table, const struct pt_ru
 }
 
 static struct code_block *look_up(struct code_table *table, const struct sb_symbols_place *place,
-                                  const struct code_share *share, const struct pt_run_block *from)
+                                  const struct pt_run_block *from)
 {
 	uint64_t offset;
 	struct code_object *object = object_at(table, place, from->ip, &offset);
@@ -217,21 +216,20 @@ static struct code_block *look_up(struct code_table *table, const struct sb_symb
 
 	if (!object)
 		return NULL;
-	slot = &table->block[block_slot(object, share, offset, table->block_slots)];
+	slot = &table->block[block_slot(object, offset, table->block_slots)];
 	for (block = *slot; block; block = block->next)
 		if (block->offset == offset && block->object == object && block->ninsn == from->ninsn &&
-		    block->share == share && block->last == from->end_ip - from->ip)
+		    block->last == from->end_ip - from->ip)
 			return block;
 	block = new_block(table, from);
 	if (!block)
 		return NULL;
 	block->object = object;
-	block->share = share;
 	block->offset = offset;
 	block->place = *place;
 	block->place.ip = from->ip;
 	/* The table may have grown. */
-	slot = &table->block[block_slot(object, share, offset, table->block_slots)];
+	slot = &table->block[block_slot(object, offset, table->block_slots)];
 	block->next = *slot;
 	*slot = block;
 	table->nblocks++;
@@ -239,7 +237,7 @@ static struct code_block *look_up(struct code_table *table, const struct sb_symb
 }
 
 struct code_block *code_table_block(struct code_table *table, const struct sb_symbols_place *place,
-                                    const struct code_share *share, const struct pt_run_block *from)
+                                    const struct pt_run_block *from)
 {
 	const struct sb_epoch *epoch = from->ip >> 63 ? NULL : place->epoch;
 	const int32_t pid = from->ip >> 63 ? -1 : place->pid;
@@ -247,9 +245,9 @@ struct code_block *code_table_block(struct code_table *table, const struct sb_sy
 	const struct code_block *block = found->block;
 
 	if (block && found->ip == from->ip && found->epoch == epoch && found->pid == pid &&
-	    block->ninsn == from->ninsn && block->share == share && block->last == from->end_ip - from->ip)
+	    block->ninsn == from->ninsn && block->last == from->end_ip - from->ip)
 		return found->block;
-	*found = (struct code_found){epoch, from->ip, pid, look_up(table, place, share, from)};
+	*found = (struct code_found){epoch, from->ip, pid, look_up(table, place, from)};
 	return found->block;
 }
 

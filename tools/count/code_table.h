@@ -30,13 +30,9 @@ static inline bool code_object_is_kernel(const struct code_object *object)
 	return !object->map && object->pid < 0;
 }
 
-/* Which share of the recording something is counted for: see exec_counts.h; NULL: all of it. */
-struct code_share;
-
 struct code_block {
 	struct code_block *next; /* of the same slot */
 	struct code_object *object;
-	const struct code_share *share;
 	uint64_t offset;       /* of the first instruction */
 	uint32_t size, last;   /* in bytes; the last instruction's offset from the first */
 	uint16_t ninsn;        /* > 0 */
@@ -72,7 +68,7 @@ void code_table_fini(struct code_table *table);
 
 /* The block that @block was of the flow at @place, whose ip is not looked at. NULL: out of memory. */
 struct code_block *code_table_block(struct code_table *table, const struct sb_symbols_place *place,
-                                    const struct code_share *share, const struct pt_run_block *block);
+                                    const struct pt_run_block *block);
 
 struct code_link *code_table_link_look_up(struct code_table *table, const struct code_block *from,
                                           const struct code_block *to, bool async);

@@ -275,7 +275,7 @@ static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flo
 	row->epoch = is_kernel_path(path) ? NULL : flow->epoch;
 	row->nblocks = path->nblocks;
 	for (uint32_t i = 0; i < path->nblocks; i++) {
-		row->block[i] = code_table_block(&counts->table, &place, NULL, &path->block[i]);
+		row->block[i] = code_table_block(&counts->table, &place, &path->block[i]);
 		if (!row->block[i])
 			return NULL;
 		if (!is_kernel(row->block[i]))
@@ -385,7 +385,7 @@ static int add_blocks(struct exec_counts *counts, const struct sb_flow *flow, st
 	const struct sb_symbols_place place = place_of(counts, flow);
 
 	for (uint32_t i = 0; i < path->nblocks; i++) {
-		struct code_block *block = code_table_block(&counts->table, &place, NULL, &path->block[i]);
+		struct code_block *block = code_table_block(&counts->table, &place, &path->block[i]);
 
 		if (!block ||
 		    go_on(counts, thread, block, path->block[i].ip, block, is_kernel(block) ? NULL : block))

@@ -412,11 +412,6 @@ const struct call_node *call_tree_root(const struct call_tree *tree)
 	return &tree->root;
 }
 
-struct sb_calls_doubts call_tree_doubts(const struct call_tree *tree)
-{
-	return sb_calls_doubts(tree->calls);
-}
-
 const char *call_tree_unit(const struct call_tree *tree)
 {
 	if (tree->weight == weight_instructions)

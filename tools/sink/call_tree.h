@@ -43,7 +43,6 @@ int call_tree_gap(struct call_tree *tree, const struct sb_gap *gap);
 int call_tree_finish(struct call_tree *tree);
 
 const struct call_node *call_tree_root(const struct call_tree *tree);
-struct sb_calls_doubts call_tree_doubts(const struct call_tree *tree);
 /* "instructions", "ns", or "ticks" where the clock is not known. */
 const char *call_tree_unit(const struct call_tree *tree);
 

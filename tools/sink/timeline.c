@@ -14,7 +14,6 @@
 struct waiting {
 	uint64_t ninsn;
 	const struct sb_function *function; /* NULL: left */
-	uint32_t depth;
 	bool unsure;
 };
 
@@ -55,8 +54,8 @@ struct timeline {
 	size_t ncpus;
 	struct timeline_thread *thread; /* owned; by index */
 	size_t nthreads;
-	int32_t *
-	        process; /* owned; those that were told: open addressing, one more than the number, 0: free */
+	/* Owned; those that were told: open addressing, one more than the number, 0: free. */
+	int32_t *process;
 	size_t nslots, nprocesses;
 	size_t current; /* the CPU whose flow is taken */
 };
@@ -255,10 +254,8 @@ static int add(struct timeline *timeline, const struct sb_call_thread *thread, b
 		return 0;
 	if (reserve(&cpu->waiting, &cpu->capacity, cpu->count, sizeof(*cpu->waiting)) < 0)
 		return -sbe_nomem;
-	cpu->waiting[cpu->count++] = (struct waiting){.ninsn = cpu->ninsn,
-	                                              .function = enters ? top->function : NULL,
-	                                              .depth = thread->depth,
-	                                              .unsure = top->unsure};
+	cpu->waiting[cpu->count++] = (struct waiting){
+	        .ninsn = cpu->ninsn, .function = enters ? top->function : NULL, .unsure = top->unsure};
 	return 0;
 }
 
