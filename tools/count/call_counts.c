@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "count/vector.h"
+#include "vector.h"
 
 enum { sites = 4096, edge_slots_first = 1024, function_slots_first = 1024 };
 
@@ -103,16 +103,8 @@ static int64_t function_of(struct call_counts *counts, const struct sb_call_thre
 	const struct sb_source_line *line;
 	int64_t index;
 
-	while (of->index >= counts->nby_engine) {
-		const size_t more = counts->nby_engine ? 2 * counts->nby_engine : 1024;
-		uint32_t *bigger = realloc(counts->by_engine, more * sizeof(*bigger));
-
-		if (!bigger)
-			return -1;
-		memset(bigger + counts->nby_engine, 0, (more - counts->nby_engine) * sizeof(*bigger));
-		counts->by_engine = bigger;
-		counts->nby_engine = more;
-	}
+	if (vector_reach(&counts->by_engine, &counts->nby_engine, of->index, sizeof(*counts->by_engine)))
+		return -1;
 	if (counts->by_engine[of->index])
 		return counts->by_engine[of->index] - 1;
 	index = call_counts_function(counts, of->dso, of->name);

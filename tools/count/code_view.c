@@ -6,6 +6,8 @@
 
 #include <intel-pt.h>
 
+#include "vector.h"
+
 static const char *const kind_name[code_edge_kinds] = {
         [code_edge_fall] = "fall",   [code_edge_taken] = "taken",   [code_edge_jump] = "jump",
         [code_edge_call] = "call",   [code_edge_return] = "return", [code_edge_far] = "far",
@@ -216,17 +218,7 @@ static int make_insns(struct code_part *part)
 
 size_t code_part_insn(const struct code_part *part, uint64_t offset)
 {
-	size_t low = 0, high = part->ninsns;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (part->insn[middle].offset < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vector_from(part->insn, part->ninsns, sizeof(*part->insn), offset);
 }
 
 /* ---- Edges ------------------------------------------------------------------------------------ */
@@ -333,17 +325,7 @@ static int take_edges(struct code_view *view, const struct code_table *table, st
 
 size_t code_part_edge(const struct code_part *part, uint64_t offset)
 {
-	size_t low = 0, high = part->nedges;
-
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (part->edge[middle].from < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	return vector_from(part->edge, part->nedges, sizeof(*part->edge), offset);
 }
 
 /* ---- The view --------------------------------------------------------------------------------- */

@@ -6,7 +6,7 @@
 
 #include <intel-pt.h>
 
-#include "count/vector.h"
+#include "vector.h"
 
 /* A stretch of addresses of one line. */
 struct row {

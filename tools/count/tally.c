@@ -6,7 +6,7 @@
 #include "count/code_function.h"
 #include "count/code_run.h"
 #include "count/line_counts.h"
-#include "count/vector.h"
+#include "vector.h"
 
 const char *const tally_by_name[tally_bys] = {
         [tally_function] = "function", [tally_line] = "line", [tally_block] = "block"};

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "count/tally.h"
-#include "count/vector.h"
+#include "vector.h"
 
 static const char magic[] = "sbtrace-tally\t1\t";
 

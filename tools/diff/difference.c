@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#include "count/vector.h"
+#include "vector.h"
 
 static int add(struct difference *difference, size_t *count, const struct difference_row *row)
 {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "sink/printable.h"
+#include "vector.h"
 
 enum { name_most = 512 };
 
@@ -80,16 +81,8 @@ static const char *make(struct call_names *names, const struct sb_function *func
 
 const char *call_names_of(struct call_names *names, const struct sb_function *function)
 {
-	if (function->index >= names->nfunctions) {
-		const size_t wanted = 2 * (size_t)function->index + 64;
-		const char **bigger = realloc(names->function, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		memset(bigger + names->nfunctions, 0, (wanted - names->nfunctions) * sizeof(*bigger));
-		names->function = bigger;
-		names->nfunctions = wanted;
-	}
+	if (vector_reach(&names->function, &names->nfunctions, function->index, sizeof(*names->function)))
+		return NULL;
 	if (!names->function[function->index])
 		names->function[function->index] = make(names, function);
 	return names->function[function->index];

@@ -10,6 +10,7 @@
 
 #include "sink/printable.h"
 #include "sink/switch_time.h"
+#include "vector.h"
 
 enum { shown_of_id = 64 };
 
@@ -164,16 +165,8 @@ static const char *group_name(struct call_tree *tree, const struct sb_call_threa
 
 static struct tree_thread *thread_of(struct call_tree *tree, uint32_t index)
 {
-	if (index >= tree->nthreads) {
-		const size_t wanted = 2 * (size_t)index + 16;
-		struct tree_thread *bigger = realloc(tree->thread, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		memset(bigger + tree->nthreads, 0, (wanted - tree->nthreads) * sizeof(*bigger));
-		tree->thread = bigger;
-		tree->nthreads = wanted;
-	}
+	if (vector_reach(&tree->thread, &tree->nthreads, index, sizeof(*tree->thread)))
+		return NULL;
 	return &tree->thread[index];
 }
 
@@ -294,15 +287,8 @@ static int keep_ran(struct call_tree *tree, const struct sb_call_thread *thread,
 		return -sbe_nomem;
 	if (own->nran && (own->since != now || own->cpu != thread->cpu)) /* it went to another CPU */
 		settle(tree, own, now);
-	if (own->nran == own->capacity) {
-		const size_t wanted = 2 * own->capacity + 16;
-		struct ran *bigger = realloc(own->ran, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return -sbe_nomem;
-		own->ran = bigger;
-		own->capacity = wanted;
-	}
+	if (vector_reserve(&own->ran, &own->capacity, own->nran, sizeof(*own->ran)))
+		return -sbe_nomem;
 	own->ran[own->nran++] = (struct ran){.node = sb_calls_top(thread)->note.pointer, .ninsn = ninsn};
 	own->since = now;
 	own->cpu = thread->cpu;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sink/symbol_text.h"
+#include "vector.h"
 
 struct flow_filter {
 	const struct sink_filter *wanted;
@@ -197,15 +198,8 @@ static int judge(struct flow_filter *filter, const struct sb_flow *flow, uint64_
 
 static struct pt_run_block *new_block(struct flow_filter *filter)
 {
-	if (filter->nblocks == filter->capacity) {
-		const size_t capacity = filter->capacity ? 2 * filter->capacity : 64;
-		struct pt_run_block *bigger = reallocarray(filter->block, capacity, sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		filter->block = bigger;
-		filter->capacity = capacity;
-	}
+	if (vector_reserve(&filter->block, &filter->capacity, filter->nblocks, sizeof(*filter->block)))
+		return NULL;
 	return &filter->block[filter->nblocks++];
 }
 

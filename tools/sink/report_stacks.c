@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vector.h"
+
 /* ---- Nodes ------------------------------------------------------------------------------------ */
 
 static uint32_t slot_of(const struct report_stacks *stacks, const struct report_node *node)
@@ -83,16 +85,8 @@ static int keep_function(struct report_stacks *stacks, const struct sb_function 
 {
 	const uint32_t index = function->index;
 
-	if (index >= stacks->nfunctions) {
-		const uint32_t count = 2 * index + 64;
-		const struct sb_function **bigger = reallocarray(stacks->function, count, sizeof(*bigger));
-
-		if (!bigger)
-			return -1;
-		memset(bigger + stacks->nfunctions, 0, (count - stacks->nfunctions) * sizeof(*bigger));
-		stacks->function = bigger;
-		stacks->nfunctions = count;
-	}
+	if (vector_reach(&stacks->function, &stacks->nfunctions, index, sizeof(*stacks->function)))
+		return -1;
 	stacks->function[index] = function;
 	return 0;
 }

@@ -37,7 +37,7 @@ struct report_stacks {
 	struct report_group *group; /* owned */
 	uint32_t ngroups;
 	const struct sb_function **function; /* owned; by index, of the engine */
-	uint32_t nfunctions;
+	size_t nfunctions;
 };
 
 int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "vector.h"
+
 void report_time_free(struct report_time *time)
 {
 	for (size_t i = 0; i < time->ncpus; i++)
@@ -103,15 +105,8 @@ static void widen(struct report_time *time)
 
 static int append(struct report_time *time, struct report_cpu *cpu, const struct report_entry *entry)
 {
-	if (cpu->count == cpu->capacity) {
-		const size_t capacity = cpu->capacity ? 2 * cpu->capacity : 256;
-		struct report_entry *bigger = reallocarray(cpu->entry, capacity, sizeof(*bigger));
-
-		if (!bigger)
-			return -1;
-		cpu->entry = bigger;
-		cpu->capacity = capacity;
-	}
+	if (vector_reserve(&cpu->entry, &cpu->capacity, cpu->count, sizeof(*cpu->entry)))
+		return -1;
 	cpu->entry[cpu->count++] = *entry;
 	time->count++;
 	/* Where wider bins would not help, more is allowed before that is tried again. */

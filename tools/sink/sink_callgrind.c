@@ -8,7 +8,7 @@
 
 #include "count/call_counts.h"
 #include "count/code_function.h"
-#include "count/vector.h"
+#include "vector.h"
 
 struct callgrind_state {
 	struct count_sink sink;

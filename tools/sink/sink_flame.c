@@ -11,6 +11,7 @@
 
 #include "sink/call_tree.h"
 #include "sink/flame_script.h"
+#include "vector.h"
 
 enum {
 	width = 1200, /* of the picture */
@@ -172,15 +173,8 @@ struct places {
 
 static int add_place(struct places *places, const struct place *place)
 {
-	if (places->count == places->capacity) {
-		const size_t wanted = 2 * places->capacity + 256;
-		struct place *bigger = realloc(places->at, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return -1;
-		places->at = bigger;
-		places->capacity = wanted;
-	}
+	if (vector_reserve(&places->at, &places->capacity, places->count, sizeof(*places->at)))
+		return -1;
 	places->at[places->count++] = *place;
 	if (place->level >= places->levels)
 		places->levels = place->level + 1;

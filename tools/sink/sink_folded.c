@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sink/call_tree.h"
+#include "vector.h"
 
 struct folded_state {
 	struct output *output;
@@ -110,20 +111,13 @@ static int put_line(struct folded_state *state, size_t length, uint64_t weight)
 /* How long the line is up to the end of each name on the way to the present node. */
 struct lengths {
 	size_t *at;
-	size_t depth, capacity;
+	size_t capacity;
 };
 
 static int set_length(struct lengths *lengths, size_t depth, size_t length)
 {
-	if (depth >= lengths->capacity) {
-		const size_t wanted = 2 * depth + 64;
-		size_t *bigger = realloc(lengths->at, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return -1;
-		lengths->at = bigger;
-		lengths->capacity = wanted;
-	}
+	if (vector_reach(&lengths->at, &lengths->capacity, depth, sizeof(*lengths->at)))
+		return -1;
 	lengths->at[depth] = length;
 	return 0;
 }

@@ -412,7 +412,7 @@ static int put_functions(const struct html_state *state)
 	struct output *output = state->output;
 
 	output_printf(output, ",\n\"functions\":[");
-	for (uint32_t i = 0; i < state->stacks.nfunctions; i++) {
+	for (size_t i = 0; i < state->stacks.nfunctions; i++) {
 		const struct sb_function *function = state->stacks.function[i];
 		const char *dso = function && function->dso ? function->dso : "";
 		const char *base = strrchr(dso, '/');

@@ -11,6 +11,7 @@
 #include "sink/printable.h"
 #include "sink/proto_wire.h"
 #include "sink/timeline.h"
+#include "vector.h"
 
 enum trace_field { trace_packet = 1 };
 
@@ -179,16 +180,8 @@ static int name_first(struct perfetto_state *state, const struct timeline_slice 
 	const uint32_t index = slice->function->index;
 	size_t data;
 
-	if (index >= state->nnamed) {
-		const size_t wanted = 2 * (size_t)index + 64;
-		bool *bigger = realloc(state->named, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return -1;
-		memset(bigger + state->nnamed, 0, (wanted - state->nnamed) * sizeof(*bigger));
-		state->named = bigger;
-		state->nnamed = wanted;
-	}
+	if (vector_reach(&state->named, &state->nnamed, index, sizeof(*state->named)))
+		return -1;
 	if (state->named[index])
 		return 0;
 	state->named[index] = true;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "sink/switch_time.h"
+#include "vector.h"
 
 /* A function was entered or left, after so many instructions of the flow. */
 struct waiting {
@@ -70,35 +71,12 @@ static uint64_t time_of(const struct timeline *timeline, uint64_t tsc)
 	return timeline_has_clock(timeline) ? sb_clock_tsc_to_ns(timeline->context.clock, tsc) : tsc;
 }
 
-/* Room for one more of @size bytes in an array of @count. */
-static int reserve(void *array, size_t *capacity, size_t count, size_t size)
-{
-	void *bigger;
-
-	if (count < *capacity)
-		return 0;
-	bigger = realloc(*(void **)array, (2 * count + 16) * size);
-	if (!bigger)
-		return -sbe_nomem;
-	*(void **)array = bigger;
-	*capacity = 2 * count + 16;
-	return 0;
-}
-
 /* ---- Slices ------------------------------------------------------------------------------------- */
 
 static struct timeline_thread *thread_of(struct timeline *timeline, uint32_t index)
 {
-	if (index >= timeline->nthreads) {
-		const size_t wanted = 2 * (size_t)index + 16;
-		struct timeline_thread *bigger = realloc(timeline->thread, wanted * sizeof(*bigger));
-
-		if (!bigger)
-			return NULL;
-		memset(bigger + timeline->nthreads, 0, (wanted - timeline->nthreads) * sizeof(*bigger));
-		timeline->thread = bigger;
-		timeline->nthreads = wanted;
-	}
+	if (vector_reach(&timeline->thread, &timeline->nthreads, index, sizeof(*timeline->thread)))
+		return NULL;
 	return &timeline->thread[index];
 }
 
@@ -185,7 +163,7 @@ static int begin_slice(struct timeline *timeline, const struct timeline_cpu *cpu
 	struct timeline_slice slice;
 	int status = 0;
 
-	if (!name || reserve(&thread->slice, &thread->capacity, thread->depth, sizeof(*thread->slice)) < 0)
+	if (!name || vector_reserve(&thread->slice, &thread->capacity, thread->depth, sizeof(*thread->slice)))
 		return -sbe_nomem;
 	thread->slice[thread->depth++] = (struct open_slice){
 	        .function = waiting->function, .name = name, .begin = thread->now, .unsure = waiting->unsure};
@@ -252,7 +230,7 @@ static int add(struct timeline *timeline, const struct sb_call_thread *thread, b
 
 	if (timeline->deepest && thread->depth > timeline->deepest)
 		return 0;
-	if (reserve(&cpu->waiting, &cpu->capacity, cpu->count, sizeof(*cpu->waiting)) < 0)
+	if (vector_reserve(&cpu->waiting, &cpu->capacity, cpu->count, sizeof(*cpu->waiting)))
 		return -sbe_nomem;
 	cpu->waiting[cpu->count++] = (struct waiting){
 	        .ninsn = cpu->ninsn, .function = enters ? top->function : NULL, .unsure = top->unsure};
