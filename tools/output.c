@@ -194,6 +194,22 @@ void output_close(struct output *output)
 	free(output);
 }
 
+int output_write(struct output *output, const char *bytes, size_t size)
+{
+	while (size) {
+		const size_t piece = size < output_most ? size : (size_t)output_most;
+		char *at = output_room(output, piece);
+
+		if (!at)
+			return -1;
+		memcpy(at, bytes, piece);
+		output_advance(output, at + piece);
+		bytes += piece;
+		size -= piece;
+	}
+	return 0;
+}
+
 int output_printf(struct output *output, const char *format, ...)
 {
 	enum { piece = 4096 };

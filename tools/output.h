@@ -66,6 +66,9 @@ static inline void output_advance(struct output *output, const char *end)
 	output->used = (size_t)(end - output->buffer);
 }
 
+/* Bytes of any number. Zero, or negative when broken. */
+int output_write(struct output *output, const char *bytes, size_t size);
+
 /* For text that is not in a hurry; a piece is cut at 4 KiB. Zero, or negative when broken. */
 int output_printf(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -150,17 +150,7 @@ static json_t *section_value(const struct difference_print *print, int class)
 
 static int put_bytes(const char *bytes, size_t size, void *context)
 {
-	for (size_t at = 0; at < size;) {
-		const size_t n = size - at < output_most ? size - at : output_most;
-		char *room = output_room(context, n);
-
-		if (!room)
-			return -1;
-		memcpy(room, bytes + at, n);
-		output_advance(context, room + n);
-		at += n;
-	}
-	return 0;
+	return output_write(context, bytes, size);
 }
 
 int difference_print_json(const struct difference_print *print, struct output *output)

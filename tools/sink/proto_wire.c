@@ -84,17 +84,8 @@ int proto_flush(struct proto *proto, struct output *output)
 {
 	if (proto->failed)
 		return -1;
-	for (size_t done = 0; done < proto->used;) {
-		const size_t left = proto->used - done,
-		             part = left < output_most ? left : (size_t)output_most;
-		char *at = output_room(output, part);
-
-		if (!at)
-			return -1;
-		memcpy(at, proto->bytes + done, part);
-		output_advance(output, at + part);
-		done += part;
-	}
+	if (output_write(output, (const char *)proto->bytes, proto->used))
+		return -1;
 	proto->used = 0;
 	return 0;
 }

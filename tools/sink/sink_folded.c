@@ -95,16 +95,8 @@ static size_t add_name(struct folded_state *state, size_t length, const struct c
 /* Stacks may be so deep that a line has more than what output_printf() takes. */
 static int put_line(struct folded_state *state, size_t length, uint64_t weight)
 {
-	for (size_t done = 0; done < length;) {
-		const size_t part = length - done < output_most ? length - done : (size_t)output_most;
-		char *at = output_room(state->output, part);
-
-		if (!at)
-			return -1;
-		memcpy(at, state->line + done, part);
-		output_advance(state->output, at + part);
-		done += part;
-	}
+	if (output_write(state->output, state->line, length))
+		return -1;
 	return output_printf(state->output, " %" PRIu64 "\n", weight);
 }
 

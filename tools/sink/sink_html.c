@@ -500,22 +500,6 @@ static int put_trees(struct html_state *state)
 
 /* ---- The page --------------------------------------------------------------------------------- */
 
-static int put_bytes(struct output *output, const char *bytes, size_t size)
-{
-	while (size) {
-		const size_t part = size < output_most ? size : output_most;
-		char *at = output_room(output, part);
-
-		if (!at)
-			return -1;
-		memcpy(at, bytes, part);
-		output_advance(output, at + part);
-		bytes += part;
-		size -= part;
-	}
-	return 0;
-}
-
 static int html_end(void *context, const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
 	struct html_state *state = context;
@@ -526,12 +510,12 @@ static int html_end(void *context, const struct sb_account *account, const struc
 			return -1;
 	if (sb_calls_finish(state->stacks.calls) < 0)
 		return -1;
-	if (put_bytes(state->output, report_page_before, report_page_before_size) ||
+	if (output_write(state->output, report_page_before, report_page_before_size) ||
 	    put_meta(state, account) || put_processes(state, account) || put_containers(state) ||
 	    put_cpus(state) || put_gaps(state, account) || put_functions(state) || put_trees(state) ||
 	    output_printf(state->output, "}\n"))
 		return -1;
-	return put_bytes(state->output, report_page_behind, report_page_behind_size);
+	return output_write(state->output, report_page_behind, report_page_behind_size);
 }
 
 const struct sink_type sink_html = {
