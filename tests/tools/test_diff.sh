@@ -153,6 +153,12 @@ damaged '3s/[0-9]*$/99999999999999999999/' 'line 3: expected six columns'
 damaged '1s/function/procedure/' 'line 1: expected function, line or block'
 damaged '2{h;d};3G' 'rows are not in order'
 
+# Addresses of the kernel are beyond what JSON's integers hold.
+printf 'sbtrace-tally\t1\tblock\n[kernel]\tf\tffffffff81000000\tffffffff81000010\t3\t0\n' >"$dir/kernel"
+printf 'sbtrace-tally\t1\tblock\n' >"$dir/nothing"
+compare --json "$dir/kernel" "$dir/nothing" >"$dir/kernels"
+is kernels '[.only_a[0] | .begin, .end, .a]' '["18446744071578845184","18446744071578845200",3]'
+
 "$SBTRACE" diff "$dir/a.data" >"$dir/log" 2>&1
 [ $? -eq 2 ] || fail "one recording alone: $(cat "$dir/log")"
 "$SBTRACE" diff "$dir/a.data" "$dir/none" >"$dir/log" 2>&1

@@ -1,11 +1,12 @@
 /* difference_print.c - see difference_print.h. Names come from files and recordings: what a terminal might
- * obey is escaped in text; JSON escapes by itself, and what is no UTF-8 is escaped like text. */
+ * obey is escaped in text; JSON is made of dump/json_values.h's. */
 #include "diff/difference_print.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
 
+#include "dump/json_values.h"
 #include "sink/printable.h"
 
 enum { shown_most = 1024 };
@@ -107,33 +108,25 @@ int difference_print_text(const struct difference_print *print, struct output *o
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
 
-static json_t *string(const char *text)
-{
-	char escaped[4 * shown_most + 1];
-	json_t *value = json_string(text);
-
-	return value ? value : json_string(printable(escaped, text, shown_most));
-}
-
 static json_t *row_value(const struct difference_print *print, const struct difference_row *row)
 {
 	json_t *value = json_object();
 
-	json_object_set_new(value, "file", string(row->file));
+	json_object_set_new(value, "file", json_text(row->file));
 	if (print->by != tally_line)
 		json_object_set_new(value, "function",
-		                    strcmp(row->name, "-") ? string(row->name) : json_null());
+		                    strcmp(row->name, "-") ? json_text(row->name) : json_null());
 	if (print->by == tally_line)
-		json_object_set_new(value, "line", json_integer((json_int_t)row->begin));
+		json_object_set_new(value, "line", json_unsigned(row->begin));
 	if (print->by == tally_block) {
-		json_object_set_new(value, "begin", json_integer((json_int_t)row->begin));
-		json_object_set_new(value, "end", json_integer((json_int_t)row->end));
+		json_object_set_new(value, "begin", json_unsigned(row->begin));
+		json_object_set_new(value, "end", json_unsigned(row->end));
 	}
-	json_object_set_new(value, "a", json_integer((json_int_t)row->a));
-	json_object_set_new(value, "b", json_integer((json_int_t)row->b));
+	json_object_set_new(value, "a", json_unsigned(row->a));
+	json_object_set_new(value, "b", json_unsigned(row->b));
 	if (print->by == tally_function) {
-		json_object_set_new(value, "a_calls", json_integer((json_int_t)row->a_calls));
-		json_object_set_new(value, "b_calls", json_integer((json_int_t)row->b_calls));
+		json_object_set_new(value, "a_calls", json_unsigned(row->a_calls));
+		json_object_set_new(value, "b_calls", json_unsigned(row->b_calls));
 	}
 	return value;
 }
@@ -160,9 +153,9 @@ int difference_print_json(const struct difference_print *print, struct output *o
 	int status;
 
 	json_object_set_new(value, "by", json_string(tally_by_name[print->by]));
-	json_object_set_new(value, "a", string(print->a));
-	json_object_set_new(value, "b", string(print->b));
-	json_object_set_new(value, "equal", json_integer((json_int_t)difference->same));
+	json_object_set_new(value, "a", json_text(print->a));
+	json_object_set_new(value, "b", json_text(print->b));
+	json_object_set_new(value, "equal", json_unsigned(difference->same));
 	json_object_set_new(value, "only_a", section_value(print, 0));
 	json_object_set_new(value, "only_b", section_value(print, 1));
 	json_object_set_new(value, "moved", section_value(print, 2));
