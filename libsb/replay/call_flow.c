@@ -619,9 +619,7 @@ static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const 
 		return 0;
 	if (!stays(thread, thread->left_ip) && thread->left_ip != thread->last.next_ip)
 		status = step(calls, thread, thread->left_ip);
-	if (status == 0 && is_kernel(ip) && !is_kernel(thread->left_ip))
-		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
-	else if (status == 0 && is_kernel(ip))
+	if (status == 0 && is_kernel(ip))
 		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
 	else if (status == 0)
 		status = go_on_in_user(calls, thread, ip, thread->left_ip);
