@@ -1,9 +1,7 @@
 /* elf_code.c - see elf_code.h. System V gABI, "Program Header". */
 #include "binary/elf_code.h"
 
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "binary/elf_image.h"
 
@@ -45,18 +43,16 @@ int sb_elf_code(const char *path, struct sb_elf_code *code, size_t room, struct 
 {
 	struct elf_image image;
 	struct elf_codes codes;
-	int fd, status;
+	int status;
 
 	if (!path || (!code && room))
 		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX, "sb_elf_code: no file");
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return sb_error_set(err, -sbe_not_found, path, UINT64_MAX, "cannot be opened");
-	status = elf_image_map(&image, fd);
-	close(fd);
+	status = elf_image_open(&image, path);
 	if (status < 0)
-		return sb_error_set(err, status, path, UINT64_MAX,
-		                    status == -sbe_nomem ? "out of memory" : "is not ELF");
+		return sb_error_set(err, status, path, UINT64_MAX, "%s",
+		                    status == -sbe_not_found ? "cannot be opened"
+		                    : status == -sbe_nomem   ? "out of memory"
+		                                             : "is not ELF");
 	elf_codes_read(&codes, image.elf);
 	elf_image_close(&image);
 	if (codes.count > room)

@@ -3,11 +3,11 @@
  * it. */
 #include "binary/elf_functions.h"
 
-#include <fcntl.h>
 #include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+
+#include <sb/error.h>
 
 #include "binary/elf_image.h"
 
@@ -41,7 +41,7 @@ static int read_table(struct elf_functions *functions, const uint8_t *table, siz
 		count = (size - HEADER) / ENTRY;
 	functions->start = reallocarray(NULL, count + 1, sizeof(*functions->start));
 	if (!functions->start)
-		return -1;
+		return -sbe_nomem;
 	for (size_t i = 0; i < count; ++i)
 		functions->start[i] = address + (uint64_t)(int64_t)get32(table + HEADER + i * ENTRY);
 	functions->count = count;
@@ -72,16 +72,12 @@ static int read_image(struct elf_functions *functions, Elf *elf)
 int elf_functions_read(struct elf_functions *functions, const char *path)
 {
 	struct elf_image image;
-	int fd, status;
+	int status;
 
 	*functions = (struct elf_functions){0};
-	fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	if (fd < 0)
-		return 0;
-	status = elf_image_map(&image, fd);
-	close(fd);
+	status = elf_image_open(&image, path);
 	if (status < 0)
-		return 0;
+		return status == -sbe_nomem ? status : 0;
 	status = read_image(functions, image.elf);
 	elf_image_close(&image);
 	return status;

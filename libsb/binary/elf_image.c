@@ -2,11 +2,13 @@
  * manual describes it ("MiniDebugInfo"). */
 #include "binary/elf_image.h"
 
+#include <fcntl.h>
 #include <lzma.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <sb/error.h>
 
@@ -66,6 +68,19 @@ int elf_image_map(struct elf_image *image, int fd)
 		return -sbe_nomem;
 	*image = (struct elf_image){.bytes = bytes, .size = (size_t)status.st_size, .is_mapped = 1};
 	return keep_if_elf(image);
+}
+
+int elf_image_open(struct elf_image *image, const char *path)
+{
+	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	int status;
+
+	*image = (struct elf_image){0};
+	if (fd < 0)
+		return -sbe_not_found;
+	status = elf_image_map(image, fd);
+	close(fd);
+	return status;
 }
 
 void elf_image_close(struct elf_image *image)

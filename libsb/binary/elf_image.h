@@ -17,6 +17,8 @@ struct elf_image {
 
 /* The file, whose descriptor is not needed any more afterwards. Zero; -sbe_format: not ELF; -sbe_nomem. */
 int elf_image_map(struct elf_image *image, int fd);
+/* The same of the file at @path, a path of this machine; -sbe_not_found: it cannot be opened. */
+int elf_image_open(struct elf_image *image, const char *path);
 /* The ELF file in the xz-compressed section .gnu_debugdata of @outer, which is where distributions put the
  * names of functions that .dynsym does not have. Zero; -sbe_not_found: no such section; -sbe_format: it
  * cannot be unpacked; -sbe_nomem. */

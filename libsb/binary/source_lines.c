@@ -1,11 +1,9 @@
 /* source_lines.c - see sb/source_lines.h: which file's line tables to ask, and where in them. */
 #include <sb/source_lines.h>
 
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "binary/dwarf_lines.h"
 #include "binary/elf_code.h"
@@ -84,14 +82,9 @@ void sb_source_lines_free(struct sb_source_lines *lines)
 /* The line tables of the file at @path; *codes may be NULL. What cannot be read has none. */
 static int load_lines(struct dwarf_lines *lines, const char *path, struct elf_codes *codes)
 {
-	const int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	struct elf_image image;
-	int status;
+	const int status = elf_image_open(&image, path);
 
-	if (fd < 0)
-		return 0;
-	status = elf_image_map(&image, fd);
-	close(fd);
 	if (status < 0)
 		return status == -sbe_nomem ? status : 0;
 	if (codes)

@@ -277,11 +277,6 @@ static struct symbol_file *new_file(const char *path)
 	return file;
 }
 
-static int open_file(const char *path)
-{
-	return open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-}
-
 /* What a separate debug file is looked for with. */
 struct debug_search {
 	struct sb_resolver *resolver;
@@ -292,15 +287,11 @@ static int find_debug(void *context, struct elf_image *debug)
 {
 	const struct debug_search *search = context;
 	const char *path;
-	int fd, status;
+	int status;
 
 	if (sb_resolver_find_debug(search->resolver, search->binary, &path, NULL) < 0 || !path)
 		return -sbe_not_found;
-	fd = open_file(path);
-	if (fd < 0)
-		return -sbe_not_found;
-	status = elf_image_map(debug, fd);
-	close(fd);
+	status = elf_image_open(debug, path);
 	return status == -sbe_format ? -sbe_not_found : status;
 }
 
@@ -316,7 +307,7 @@ static int load_elf(struct sb_symbols *symbols, struct symbol_file *file, int fd
 /* What cannot be read has no symbols. @binary: of ELF files; NULL: a jitdump. */
 static int load_file(struct sb_symbols *symbols, struct symbol_file *file, const struct sb_binary *binary)
 {
-	const int fd = open_file(file->path);
+	const int fd = open(file->path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	int status;
 
 	if (fd < 0)
