@@ -29,7 +29,7 @@ int kernel_base_open_kcore(struct kernel_base *base, const char *kcore, struct s
 	status = open_maybe_compressed(&base->file, kcore, 0, err);
 	if (status < 0)
 		return status;
-	return finish(base, kernel_regions_read(&base->regions, base->file.path, 0, err), err);
+	return finish(base, kernel_regions_read(&base->regions, base->file.fd, kcore, 0, err), err);
 }
 
 int kernel_base_open_vmlinux(struct kernel_base *base, const struct plain_file *vmlinux, const char *name,

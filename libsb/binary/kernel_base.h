@@ -18,6 +18,12 @@ static inline struct kernel_base kernel_base_none(void)
 	return (struct kernel_base){.file = {.fd = -1}, .code = -1};
 }
 
+/* The file of .regions, as it is open; -1: there is none. */
+static inline int kernel_base_fd(const struct kernel_base *base)
+{
+	return base->code >= 0 ? base->code : base->file.fd;
+}
+
 /* kcore may be compressed; vmlinux is plain, and taken, also on failure: @name is what it was named. @shift:
  * from where it was linked to where it stood; @kallsyms NULL: not known. On failure there is nothing to
  * close. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "binary/compressed_file.h"
+#include "binary/elf_file.h"
 #include "binary/kallsyms.h"
 #include "binary/module_code.h"
 #include "binary/module_find.h"
@@ -20,12 +21,12 @@ static int is_covered(const struct kernel_regions *regions, const struct sb_kern
 }
 
 /* Whether the build-ids of the recording and of the file do not contradict each other. */
-static int is_recorded_build(const struct kernel_modules *modules, const char *recorded, const char *path)
+static int is_recorded_build(const struct kernel_modules *modules, const char *recorded, int fd)
 {
 	uint8_t id[20], found[20];
 	const int size = sb_perfdata_build_id(modules->perfdata, recorded, id);
 
-	return !size || (sb_elf_build_id(path, found, NULL) == size && memcmp(id, found, (size_t)size) == 0);
+	return !size || (elf_file_build_id(fd, found) == size && memcmp(id, found, (size_t)size) == 0);
 }
 
 static int add_file(struct kernel_bodies *bodies, const struct kernel_modules *modules,
@@ -42,7 +43,7 @@ static int add_file(struct kernel_bodies *bodies, const struct kernel_modules *m
 	int status;
 
 	module_name(name, map->name);
-	if (!is_recorded_build(modules, map->name, file->path))
+	if (!is_recorded_build(modules, map->name, file->fd))
 		return 0;
 	status = module_code_read(&code, file->fd, &place, why);
 	if (status < 0)

@@ -1,14 +1,10 @@
 /* kernel_regions.c - see kernel_regions.h. */
 #include "binary/kernel_regions.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "binary/compressed_file.h"
 
@@ -108,21 +104,17 @@ static int read_file(struct kernel_regions *regions, int fd, uint64_t shift)
 	return status;
 }
 
-int kernel_regions_read(struct kernel_regions *regions, const char *path, uint64_t shift,
+int kernel_regions_read(struct kernel_regions *regions, int fd, const char *name, uint64_t shift,
                         struct sb_error *err)
 {
-	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int status;
 
 	*regions = (struct kernel_regions){0};
-	if (fd < 0)
-		return sb_error_set(err, -sbe_io, path, UINT64_MAX, "cannot be opened: %s", strerror(errno));
 	status = read_file(regions, fd, shift);
-	close(fd);
 	if (status == -sbe_nomem)
-		return sb_error_set(err, status, path, UINT64_MAX, "out of memory");
+		return sb_error_set(err, status, name, UINT64_MAX, "out of memory");
 	if (status < 0)
-		return sb_error_set(err, status, path, UINT64_MAX,
+		return sb_error_set(err, status, name, UINT64_MAX,
 		                    "is no ELF file with segments: expected kcore or vmlinux");
 	return 0;
 }

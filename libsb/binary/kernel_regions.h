@@ -23,8 +23,8 @@ struct kernel_regions {
 };
 
 /* Those of a kcore file's, or of a vmlinux' executable, LOAD segments in the upper half of the address space,
- * each moved by @shift. Zero or a negative code. */
-int kernel_regions_read(struct kernel_regions *regions, const char *path, uint64_t shift,
+ * each moved by @shift. @fd: the file, which is plain; @name: what it was named. Zero or a negative code. */
+int kernel_regions_read(struct kernel_regions *regions, int fd, const char *name, uint64_t shift,
                         struct sb_error *err);
 void kernel_regions_free(struct kernel_regions *regions);
 

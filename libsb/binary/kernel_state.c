@@ -1,7 +1,6 @@
 /* kernel_state.c - see kernel_state.h. */
 #include "binary/kernel_state.h"
 
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -40,10 +39,10 @@ struct counts {
 };
 
 /* The region's bytes from @begin on. */
-static int read_text(struct kernel_code *text, const char *kcore, const struct kernel_regions *regions,
-                     uint64_t begin)
+static int read_text(struct kernel_code *text, const struct kernel_base *kcore, uint64_t begin)
 {
-	int fd, status = 0;
+	const struct kernel_regions *regions = &kcore->regions;
+	int status = 0;
 
 	for (size_t i = 0; i < regions->count && !text->size; ++i) {
 		const struct kernel_region *region = &regions->region[i];
@@ -52,13 +51,10 @@ static int read_text(struct kernel_code *text, const char *kcore, const struct k
 		if (begin < region->begin || begin >= region->end)
 			continue;
 		size = region->end - begin < TEXT_MAX ? region->end - begin : TEXT_MAX;
-		fd = open(kcore, O_RDONLY | O_CLOEXEC);
 		status = kernel_code_init(text, begin, size);
-		if (status == 0 && pread(fd, text->bytes, size,
+		if (status == 0 && pread(kernel_base_fd(kcore), text->bytes, size,
 		                         (off_t)(region->offset + (begin - region->begin))) != (ssize_t)size)
 			kernel_code_free(text);
-		if (fd >= 0)
-			close(fd);
 	}
 	return status;
 }
@@ -109,8 +105,7 @@ static void judge(struct kernel_state *state, const struct counts *counts, const
 		state->returns = returns_by_half_line;
 }
 
-int kernel_state_read(struct kernel_state *state, const char *kcore, const struct kernel_regions *regions,
-                      const char *kallsyms)
+int kernel_state_read(struct kernel_state *state, const struct kernel_base *kcore, const char *kallsyms)
 {
 	struct kallsyms_name name[NAMES] = {{0}};
 	struct counts counts = {0};
@@ -121,7 +116,7 @@ int kernel_state_read(struct kernel_state *state, const char *kcore, const struc
 		name[i].name = names[i];
 	if (!kallsyms || kallsyms_find_names(kallsyms, name, NAMES, NULL) < 0 || name[stext].found != 1)
 		return 0;
-	status = read_text(&state->text, kcore, regions, name[stext].address);
+	status = read_text(&state->text, kcore, name[stext].address);
 	if (status < 0 || !state->text.size)
 		return status;
 	state->static_return0 = name[static_return0].found == 1 ? name[static_return0].address : 0;

@@ -11,8 +11,8 @@
 
 #include <sb/error.h>
 
+#include "binary/kernel_base.h"
 #include "binary/kernel_code.h"
-#include "binary/kernel_regions.h"
 
 /* What a return became. */
 enum kernel_returns {
@@ -33,8 +33,7 @@ struct kernel_state {
 };
 
 /* Zeroed, nothing is known. What cannot be read is not known. */
-int kernel_state_read(struct kernel_state *state, const char *kcore, const struct kernel_regions *regions,
-                      const char *kallsyms);
+int kernel_state_read(struct kernel_state *state, const struct kernel_base *kcore, const char *kallsyms);
 void kernel_state_free(struct kernel_state *state);
 
 #endif

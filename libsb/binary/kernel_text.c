@@ -2,8 +2,6 @@
 #include "binary/kernel_text.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -282,20 +280,13 @@ static int build(struct builder *builder, const struct kernel_body *body, size_t
 int kernel_text_init(struct kernel_text *text, struct kernel_base *base, const struct kernel_body *body,
                      size_t nbodies, const struct sb_text_poke *poke, size_t npokes, struct sb_error *err)
 {
-	struct builder builder = {.text = text, .regions = &text->base.regions, .base = -1, .err = err};
-	int status = 0;
+	struct builder builder = {.text = text, .regions = &text->base.regions, .err = err};
+	int status;
 
 	*text = (struct kernel_text){.patches = -1, .base = *base};
 	*base = kernel_base_none();
-	if (text->base.path)
-		builder.base = open(text->base.path, O_RDONLY | O_CLOEXEC);
-	if (text->base.path && builder.base < 0)
-		status = sb_error_set(err, -sbe_io, text->base.path, UINT64_MAX, "cannot be opened: %s",
-		                      strerror(errno));
-	if (status == 0)
-		status = build(&builder, body, nbodies, poke, npokes);
-	if (builder.base >= 0)
-		close(builder.base);
+	builder.base = kernel_base_fd(&text->base);
+	status = build(&builder, body, nbodies, poke, npokes);
 	kernel_patches_free(&builder.patches);
 	if (status < 0)
 		kernel_text_fini(text);

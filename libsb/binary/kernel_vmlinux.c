@@ -189,7 +189,7 @@ int kernel_vmlinux_read(struct kernel_regions *regions, int *code, const struct 
 	*code = -1;
 	if (status < 0 || !elf_image_section(&making.image, ".altinstructions", &section)) {
 		elf_image_close(&making.image);
-		return kernel_regions_read(regions, vmlinux->path, shift, err);
+		return kernel_regions_read(regions, vmlinux->fd, name, shift, err);
 	}
 	status = make(&making, vmlinux, kallsyms);
 	elf_image_close(&making.image);

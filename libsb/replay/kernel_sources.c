@@ -142,7 +142,7 @@ static int find_bodies(struct kernel_bodies *bodies, const struct kernel_base *b
 	int status = 0;
 
 	if (sources->kcore && kernel_modules_any(&modules))
-		status = kernel_state_read(&state, base->path, &base->regions, sources->kallsyms);
+		status = kernel_state_read(&state, base, sources->kallsyms);
 	if (status == 0)
 		status = kernel_modules_add(bodies, &modules);
 	kernel_state_free(&state);

@@ -331,12 +331,12 @@ static void kcore_shows_how_a_kernel_was_patched(void **state)
 	if (access(kcore, R_OK) != 0)
 		skip();
 	assert_int_equal(kernel_base_open_kcore(&base, kcore, NULL), 0);
-	assert_int_equal(kernel_state_read(&kernel, base.path, &base.regions, kallsyms), 0);
+	assert_int_equal(kernel_state_read(&kernel, &base, kallsyms), 0);
 	assert_int_equal(kernel.returns, returns_by_half_line);
 	assert_true(kernel.keeps_indirect);
 	assert_true(kernel.text.size > 8 << 20);
 	kernel_state_free(&kernel);
-	assert_int_equal(kernel_state_read(&kernel, base.path, &base.regions, NULL), 0);
+	assert_int_equal(kernel_state_read(&kernel, &base, NULL), 0);
 	assert_int_equal(kernel.returns, returns_unknown);
 	kernel_base_close(&base);
 }
