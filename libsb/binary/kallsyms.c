@@ -6,6 +6,9 @@
 
 #include "binary/compressed_file.h"
 #include "binary/text_file.h"
+#include "system/arena.h"
+
+enum { FILE_MOST = 128 << 20 }; /* bytes of a file that is read */
 
 int kallsyms_read(const char *path, char **text, size_t *size, struct sb_error *err)
 {
@@ -13,15 +16,16 @@ int kallsyms_read(const char *path, char **text, size_t *size, struct sb_error *
 	int status;
 
 	*text = NULL;
-	status = open_maybe_compressed(&plain, path, KALLSYMS_MOST, err);
+	status = open_maybe_compressed(&plain, path, FILE_MOST, err);
 	if (status < 0)
 		return status;
-	status = text_file_read_fd(plain.fd, path, KALLSYMS_MOST, text, size, err);
+	status = text_file_read_fd(plain.fd, path, FILE_MOST, text, size, err);
 	plain_file_close(&plain);
 	return status;
 }
 
-int kallsyms_parse(char *text, struct kallsyms_line *line)
+/* Takes one line apart, which ends with a zero. Positive: it is none. */
+static int parse(char *text, struct kallsyms_line *line)
 {
 	char *end;
 
@@ -41,6 +45,22 @@ int kallsyms_parse(char *text, struct kallsyms_line *line)
 	end[1] = '\0';
 	return 0;
 }
+
+int kallsyms_next(char **rest, char *end, struct kallsyms_line *line)
+{
+	while (*rest < end) {
+		char *text = *rest, *newline = memchr(text, '\n', (size_t)(end - text));
+
+		if (newline)
+			*newline = '\0';
+		*rest = newline ? newline + 1 : end;
+		if (!parse(text, line))
+			return 1;
+	}
+	return 0;
+}
+
+/* ---- Searching the file ------------------------------------------------------------------------- */
 
 static int compare_names(const void *a, const void *b)
 {
@@ -64,68 +84,39 @@ static void note(struct kallsyms_name *name, size_t count, const struct kallsyms
 	}
 }
 
-/* Gives each line to @see. */
-static int walk(const char *path, void (*see)(void *context, const struct kallsyms_line *line), void *context,
-                struct sb_error *err)
+int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count)
 {
 	struct kallsyms_line line;
-	char *text, *rest, *one;
+	char *text, *rest;
 	size_t size;
-	int status = kallsyms_read(path, &text, &size, err);
+	int status = kallsyms_read(path, &text, &size, NULL);
 
 	if (status < 0)
 		return status;
-	rest = text;
-	while ((one = strsep(&rest, "\n")))
-		if (!kallsyms_parse(one, &line))
-			see(context, &line);
+	for (rest = text; kallsyms_next(&rest, text + size, &line);)
+		note(name, count, &line);
 	free(text);
 	return 0;
 }
 
-struct names {
-	struct kallsyms_name *name;
-	size_t count;
-};
-
-static void note_line(void *context, const struct kallsyms_line *line)
-{
-	const struct names *names = context;
-
-	note(names->name, names->count, line);
-}
-
-int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count, struct sb_error *err)
-{
-	struct names names = {name, count};
-
-	return walk(path, note_line, &names, err);
-}
-
-struct search {
-	const char *const *names;
-	int best; /* -1: none yet */
-	uint64_t address;
-};
-
-static void see_name(void *context, const struct kallsyms_line *line)
-{
-	struct search *search = context;
-
-	for (int i = 0; search->names[i] && (search->best < 0 || i < search->best); ++i)
-		if (strcmp(line->name, search->names[i]) == 0) {
-			search->best = i;
-			search->address = line->address;
-		}
-}
-
 uint64_t kallsyms_find(const char *path, const char *const *names)
 {
-	struct search search = {.names = names, .best = -1};
+	struct kallsyms_line line;
+	uint64_t address = 0;
+	char *text, *rest;
+	int best = -1; /* none yet */
+	size_t size;
 
-	if (walk(path, see_name, &search, NULL) < 0)
+	if (kallsyms_read(path, &text, &size, NULL) < 0)
 		return 0;
-	return search.best < 0 ? 0 : search.address;
+	for (rest = text; best && kallsyms_next(&rest, text + size, &line);)
+		for (int i = 0; names[i] && (best < 0 || i < best); ++i)
+			if (strcmp(line.name, names[i]) == 0) {
+				best = i;
+				address = line.address;
+			}
+	free(text);
+	return address;
 }
 
 /* ---- Index ------------------------------------------------------------------------------------ */
@@ -135,27 +126,26 @@ static int compare_lines(const void *a, const void *b)
 	return strcmp(((const struct kallsyms_line *)a)->name, ((const struct kallsyms_line *)b)->name);
 }
 
-int kallsyms_index_init(struct kallsyms_index *index, const char *path, struct sb_error *err)
+int kallsyms_index_init(struct kallsyms_index *index, const char *path)
 {
-	size_t size, nlines = 1;
-	char *rest, *one;
-	int status = kallsyms_read(path, &index->text, &size, err);
+	struct kallsyms_line line;
+	size_t size, capacity = 0;
+	char *rest;
+	int status;
 
-	index->line = NULL;
-	index->count = 0;
+	*index = (struct kallsyms_index){0};
+	status = kallsyms_read(path, &index->text, &size, NULL);
 	if (status < 0)
 		return status;
-	for (const char *at = index->text; (at = strchr(at, '\n')); ++at)
-		nlines += 1;
-	index->line = reallocarray(NULL, nlines, sizeof(*index->line));
-	if (!index->line) {
-		kallsyms_index_fini(index);
-		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	for (rest = index->text; kallsyms_next(&rest, index->text + size, &line);) {
+		if (array_reserve(&index->line, &capacity, index->count, sizeof(line)) < 0) {
+			kallsyms_index_fini(index);
+			return -sbe_nomem;
+		}
+		index->line[index->count++] = line;
 	}
-	rest = index->text;
-	while ((one = strsep(&rest, "\n")))
-		index->count += !kallsyms_parse(one, &index->line[index->count]);
-	qsort(index->line, index->count, sizeof(*index->line), compare_lines);
+	if (index->count)
+		qsort(index->line, index->count, sizeof(line), compare_lines);
 	return 0;
 }
 

@@ -9,8 +9,6 @@
 
 #include <sb/error.h>
 
-enum { KALLSYMS_MOST = 128 << 20 }; /* bytes of a file that is read */
-
 struct kallsyms_line {
 	uint64_t address;
 	char *name;
@@ -18,11 +16,12 @@ struct kallsyms_line {
 	char type;    /* as nm(1) has it: upper case is global */
 };
 
-/* Takes one line apart, which ends with a zero. Positive: it is none. */
-int kallsyms_parse(char *text, struct kallsyms_line *line);
-
 /* The file as a whole, with a zero behind it; *text is to be freed. See text_file_read(). */
 int kallsyms_read(const char *path, char **text, size_t *size, struct sb_error *err);
+
+/* Takes the next line of [*rest, end) apart, in place: a text as kallsyms_read() has it. Zero: there is none.
+ */
+int kallsyms_next(char **rest, char *end, struct kallsyms_line *line);
 
 /* A name that is looked for. */
 struct kallsyms_name {
@@ -33,9 +32,8 @@ struct kallsyms_name {
 };
 
 /* Finds names - those of @name, sorted by strcmp() -, global ones, or else those of modules, of which not
- * every kernel tells what is global, and gives each line to @see, if that is not NULL. Zero or a negative
- * code. */
-int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count, struct sb_error *err);
+ * every kernel tells what is global. Zero or a negative code. */
+int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t count);
 
 /* All lines of a file, for who asks more often. Immutable. */
 struct kallsyms_index {
@@ -45,7 +43,7 @@ struct kallsyms_index {
 };
 
 /* Zero or a negative code. */
-int kallsyms_index_init(struct kallsyms_index *index, const char *path, struct sb_error *err);
+int kallsyms_index_init(struct kallsyms_index *index, const char *path);
 void kallsyms_index_fini(struct kallsyms_index *index); /* zeroed is fine */
 
 /* The first line of that name; its equals follow, up to index->line + index->count. NULL: there is none. */

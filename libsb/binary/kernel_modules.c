@@ -112,7 +112,7 @@ int kernel_modules_add(struct kernel_bodies *bodies, const struct kernel_modules
 
 	if (!modules->resolver || !kernel_modules_any(modules))
 		return 0;
-	if (modules->kallsyms && kallsyms_index_init(&kallsyms, modules->kallsyms, NULL) == -sbe_nomem)
+	if (modules->kallsyms && kallsyms_index_init(&kallsyms, modules->kallsyms) == -sbe_nomem)
 		return -sbe_nomem;
 	status = add_all(bodies, modules, &kallsyms);
 	kallsyms_index_fini(&kallsyms);

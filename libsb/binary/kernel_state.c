@@ -114,7 +114,7 @@ int kernel_state_read(struct kernel_state *state, const struct kernel_base *kcor
 	*state = (struct kernel_state){0};
 	for (size_t i = 0; i < NAMES; ++i)
 		name[i].name = names[i];
-	if (!kallsyms || kallsyms_find_names(kallsyms, name, NAMES, NULL) < 0 || name[stext].found != 1)
+	if (!kallsyms || kallsyms_find_names(kallsyms, name, NAMES) < 0 || name[stext].found != 1)
 		return 0;
 	status = read_text(&state->text, kcore, name[stext].address);
 	if (status < 0 || !state->text.size)

@@ -50,7 +50,7 @@ static int find_names(struct making *making, const char *path, const char *kalls
 {
 	for (size_t i = 0; i < NAMES; ++i)
 		making->name[i] = (struct kallsyms_name){.name = names[i]};
-	if (kallsyms && kallsyms_find_names(kallsyms, making->name, NAMES, NULL) == -sbe_nomem)
+	if (kallsyms && kallsyms_find_names(kallsyms, making->name, NAMES) == -sbe_nomem)
 		return -sbe_nomem;
 	for (size_t i = 0; i < NAMES; ++i) {
 		struct kallsyms_name *name = &making->name[i];

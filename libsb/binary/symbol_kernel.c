@@ -97,14 +97,13 @@ struct lines {
 	int any, any_address; /* lines; addresses that are not zero */
 };
 
-/* The number of the module of that name, which ends with "]"; lines of one module stand together. */
-static int number_module(struct kallsyms *kallsyms, const char *name, size_t length, uint16_t *number)
+/* The number of the module of that name; lines of one module stand together. */
+static int number_module(struct kallsyms *kallsyms, const char *name, uint16_t *number)
 {
-	const size_t last = kallsyms->nmodules;
+	const size_t last = kallsyms->nmodules, length = strlen(name);
 	char *made;
 
-	if (last && strncmp(kallsyms->module[last - 1], name, length) == 0 &&
-	    !kallsyms->module[last - 1][length]) {
+	if (last && strcmp(kallsyms->module[last - 1], name) == 0) {
 		*number = (uint16_t)last;
 		return 0;
 	}
@@ -114,43 +113,25 @@ static int number_module(struct kallsyms *kallsyms, const char *name, size_t len
 	made = arena_alloc(&kallsyms->names, length + 1);
 	if (!made || array_reserve(&kallsyms->module, &kallsyms->module_capacity, last, sizeof(made)) < 0)
 		return -sbe_nomem;
-	memcpy(made, name, length);
+	memcpy(made, name, length + 1);
 	kallsyms->module[kallsyms->nmodules++] = made;
 	*number = (uint16_t)kallsyms->nmodules;
 	return 0;
 }
 
-/* Reads one line, which ends with a zero. Positive: it is none. */
-static int read_line(struct kallsyms *kallsyms, char *text, struct line *line)
-{
-	struct kallsyms_line parsed;
-
-	if (kallsyms_parse(text, &parsed))
-		return 1;
-	*line = (struct line){.address = parsed.address, .name = parsed.name, .type = parsed.type};
-	if (!parsed.module)
-		return 0;
-	return number_module(kallsyms, parsed.module, strlen(parsed.module), &line->module);
-}
-
 static int read_lines(struct kallsyms *kallsyms, size_t size, struct lines *lines)
 {
-	char *text = kallsyms->text, *const end = text + size;
+	char *rest = kallsyms->text;
+	struct kallsyms_line found;
 
-	while (text < end) {
-		char *newline = memchr(text, '\n', (size_t)(end - text));
-		struct line line;
-		int status;
+	while (kallsyms_next(&rest, kallsyms->text + size, &found)) {
+		struct line line = {.address = found.address, .name = found.name, .type = found.type};
 
-		if (newline)
-			*newline = '\0';
-		status = read_line(kallsyms, text, &line);
-		if (status < 0)
-			return status;
-		lines->any |= status == 0;
-		lines->any_address |= status == 0 && line.address;
-		text = newline ? newline + 1 : end;
-		if (status > 0 || !is_kernel_address(line.address))
+		lines->any = 1;
+		lines->any_address |= found.address != 0;
+		if (found.module && number_module(kallsyms, found.module, &line.module) < 0)
+			return -sbe_nomem;
+		if (!is_kernel_address(line.address))
 			continue;
 		if (array_reserve(&lines->line, &lines->capacity, lines->count, sizeof(line)) < 0)
 			return -sbe_nomem;

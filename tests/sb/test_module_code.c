@@ -66,7 +66,7 @@ static void make_kernel(struct kernel *kernel, const char *more)
 	kernel->kallsyms = temp_dir_write(&kernel->dir, "kallsyms", text, strlen(text));
 	assert_int_equal(kernel_code_init(&kernel->state.text, TRAMPOLINE, sizeof(trampoline)), 0);
 	kernel_code_put(&kernel->state.text, TRAMPOLINE, trampoline, sizeof(trampoline));
-	assert_int_equal(kallsyms_index_init(&kernel->index, kernel->kallsyms, NULL), 0);
+	assert_int_equal(kallsyms_index_init(&kernel->index, kernel->kallsyms), 0);
 	kernel->state.returns = returns_thunk;
 	kernel->state.return_thunk = THUNK;
 	kernel->place = (struct module_place){.name = "[sample]",
