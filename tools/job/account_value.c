@@ -8,7 +8,8 @@
 static const char *const evidence[sb_switch_evidences] = {[sb_switch_by_time] = "by_time",
                                                           [sb_switch_seen] = "seen",
                                                           [sb_switch_by_address] = "by_address",
-                                                          [sb_switch_uncertain] = "uncertain"};
+                                                          [sb_switch_uncertain] = "uncertain",
+                                                          [sb_switch_by_paging] = "by_paging"};
 
 static json_t *integer(uint64_t value)
 {
