@@ -92,6 +92,7 @@ static int sums_below(const char *path, json_t *sums, struct sb_error *err)
 		return -sbe_nomem;
 	}
 	while (!code && (entry = fts_read(walk))) {
+		const char *name = entry->fts_path + strlen(path);
 		json_t *sum;
 
 		if (entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR)
@@ -101,7 +102,7 @@ static int sums_below(const char *path, json_t *sums, struct sb_error *err)
 			continue;
 		sum = sum_of(entry->fts_path, err);
 		if (sum)
-			json_object_set_new(sums, entry->fts_path + strlen(path) + 1, sum);
+			json_object_set_new(sums, name + strspn(name, "/"), sum);
 		else
 			code = -sbe_io;
 	}
