@@ -4,7 +4,11 @@
 #include "packet/config.h"
 #include "packet/packet_form.h"
 #include "packet/packet_read.h"
+#include "packet/packet_rows.h"
 #include "packet/psb_search.h"
+
+#define likely(x)   __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
 
 struct pt_packet_decoder {
 	const uint8_t *pos;  /* the next packet; NULL until synchronised */
@@ -130,37 +134,78 @@ static __attribute__((noinline)) int read_rare(struct pt_packet_decoder *decoder
 	return read;
 }
 
+/* Where the next packet begins is known only when this one's size was looked up, which takes the longest of
+ * all. As long as packets come in sizes that the processor can guess, it need not wait: there is a function
+ * for each size, so that the next position depends on a branch, and not on what was loaded.
+ */
+typedef int read_size_t(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos);
+
+#define READ_SIZE(count)                                                                                     \
+	static int read_##count(struct pt_packet_decoder *decoder, struct pt_packet *packet,                 \
+	                        const uint8_t *pos)                                                          \
+	{                                                                                                    \
+		decoder->pos = pos + (count);                                                                \
+		pt_packet_fill(packet, &pt_packet_forms[*pos], pt_get64(pos + 1));                           \
+		return count;                                                                                \
+	}
+READ_SIZE(3)
+READ_SIZE(5)
+READ_SIZE(7)
+READ_SIZE(8)
+READ_SIZE(9)
+
+static int read_mtc(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
+{
+	decoder->pos = pos + 2;
+	return pt_packet_fill_mtc(packet, pos);
+}
+
 /* Of those that have no form, the frequent ones at once: where CYC or long TNT are on, every other packet is
  * one. */
-static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet)
+static int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
 {
-	const uint8_t *const pos = decoder->pos;
-	int read;
-
-	if (pt_packet_is_cyc_2(pos))
-		read = pt_packet_fill_cyc_2(packet, pos);
-	else if (pt_packet_is_tnt_64(pos))
-		read = pt_packet_fill_tnt_64(packet, pos);
-	else
+	if (!pt_packet_is_tnt_64(pos))
 		return read_rare(decoder, packet);
-	decoder->pos = pos + read;
-	return read;
+	decoder->pos = pos + 8;
+	return pt_packet_fill_tnt_64(packet, pos);
 }
+
+static int read_cyc(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
+{
+	if (!pt_packet_is_cyc_2(pos))
+		return read_rare(decoder, packet);
+	decoder->pos = pos + 2;
+	return pt_packet_fill_cyc_2(packet, pos);
+}
+
+/* By first byte; pt_pkt_next() itself reads those of one byte. */
+#define READER(byte, type, size, first, second, first_bytes, second_bytes)                                   \
+	[byte] = (size) == 2         ? read_mtc                                                              \
+	         : (size) == 3       ? read_3                                                                \
+	         : (size) == 5       ? read_5                                                                \
+	         : (size) == 7       ? read_7                                                                \
+	         : (size) == 8       ? read_8                                                                \
+	         : (size) == 9       ? read_9                                                                \
+	         : (type) == ppt_cyc ? read_cyc                                                              \
+	                             : read_other,
+static read_size_t *const readers[256] = {FIRST_BYTES(READER)};
 
 /* Aligned: in as few lines of the instruction cache as it fits into. */
 __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet,
                                              size_t size)
 {
+	const struct pt_packet_form *form;
 	const uint8_t *pos;
-	int read;
 
-	if (!decoder || !packet || size != sizeof(*packet) || decoder->pos >= decoder->room)
+	if (unlikely(!decoder) || unlikely(!packet) || unlikely(size != sizeof(*packet)) ||
+	    unlikely(decoder->pos >= decoder->room))
 		return read_any(decoder, packet, size);
 	pos = decoder->pos;
-	read = pt_packet_sizes[*pos];
-	if (!read)
-		return read_other(decoder, packet);
-	decoder->pos = pos + read;
-	pt_packet_fill(packet, &pt_packet_forms[*pos], pt_get64(pos + 1));
-	return read;
+	form = &pt_packet_forms[*pos];
+	if (likely(form->size == 1)) {
+		decoder->pos = pos + 1;
+		pt_packet_copy_form(packet, form);
+		return 1;
+	}
+	return readers[*pos](decoder, packet, pos);
 }

@@ -10,8 +10,9 @@
 #include "intel-pt.h"
 #include "packet/bytes.h"
 
+/* It begins as a struct pt_packet does. */
 struct pt_packet_form {
-	uint8_t type;     /* enum pt_packet_type; ppt_invalid: no such opcode, or a second byte tells */
+	uint32_t type;    /* enum pt_packet_type; ppt_invalid: no such opcode, or a second byte tells */
 	uint8_t size;     /* in the trace; zero when the packet is not read so */
 	uint64_t word[2]; /* of the payload: what the first byte tells */
 	uint64_t mask[2]; /* and which of the eight bytes behind it belong there */
@@ -20,9 +21,6 @@ struct pt_packet_form {
 /* By first byte. */
 extern const struct pt_packet_form pt_packet_forms[256];
 
-/* The rows' sizes once more: where the next packet begins depends on nothing else. */
-extern const uint8_t pt_packet_sizes[256];
-
 /* As many bytes are read at a packet, whatever its size. */
 enum { pt_packet_form_room = 9 };
 
@@ -30,6 +28,9 @@ enum { pt_packet_form_room = 9 };
 _Static_assert(offsetof(struct pt_packet, type) == 0 && offsetof(struct pt_packet, size) == 4 &&
                        offsetof(struct pt_packet, payload) == 8 && sizeof(struct pt_packet) == 24,
                "a packet is three words");
+_Static_assert(offsetof(struct pt_packet_form, type) == 0 && offsetof(struct pt_packet_form, size) == 4 &&
+                       offsetof(struct pt_packet_form, word) == 8,
+               "and so is what a row tells of it");
 _Static_assert(offsetof(struct pt_packet_tnt, payload) == 8 && offsetof(struct pt_packet_ip, ip) == 8,
                "the second word is a number");
 
@@ -53,9 +54,17 @@ static inline uint64_t pt_packet_head(enum pt_packet_type type, uint8_t size)
 static inline void pt_packet_fill(struct pt_packet *packet, const struct pt_packet_form *form,
                                   uint64_t behind)
 {
-	pt_packet_set_words(packet, pt_packet_head((enum pt_packet_type)form->type, form->size),
-	                    form->word[0] | (behind & form->mask[0]),
+	uint64_t head;
+
+	memcpy(&head, form, sizeof(head));
+	pt_packet_set_words(packet, le64toh(head), form->word[0] | (behind & form->mask[0]),
 	                    form->word[1] | (behind & form->mask[1]));
+}
+
+/* The same for one that the first byte tells all of. */
+static inline void pt_packet_copy_form(struct pt_packet *packet, const struct pt_packet_form *form)
+{
+	memcpy(packet, form, sizeof(*packet));
 }
 
 /* The end of the row of PADs at @pos, which may be empty. */
@@ -73,10 +82,19 @@ static inline const uint8_t *pt_packet_skip_pads(const uint8_t *pos, const uint8
 	return pos;
 }
 
-/* CYC of two bytes. An OVF, 02 f3, may stand in place of the second one (erratum SKD007). */
+static inline int pt_packet_fill_mtc(struct pt_packet *packet, const uint8_t *pos)
+{
+	pt_packet_set_words(packet, pt_packet_head(ppt_mtc, 2), pos[1], 0);
+	return 2;
+}
+
+/* CYC of two bytes, of which four can be read. An OVF, 02 f3, may stand in place of the second one (erratum
+ * SKD007). */
 static inline int pt_packet_is_cyc_2(const uint8_t *pos)
 {
-	return (pos[0] & 7) == 7 && !(pos[1] & 1) && pt_get16(pos + 1) != 0xf302;
+	const uint32_t bytes = pt_get32(pos);
+
+	return (bytes & 0x107) == 7 && (bytes >> 8 & 0xffff) != 0xf302;
 }
 
 static inline uint64_t pt_packet_cyc_2(const uint8_t *pos)

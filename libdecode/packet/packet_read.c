@@ -306,7 +306,7 @@ int pt_packet_type_at(const uint8_t *pos, const struct pt_config *config)
 
 	if (left <= 0)
 		return -pte_eos;
-	type = pt_packet_forms[*pos].type;
+	type = (int)pt_packet_forms[*pos].type;
 	if (*pos == opcode_extended) {
 		format = extended_format(pos, left);
 		if (!format || (format->type == ppt_mnt && left < 3))
@@ -378,7 +378,7 @@ int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt
 
 	if (left <= 0)
 		return -pte_eos;
-	size = pt_packet_sizes[*pos];
+	size = pt_packet_forms[*pos].size;
 	if (!size)
 		return pt_packet_read_other(packet, pos, config);
 	if (left < size)
