@@ -280,13 +280,17 @@ static void find_vdso(struct sb_resolver *resolver, struct answer *answer)
 
 /* ------------------------------------------------------------------------------------------------- */
 
-/* Code that the process made itself: whoever put it into the model has seen the file. */
-static void find_jit(struct answer *answer)
+/* Code that the process made itself: whoever put what is in a jitdump into the model has seen the file. */
+static void find_made(struct answer *answer)
 {
 	struct sb_binary *binary = &answer->binary;
 	const struct sb_map *map = &answer->map;
 
 	switch (map->origin) {
+	case sb_map_written:
+		answer_say(answer, sb_gap_anonymous, "%.80s: the process could write there, too",
+		           map->filename);
+		return;
 	case sb_map_jit:
 		binary->path = strdup(map->filename);
 		binary->offset = map->pgoff;
@@ -327,7 +331,7 @@ void resolve(struct sb_resolver *resolver, struct answer *answer)
 	const char *name = answer->map.filename;
 
 	if (answer->map.origin != sb_map_recorded) {
-		find_jit(answer);
+		find_made(answer);
 		return;
 	}
 	if (resolver->bundle && bundle_take(resolver->bundle, container_of(resolver, answer->scope), answer))

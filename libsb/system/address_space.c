@@ -265,6 +265,13 @@ static int agree(const struct sb_map *a, const struct sb_map *b)
 	return a->begin - a->pgoff == b->begin - b->pgoff && same_file(a, b);
 }
 
+/* Of two that agree, whether what @old says of the bytes holds when @map comes: nobody tells what was
+ * written. */
+static int stays(const struct sb_map *old, const struct sb_map *map)
+{
+	return old->origin == map->origin || old->origin == sb_map_written;
+}
+
 enum verdict { map_known, map_fits, map_conflicts };
 
 static enum verdict compare_with_tree(const struct sb_map_node *root, const struct sb_map *map)
@@ -275,13 +282,15 @@ static enum verdict compare_with_tree(const struct sb_map_node *root, const stru
 	     old = find(root, old->map.end)) {
 		if (!agree(&old->map, map))
 			return map_conflicts;
-		if (old->map.begin <= map->begin && old->map.end >= map->end)
+		if (stays(&old->map, map) && old->map.begin <= map->begin && old->map.end >= map->end)
 			verdict = map_known;
+		else if (old->map.origin != map->origin)
+			return map_conflicts;
 	}
 	return verdict;
 }
 
-/* Makes @map cover @old, which says the same, too. */
+/* Makes @map cover @old, which says the same and stays. */
 static void unite(struct sb_map *map, const struct sb_map *old)
 {
 	/* Neither contains the other? Then neither record describes the whole. */
@@ -295,6 +304,7 @@ static void unite(struct sb_map *map, const struct sb_map *old)
 		map->end = old->end;
 	if (old->time < map->time)
 		map->time = old->time;
+	map->origin = old->origin;
 }
 
 /* Puts back what @map leaves of @old. */
@@ -339,7 +349,7 @@ static void tree_map(struct change *change, struct sb_map_node **root, struct sb
 		const struct sb_map before = old->map;
 
 		*root = tree_remove(change, *root, before.begin);
-		if (agree(&before, &node->map))
+		if (agree(&before, &node->map) && stays(&before, &node->map))
 			unite(&node->map, &before);
 		else
 			*root = insert_rest(change, *root, &before, &node->map);

@@ -262,8 +262,8 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 
 	if (!space)
 		return -sbe_nomem;
-	return node->map.origin == sb_map_recorded ? space_map(&table->pool, space, node)
-	                                           : space_code(&table->pool, space, node);
+	return node->map.origin <= sb_map_written ? space_map(&table->pool, space, node)
+	                                          : space_code(&table->pool, space, node);
 }
 
 int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup)

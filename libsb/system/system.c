@@ -196,6 +196,8 @@ static int gather_map(struct sb_system *system, const struct sb_record *record, 
 	map->time = time;
 	map->recorded_pgoff = map->pgoff;
 	map->recorded_size = record->u.mmap.len;
+	if ((record->u.mmap.prot & PROT_WRITE) && filename[0] == '/' && !sb_map_is_anonymous(filename))
+		map->origin = sb_map_written;
 	status = gather(system, &change);
 	if (status == 0 && system->coder && is_marker(filename))
 		status = system->coder->marker(system->coder->context, system, change.pid, map);

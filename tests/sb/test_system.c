@@ -43,8 +43,8 @@ static void comm(struct sb_system *system, uint64_t time, int32_t pid, int32_t t
 	add(system, record);
 }
 
-static void map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t addr, uint64_t len,
-                uint64_t pgoff, const char *filename)
+static void map_as(struct sb_system *system, uint64_t time, int32_t pid, uint64_t addr, uint64_t len,
+                   uint64_t pgoff, const char *filename, uint32_t prot)
 {
 	struct sb_record record = record_at(PERF_RECORD_MMAP2, time, 0, pid, pid);
 
@@ -54,9 +54,21 @@ static void map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t a
 	record.u.mmap.len = len;
 	record.u.mmap.pgoff = pgoff;
 	record.u.mmap.filename = filename;
-	record.u.mmap.prot = PROT_READ | PROT_EXEC;
+	record.u.mmap.prot = prot;
 	record.u.mmap.is_mmap2 = 1;
 	add(system, record);
+}
+
+static void map(struct sb_system *system, uint64_t time, int32_t pid, uint64_t addr, uint64_t len,
+                uint64_t pgoff, const char *filename)
+{
+	map_as(system, time, pid, addr, len, pgoff, filename, PROT_READ | PROT_EXEC);
+}
+
+static void map_writable(struct sb_system *system, uint64_t time, uint64_t addr, uint64_t len, uint64_t pgoff,
+                         const char *filename)
+{
+	map_as(system, time, 5, addr, len, pgoff, filename, PROT_READ | PROT_WRITE | PROT_EXEC);
 }
 
 static void task(struct sb_system *system, uint32_t type, uint64_t time, int32_t pid, int32_t ppid,
@@ -85,15 +97,15 @@ static void switch_wide(struct sb_system *system, uint64_t time, uint32_t cpu, i
 
 /* ---- What is expected, as text ---------------------------------------------------------------- */
 
-/* "1000-3000 libc.so+1000, ..." */
+/* "1000-3000 libc.so+1000, ...", with a ! behind what the process could write to */
 static void assert_maps(const struct sb_epoch *epoch, const char *expected)
 {
 	char text[1024] = "";
 
 	for (const struct sb_map *m = sb_epoch_map(epoch, 0); m; m = sb_epoch_map(epoch, m->end))
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%jx-%jx %s+%jx",
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%jx-%jx %s+%jx%s",
 		         text[0] ? ", " : "", (uintmax_t)m->begin, (uintmax_t)m->end, m->filename,
-		         (uintmax_t)m->pgoff);
+		         (uintmax_t)m->pgoff, m->origin == sb_map_written ? "!" : "");
 	assert_string_equal(text, expected);
 }
 
@@ -197,6 +209,26 @@ static void anonymous_mappings_never_conflict_with_each_other(void **state)
 	system_seal(system, 0);
 	assert_int_equal(sb_system_nepochs(system), 1);
 	assert_maps_at(system, 5, 0, "1000-3000 //anon+0");
+}
+
+static void what_could_be_written_stays_so_until_another_file_comes(void **state)
+{
+	struct sb_system *system = *state;
+
+	map(system, 10, 5, 0x1000, 0x4000, 0, "/a");
+	map_writable(system, 20, 0x2000, 0x1000, 0x1000, "/a");
+	map(system, 30, 5, 0x2000, 0x1000, 0x1000, "/a");
+	map(system, 40, 5, 0x2000, 0x1000, 0, "/b");
+	map_writable(system, 50, 0x3000, 0x2000, 0x2000, "/a");
+	map(system, 60, 5, 0x1000, 0x4000, 0, "/a");
+	map_writable(system, 70, 0x8000, 0x1000, 0, "//anon");
+	system_seal(system, 0);
+	assert_maps_at(system, 5, 19, "1000-5000 /a+0");
+	assert_maps_at(system, 5, 39, "1000-2000 /a+0, 2000-3000 /a+1000!, 3000-5000 /a+2000");
+	assert_maps_at(system, 5, 49, "1000-2000 /a+0, 2000-3000 /b+0, 3000-5000 /a+2000");
+	assert_maps_at(system, 5, 59, "1000-2000 /a+0, 2000-3000 /b+0, 3000-5000 /a+2000!");
+	/* Nobody knows which of it: all. */
+	assert_maps_at(system, 5, 60, "1000-5000 /a+0!, 8000-9000 //anon+0");
 }
 
 static void only_code_of_user_space_counts(void **state)
@@ -583,6 +615,7 @@ int main(void)
 	        TEST(a_conflict_begins_an_epoch),
 	        TEST(a_conflict_can_hide_many_mappings),
 	        TEST(anonymous_mappings_never_conflict_with_each_other),
+	        TEST(what_could_be_written_stays_so_until_another_file_comes),
 	        TEST(only_code_of_user_space_counts),
 	        TEST(exec_begins_an_empty_space),
 	        TEST(a_new_name_alone_is_no_exec),

@@ -21,7 +21,7 @@ enum sb_gap_reason {
 	sb_gap_overflow,        /* OVF: the CPU dropped packets */
 	sb_gap_no_binary,       /* code was mapped from a file that is not there */
 	sb_gap_binary_mismatch, /* the file is there, but not what was recorded */
-	sb_gap_anonymous,       /* code in memory that is in no file (JIT) */
+	sb_gap_anonymous,       /* code in memory that is in no file (JIT), or was writable */
 	sb_gap_not_mapped,      /* no record says what was mapped at that address */
 	sb_gap_unknown_process, /* no record says who ran */
 	sb_gap_decode_error,    /* trace and code do not fit */

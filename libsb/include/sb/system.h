@@ -23,6 +23,9 @@ struct sb_system;
 /* Where the bytes of a mapping are. */
 enum sb_map_origin {
 	sb_map_recorded, /* in the file that a record names */
+	/* Mapped from that file so that the process could write there, too, or it once was: what stands there
+	 * is not known. */
+	sb_map_written,
 	/* Code that a just-in-time compiler made, and wrote to a jitdump: at .pgoff of the file .filename, a
 	 * path of this machine. */
 	sb_map_jit,

@@ -1,0 +1,37 @@
+#!/bin/sh
+# Code that changes at one address: other files there are told apart by time; where the process could write to its
+# code, a trace that would fit the file as well is a gap, before and behind nothing is lost, and nothing is wrong.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+workload=$BUILD_DIR/tests/workloads/remap
+mkdir "$dir/files"
+
+# replay NAME OPTIONS...: records and replays; $dir/missing and $dir/wrong are lines of the truth and of the flow.
+replay()
+{
+	name=$1
+	shift
+	record "$name" "$@" -- "$workload" "$dir/files" "$name" || return 1
+	"$SBTRACE" replay --root "$dir/$name.root" --no-host-root --sink insn="$dir/flow" --sink gap="$dir/gaps" \
+		"$dir/$name.data" 2>"$dir/err" || { fail "replay $name: $(cat "$dir/err")"; return 1; }
+	columns_but_tsc "$dir/$name.truth" >"$dir/truth"
+	columns_but_tsc "$dir/flow" | diff -d "$dir/truth" - >"$dir/diff"
+	grep '^<' "$dir/diff" >"$dir/missing"
+	grep '^>' "$dir/diff" >"$dir/wrong"
+	[ ! -s "$dir/wrong" ] || fail "$name $*: $(wc -l <"$dir/wrong") lines that never ran: $(head -n 1 "$dir/wrong")"
+}
+
+for options in '-c 1' '-c 2 --mtc'; do
+	# shellcheck disable=SC2086
+	replay files $options && [ -s "$dir/missing" ] && fail "files: $(wc -l <"$dir/missing") lines are missing"
+	for how in write protect; do
+		# shellcheck disable=SC2086
+		replay $how $options || continue
+		# The code itself, and what is on the way from it to where the trace names an address.
+		[ "$(grep -c '7e0000000000$' "$dir/missing")" -eq 20 ] ||
+			fail "$how: of 21 rounds, 20 of written code should be missing: $(wc -l <"$dir/missing") lines"
+		[ "$(wc -l <"$dir/missing")" -lt 3000 ] || fail "$how: $(wc -l <"$dir/missing") lines are missing"
+		grep -q 'anonymous.*code0: the process could write there' "$dir/gaps" || fail "$how: $(cat "$dir/gaps")"
+	done
+done
+[ $failures -eq 0 ]
