@@ -127,20 +127,36 @@ const char *output_reason(const struct output *output)
 {
 	if (output->broken == EDQUOT && output->limit)
 		return "the job's limit of disk space is reached";
+	if (*output->why)
+		return output->why;
 	return strerror(output->broken);
+}
+
+int output_fail(struct output *output, int reason, const char *why)
+{
+	if (!output->broken) {
+		output->broken = reason;
+		snprintf(output->why, sizeof(output->why), "%s", why);
+	}
+	return -1;
+}
+
+int output_count(struct output *output, uint64_t bytes)
+{
+	if (output->limit && output->path && !output->broken) {
+		if (bytes > output->limit->left)
+			output->broken = EDQUOT;
+		else
+			output->limit->left -= bytes;
+	}
+	return output->broken ? -1 : 0;
 }
 
 int output_flush(struct output *output)
 {
 	size_t done = 0;
 
-	if (output->limit && output->path && !output->broken) {
-		if (output->used > output->limit->left)
-			output->broken = EDQUOT;
-		else
-			output->limit->left -= output->used;
-	}
-
+	output_count(output, output->used);
 	while (!output->broken && done < output->used) {
 		ssize_t n = write(output->fd, output->buffer + done, output->used - done);
 

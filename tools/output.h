@@ -27,6 +27,7 @@ struct output_limit {
 struct output {
 	int fd;
 	int broken;                 /* errno of the first failed write; nothing is written any more */
+	char why[160];              /* in words, where errno is not all that is known; else "" */
 	char *path;                 /* NULL: standard output */
 	char *temporary;            /* NULL: written in place, or committed */
 	size_t used;                /* of buffer */
@@ -39,6 +40,13 @@ int output_open(struct output **output, const char *path, struct sb_error *err);
 
 /* Removes what a run that was killed left of @path, unless somebody is writing it. */
 void output_clean(const char *path);
+
+/* Makes it broken, unless it is: @reason is an errno, @why says more. Always negative. */
+int output_fail(struct output *output, int reason, const char *why);
+
+/* What somebody else, who writes the file by its name (.temporary or .path), made it grow by counts, too:
+ * zero, or negative when that is more than may be written. */
+int output_count(struct output *output, uint64_t bytes);
 
 /* Why it is broken, in words. */
 const char *output_reason(const struct output *output);

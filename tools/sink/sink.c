@@ -9,9 +9,9 @@
 #include "sink/flow_filter.h"
 
 static const struct sink_type *const types[] = {
-        &sink_insn,   &sink_block,    &sink_gap,     &sink_summary,   &sink_script, &sink_counts,
-        &sink_lcov,   &sink_bolt,     &sink_autofdo, &sink_tally,     &sink_folded, &sink_flame,
-        &sink_chrome, &sink_perfetto, &sink_html,    &sink_callgrind, &sink_pprof,  &sink_jsonl};
+        &sink_insn, &sink_block,     &sink_gap,   &sink_summary, &sink_script, &sink_counts, &sink_lcov,
+        &sink_bolt, &sink_autofdo,   &sink_tally, &sink_folded,  &sink_flame,  &sink_chrome, &sink_perfetto,
+        &sink_html, &sink_callgrind, &sink_pprof, &sink_jsonl,   &sink_sqlite};
 
 const struct sink_type *sink_type_at(size_t index)
 {
@@ -94,11 +94,16 @@ static int open_filter(struct flow_filter **filter, const struct sink_filter *wa
 
 static int begin(struct open_sink *sink, struct sb_error *err)
 {
+	int code;
+
 	if (sink->type->begin(sink->state, sink->output, &sink->context) >= 0)
 		return 0;
+	code = sink->output->broken ? sb_error_set(err, -sbe_io, sink->output->path, UINT64_MAX,
+	                                           "cannot be written: %s", output_reason(sink->output))
+	                            : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	if (sink->owner)
 		output_close(sink->output);
-	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return code;
 }
 
 static int open_sink(struct sink_set *set, const struct sink_request *request,

@@ -83,7 +83,7 @@ static inline bool sink_type_wants_flow(const struct sink_type *type, bool asked
 
 extern const struct sink_type sink_insn, sink_block, sink_gap, sink_summary, sink_script, sink_html,
         sink_counts, sink_lcov, sink_bolt, sink_autofdo, sink_tally, sink_callgrind, sink_pprof, sink_jsonl;
-extern const struct sink_type sink_folded, sink_flame, sink_chrome, sink_perfetto;
+extern const struct sink_type sink_folded, sink_flame, sink_chrome, sink_perfetto, sink_sqlite;
 
 /* The type at @index of all there are, NULL past the last. */
 const struct sink_type *sink_type_at(size_t index);

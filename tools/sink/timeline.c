@@ -33,13 +33,17 @@ struct timeline_cpu {
 struct open_slice {
 	const struct sb_function *function;
 	const char *name;
-	uint64_t begin;
+	uint64_t id, begin;
+	uint64_t ninsn;  /* of the thread, when it began */
+	uint64_t inside; /* instructions of slices inside that are over */
+	int32_t cpu;
 	bool unsure;
 };
 
 struct timeline_thread {
 	bool known;
 	uint64_t now;
+	uint64_t ninsn;           /* until now */
 	size_t cpu;               /* where it ran last */
 	struct open_slice *slice; /* owned; the outermost first */
 	size_t depth, capacity;
@@ -58,6 +62,7 @@ struct timeline {
 	/* Owned; those that were told: open addressing, one more than the number, 0: free. */
 	int32_t *process;
 	size_t nslots, nprocesses;
+	uint64_t nslices;
 	size_t current; /* the CPU whose flow is taken */
 };
 
@@ -83,15 +88,21 @@ static struct timeline_thread *thread_of(struct timeline *timeline, uint32_t ind
 static struct timeline_slice slice_of(const struct timeline_thread *thread, const struct timeline_cpu *cpu)
 {
 	const struct open_slice *open = &thread->slice[thread->depth - 1];
+	const uint64_t ninsn = thread->ninsn - open->ninsn;
 
-	return (struct timeline_slice){.pid = cpu->pid,
+	return (struct timeline_slice){.cpu = open->cpu,
+	                               .pid = cpu->pid,
 	                               .tid = cpu->tid,
 	                               .thread = cpu->thread,
 	                               .depth = (uint32_t)thread->depth,
+	                               .id = open->id,
+	                               .parent = thread->depth > 1 ? open[-1].id : 0,
 	                               .name = open->name,
 	                               .function = open->function,
 	                               .begin = open->begin,
 	                               .end = thread->now,
+	                               .ninsn = ninsn,
+	                               .self = ninsn - open->inside,
 	                               .unsure = open->unsure};
 }
 
@@ -165,8 +176,13 @@ static int begin_slice(struct timeline *timeline, const struct timeline_cpu *cpu
 
 	if (!name || vector_reserve(&thread->slice, &thread->capacity, thread->depth, sizeof(*thread->slice)))
 		return -sbe_nomem;
-	thread->slice[thread->depth++] = (struct open_slice){
-	        .function = waiting->function, .name = name, .begin = thread->now, .unsure = waiting->unsure};
+	thread->slice[thread->depth++] = (struct open_slice){.function = waiting->function,
+	                                                     .name = name,
+	                                                     .id = ++timeline->nslices,
+	                                                     .begin = thread->now,
+	                                                     .ninsn = thread->ninsn,
+	                                                     .cpu = cpu->cpu,
+	                                                     .unsure = waiting->unsure};
 	slice = slice_of(thread, cpu);
 	if (!thread->known)
 		status = introduce(timeline, &slice);
@@ -185,6 +201,8 @@ static int end_slice(struct timeline *timeline, const struct timeline_cpu *cpu)
 		return 0;
 	slice = slice_of(thread, cpu);
 	thread->depth -= 1;
+	if (thread->depth)
+		thread->slice[thread->depth - 1].inside += slice.ninsn;
 	return timeline->consumer.end ? timeline->consumer.end(timeline->consumer.context, &slice) : 0;
 }
 
@@ -192,12 +210,13 @@ static int end_slice(struct timeline *timeline, const struct timeline_cpu *cpu)
 static int settle(struct timeline *timeline, struct timeline_cpu *cpu, uint64_t now)
 {
 	struct timeline_thread *thread;
-	uint64_t time;
+	uint64_t time, before;
 	int status = 0;
 
 	if (!cpu->busy)
 		return 0;
 	thread = &timeline->thread[cpu->thread];
+	before = thread->ninsn;
 	if (timeline_has_clock(timeline))
 		now = switched_before(timeline->context.system, cpu->cpu, cpu->begin, now);
 	time = now > cpu->begin ? now - cpu->begin : 0;
@@ -210,8 +229,10 @@ static int settle(struct timeline *timeline, struct timeline_cpu *cpu, uint64_t 
 
 		if (at > thread->now)
 			thread->now = at;
+		thread->ninsn = before + waiting->ninsn;
 		status = waiting->function ? begin_slice(timeline, cpu, waiting) : end_slice(timeline, cpu);
 	}
+	thread->ninsn = before + cpu->ninsn;
 	if (cpu->begin + time > thread->now)
 		thread->now = cpu->begin + time;
 	if (thread->now > cpu->last)

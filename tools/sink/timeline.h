@@ -20,12 +20,15 @@ enum { slowest_ns = 20 };
 
 /* Of a function that runs, or ran. */
 struct timeline_slice {
+	int32_t cpu; /* where it began */
 	int32_t pid, tid;
-	uint32_t thread; /* dense from 0; the idle threads of each CPU are threads of their own */
-	uint32_t depth;  /* the outermost function's is 1 */
+	uint32_t thread;     /* dense from 0; the idle threads of each CPU are threads of their own */
+	uint32_t depth;      /* the outermost function's is 1 */
+	uint64_t id, parent; /* from 1 on, in the order in which functions begin; parent 0: none */
 	const char *name;
 	const struct sb_function *function;
-	uint64_t begin, end; /* end: when it is over */
+	uint64_t begin, end;  /* end: when it is over */
+	uint64_t ninsn, self; /* when it is over: instructions with and without those of slices inside */
 	bool unsure;
 };
 
