@@ -10,6 +10,7 @@
 #include "event/event_place.h"
 #include "packet/packet_form.h"
 #include "packet/packet_read.h"
+#include "packet/timing_pairs.h"
 
 /* An event that concerns a FUP when @has_ip says so, else stands alone. */
 static struct pt_event *bind_or_push(struct pt_evd *evd, enum pt_event_type type, int has_ip)
@@ -39,7 +40,7 @@ int pt_evd_stop_follows(const struct pt_evd *evd)
 		struct pt_packet packet;
 		int type, size;
 
-		pos = pt_packet_skip_pads(pos, config->end);
+		pos = pt_packet_skip_pads(pt_timing_pairs_skip(pos, config->end), config->end);
 		type = pt_packet_type_at(pos, config);
 		if (type < 0 || !pt_evd_is_timing((enum pt_packet_type)type))
 			return type == ppt_stop;

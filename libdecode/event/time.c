@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "packet/packet_form.h"
+#include "packet/timing_pairs.h"
 
 enum { ratio_shift = 16 };
 
@@ -198,11 +199,48 @@ static int last_mtc_counts(const struct pt_time *time, const struct pt_config *c
 	       !((time->base | time->tsc) >> tsc_bits);
 }
 
+/* Whether each is a pair whose MTC is the one in the highest byte of @expected, and whose CYC is not zero. */
+static inline pt_timing_half are_expected(pt_timing_half half, pt_timing_half expected)
+{
+	const pt_timing_half expected_bits = expected | pt_timing_pair_bits;
+
+	return (pt_timing_half)((half & (pt_timing_pair_mask | 0xff000000)) == expected_bits) &
+	       (pt_timing_half)((half & 0xfef8) != 0);
+}
+
+/* Goes over the pairs at @pos, behind the row so far, the last MTC before the row having been @ctc. Returns
+ * where they end. */
+static const uint8_t *pass_pairs(struct mtc_row *row, const uint8_t *pos, const uint8_t *end, uint8_t ctc)
+{
+	enum { half_size = pt_timing_pairs_size / 2, half_count = pt_timing_pairs_count / 2, ctc_shift = 24 };
+	const pt_timing_half from_one = {1, 2, 3, 4};
+	const uint8_t *const begin = pos;
+	pt_timing_half first = (from_one + (uint32_t)(ctc + row->count)) << ctc_shift;
+	uint32_t count = pt_timing_pairs_count;
+
+	while (count == pt_timing_pairs_count && end - pos >= pt_timing_pairs_size) {
+		const pt_timing_half second = first + (uint32_t)(half_count << ctc_shift);
+
+		count = pt_timing_count(are_expected(pt_timing_half_at(pos), first),
+		                        are_expected(pt_timing_half_at(pos + half_size), second));
+		first = second + (uint32_t)(half_count << ctc_shift);
+		pos += count * pt_timing_pair_size;
+	}
+	if (pos == begin)
+		return pos;
+	row->count += (uint64_t)(pos - begin) / pt_timing_pair_size;
+	row->counted = row->count;
+	row->cyc = pt_packet_cyc_2(pos - pt_timing_pair_size);
+	row->end = pos;
+	return pos;
+}
+
 static struct mtc_row find_row(const uint8_t *pos, const uint8_t *end, uint8_t ctc)
 {
 	struct mtc_row row = {.end = pos};
 	uint64_t cyc = 0;
 
+	pos = pass_pairs(&row, pos, end, ctc);
 	while (end - pos >= pt_packet_form_room) {
 		if (*pos == opcode_mtc) {
 			if (pos[1] != (uint8_t)(ctc + row.count + 1))
@@ -222,7 +260,9 @@ static struct mtc_row find_row(const uint8_t *pos, const uint8_t *end, uint8_t c
 			cyc += pt_packet_forms[*pos].word[0];
 			pos += 1;
 		} else if (!*pos) {
-			pos += 1;
+			pos = pt_packet_skip_pads(pos, end);
+			if (!cyc)
+				pos = pass_pairs(&row, pos, end, ctc);
 		} else {
 			break;
 		}

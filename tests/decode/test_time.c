@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "event/time.h"
+#include "packet/packet_read.h"
 
 static struct pt_config machine(void)
 {
@@ -338,6 +339,87 @@ static void a_base_before_zero_does_not_wrap(void **state)
 	assert_int_equal(now(&time), 100);
 }
 
+static uint32_t roll(uint32_t *seed)
+{
+	*seed = *seed * 1664525u + 1013904223u;
+	return *seed >> 8;
+}
+
+/* CYCs and MTCs, mostly in pairs, with PADs and now and then something odd between them. */
+static void make_row(uint8_t *row, size_t size, uint8_t ctc, uint32_t *seed)
+{
+	size_t n = 0;
+
+	while (n + 16 < size) {
+		const uint32_t kind = roll(seed) % 64;
+
+		if (kind < 3) {
+			row[n++] = 0; /* PAD */
+		} else if (kind == 3) {
+			row[n++] = (uint8_t)(roll(seed) << 3 | 3); /* CYC of one byte */
+		} else if (kind == 4) {
+			ctc = (uint8_t)(ctc + roll(seed) % 2); /* an MTC is lost */
+		} else {
+			row[n++] = (uint8_t)(roll(seed) << 3 | 7);
+			row[n++] = kind == 5 ? 0 : (uint8_t)(roll(seed) << 1);
+			if (kind == 6)
+				continue;
+			row[n++] = 0x59;
+			row[n++] = ++ctc;
+		}
+	}
+	memset(row + n, 0, size - n);
+}
+
+/* One packet after the other, as far as @end. */
+static void take_row(struct pt_time *time, const uint8_t *pos, const uint8_t *end,
+                     const struct pt_config *config)
+{
+	while (pos < end) {
+		struct pt_packet packet;
+		const int size = pt_packet_read(&packet, pos, config);
+
+		assert_true(size > 0);
+		assert_true(pt_time_update(time, &packet, config) >= 0);
+		pos += size;
+	}
+}
+
+static void a_row_of_mtcs_is_as_its_packets_one_by_one(void **state)
+{
+	struct pt_config config = machine();
+	uint32_t seed = 1, longest = 0;
+	uint8_t row[512];
+
+	(void)state;
+	config.begin = row;
+	config.end = row + sizeof(row);
+	for (int turn = 0; turn < 2000; ++turn) {
+		const uint8_t ctc = (uint8_t)roll(&seed), *last = NULL, *end;
+		struct pt_time time, slow;
+
+		make_row(row, sizeof(row), ctc, &seed);
+		memset(&time, 0, sizeof(time));
+		pt_time_init(&time);
+		pt_time_update_cbr(&time, 21, &config);
+		pt_time_update_tsc(&time, 1000000);
+		assert_true(pt_time_update_tma(&time, (uint16_t)(ctc << 3), 5, &config) >= 0);
+		pt_time_update_mtc(&time, ctc, &config);
+		slow = time;
+		end = pt_time_skip(&time, row, &config, &last);
+		assert_true(end >= row && end <= row + sizeof(row));
+		if (end == row)
+			continue;
+		assert_ptr_equal(last, end - 2);
+		assert_int_equal(*last, 0x59);
+		take_row(&slow, row, end, &config);
+		assert_memory_equal(&time, &slow, sizeof(time));
+		if (end - row > longest)
+			longest = (uint32_t)(end - row);
+	}
+	assert_true(longest > 128);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -358,6 +440,7 @@ int main(void)
 	        cmocka_unit_test(two_mtcs_calibrate_the_cycle),
 	        cmocka_unit_test(an_overflow_breaks_the_chain_of_mtcs),
 	        cmocka_unit_test(a_base_before_zero_does_not_wrap),
+	        cmocka_unit_test(a_row_of_mtcs_is_as_its_packets_one_by_one),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
