@@ -112,6 +112,7 @@ if [ -d "$recording" ]; then
 	expect 3 '^sbtrace replay: gaps: 2 no-binary \([1-9][0-9]* bytes\).*: --strict does not allow them$' \
 		"$SBTRACE" $without --strict "$recording/perf.data"
 	grep -q 'the account balances' out || fail "no summary with --strict"
+	grep -q "avoided by: give the machine's files" out || fail "the summary does not say what avoids gaps"
 	expect 3 '' "$SBTRACE" $without --strict=overflow,no-binary "$recording/perf.data"
 	expect 3 '' "$SBTRACE" $without --strict=-overflow "$recording/perf.data"
 	expect 0 '' "$SBTRACE" $without --strict=overflow "$recording/perf.data"

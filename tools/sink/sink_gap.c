@@ -1,9 +1,11 @@
-/* sink_gap.c - every gap, one line each: "cpu pid tid tsc_from tsc_to offset bytes reason ip detail",
+/* sink_gap.c - every gap, one line each: "cpu pid tid tsc_from tsc_to offset bytes reason ip detail avoid",
  * tab-separated; offset and ip in hex, "-" for what is not known. */
 #include "sink/sink.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+
+#include "sink/gap_advice.h"
 
 struct gap_state {
 	struct output *output;
@@ -44,12 +46,13 @@ static int gap_gap(void *context, const struct sb_gap *gap)
 {
 	struct gap_state *state = context;
 
-	return output_printf(
-	        state->output, "%s\t%s\t%s\t%s\t%s\t%" PRIx64 "\t%" PRIu64 "\t%s\t%s\t%s\n",
-	        number(gap->cpu, gap->cpu >= 0).text, number(gap->pid, gap->pid >= 0).text,
-	        number(gap->tid, gap->tid >= 0).text, number((int64_t)gap->tsc_from, gap->tsc_from != 0).text,
-	        number((int64_t)gap->tsc_to, gap->tsc_to != 0).text, gap->offset, gap->bytes,
-	        sb_gap_reason_name(gap->reason), address(gap->ip).text, gap->detail[0] ? gap->detail : "-");
+	return output_printf(state->output, "%s\t%s\t%s\t%s\t%s\t%" PRIx64 "\t%" PRIu64 "\t%s\t%s\t%s\t%s\n",
+	                     number(gap->cpu, gap->cpu >= 0).text, number(gap->pid, gap->pid >= 0).text,
+	                     number(gap->tid, gap->tid >= 0).text,
+	                     number((int64_t)gap->tsc_from, gap->tsc_from != 0).text,
+	                     number((int64_t)gap->tsc_to, gap->tsc_to != 0).text, gap->offset, gap->bytes,
+	                     sb_gap_reason_name(gap->reason), address(gap->ip).text,
+	                     gap->detail[0] ? gap->detail : "-", gap_advice(gap->reason));
 }
 
 const struct sink_type sink_gap = {

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sink/function_counts.h"
+#include "sink/gap_advice.h"
 #include "sink/printable.h"
 
 enum {
@@ -224,6 +225,7 @@ static uint64_t put_gaps(struct output *output, const struct summary_state *stat
 		              sb_gap_reason_name((enum sb_gap_reason)i), account->gap[i].count,
 		              account->gap[i].bytes);
 		put_details(output, &state->details[i]);
+		output_printf(output, "    avoided by: %s\n", gap_advice((enum sb_gap_reason)i));
 		count += account->gap[i].count;
 		bytes += account->gap[i].bytes;
 	}
