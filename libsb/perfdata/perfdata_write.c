@@ -20,24 +20,9 @@
 #include "record/bytes.h"
 
 enum {
-	ATTR_SIZE = 128, /* of Linux 6.1: readers of any age take it */
-	ATTR_ENTRY_SIZE = ATTR_SIZE + SB_SECTION_SIZE,
-	FIRST_ID = 101,
-	IDS_PER_EVENT = 100, /* at least: one for each CPU */
-	STRING_UNIT = 64     /* perf pads strings to multiples of it */
+	ATTR_ENTRY_SIZE = WRITE_ATTR_SIZE + SB_SECTION_SIZE,
+	STRING_UNIT = 64 /* perf pads strings to multiples of it */
 };
-
-uint32_t sb_writer_nevents(const struct sb_perfdata_writer *writer)
-{
-	return writer->config.cgroups ? write_events : write_event_cgroup;
-}
-
-uint64_t sb_writer_id(const struct sb_perfdata_writer *writer, enum write_event event, uint32_t cpu)
-{
-	const uint32_t ncpus = writer->config.ncpus;
-
-	return FIRST_ID + (uint64_t)event * (ncpus > IDS_PER_EVENT ? ncpus : IDS_PER_EVENT) + cpu;
-}
 
 static int out_error(struct sb_perfdata_writer *writer, int reason, const char *what, struct sb_error *err)
 {
@@ -86,89 +71,45 @@ static int append_string(struct sb_perfdata_writer *writer, const char *string, 
 
 /* The events. */
 
-static const char *event_name(const struct sb_perfdata_writer *writer, enum write_event event)
+static int append_ids(struct sb_perfdata_writer *writer, const struct write_event *event,
+                      struct sb_error *err)
 {
-	static const char *const name[write_events][2] = {
-	        [write_event_pt] = {"intel_pt//", "intel_pt//u"},
-	        [write_event_dummy] = {"dummy", "dummy:u"},
-	        [write_event_cgroup] = {"cgroup-switches", "cgroup-switches"},
-	};
-
-	return name[event][writer->config.user_only != 0];
-}
-
-static void set_dummy(const struct sb_perfdata_writer *writer, struct perf_event_attr *attr)
-{
-	attr->config = PERF_COUNT_SW_DUMMY;
-	attr->mmap = 1;
-	attr->mmap2 = 1;
-	attr->comm = 1;
-	attr->comm_exec = 1;
-	attr->task = 1;
-	attr->context_switch = 1;
-	attr->exclude_guest = 1;
-	attr->namespaces = writer->config.cgroups != 0;
-	attr->cgroup = writer->config.cgroups != 0;
-}
-
-static int append_attr(struct sb_perfdata_writer *writer, enum write_event event, struct sb_error *err)
-{
-	/* Switches happen in the kernel. */
-	const unsigned int user_only = writer->config.user_only && event != write_event_cgroup;
-	struct perf_event_attr attr;
-
-	_Static_assert(sizeof(attr) >= ATTR_SIZE, "perf_event_attr of Linux 6.1 or later");
-	memset(&attr, 0, sizeof(attr));
-	attr.type = event == write_event_pt ? writer->config.pt_pmu_type : PERF_TYPE_SOFTWARE;
-	attr.size = ATTR_SIZE;
-	attr.config = event == write_event_pt ? writer->config.pt_config : PERF_COUNT_SW_CGROUP_SWITCHES;
-	attr.sample_period = 1;
-	attr.sample_type = PERF_SAMPLE_IP | PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU |
-	                   PERF_SAMPLE_IDENTIFIER | (writer->config.cgroups ? PERF_SAMPLE_CGROUP : 0u);
-	attr.read_format = PERF_FORMAT_ID;
-	attr.disabled = 1;
-	attr.inherit = 1;
-	attr.exclude_kernel = user_only & 1;
-	attr.exclude_hv = user_only & 1;
-	attr.sample_id_all = 1;
-	if (event == write_event_dummy)
-		set_dummy(writer, &attr);
-	return sb_writer_append(writer, &attr, ATTR_SIZE, err);
-}
-
-static int append_ids(struct sb_perfdata_writer *writer, enum write_event event, struct sb_error *err)
-{
-	uint32_t cpu;
 	int status = 0;
 
-	for (cpu = 0; cpu < writer->config.ncpus && status == 0; cpu++)
-		status = append_u64(writer, sb_writer_id(writer, event, cpu), err);
+	for (size_t i = 0; i < event->nids && status == 0; i++)
+		status = append_u64(writer, event->id[i].id, err);
 	return status;
 }
 
-static uint64_t ids_size(const struct sb_perfdata_writer *writer)
+/* Attributes, each with the section of its ids, which begin at @ids. */
+static int append_attrs(struct sb_perfdata_writer *writer, uint64_t ids, struct sb_error *err)
 {
-	return 8 * (uint64_t)writer->config.ncpus;
+	int status = 0;
+
+	writer->attrs_begin = writer->position;
+	for (size_t i = 0; i < writer->nevents && status == 0; i++) {
+		const uint64_t size = 8 * (uint64_t)writer->event[i].nids;
+
+		status = sb_writer_append(writer, writer->event[i].attr, WRITE_ATTR_SIZE, err);
+		if (status == 0)
+			status = append_u64(writer, ids, err);
+		if (status == 0)
+			status = append_u64(writer, size, err);
+		ids += size;
+	}
+	return status;
 }
 
-/* Ids, then attributes, each with the section of its ids; then the records begin. */
+/* Ids, then attributes. */
 static int append_events(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	const uint32_t nevents = sb_writer_nevents(writer);
-	uint64_t ids = writer->position;
+	const uint64_t ids = writer->position;
 	int status = 0;
 
-	for (uint32_t event = 0; event < nevents && status == 0; event++)
-		status = append_ids(writer, (enum write_event)event, err);
-	for (uint32_t event = 0; event < nevents && status == 0; event++) {
-		status = append_attr(writer, (enum write_event)event, err);
-		if (status == 0)
-			status = append_u64(writer, ids + event * ids_size(writer), err);
-		if (status == 0)
-			status = append_u64(writer, ids_size(writer), err);
-	}
-	writer->data_begin = writer->position;
-	return status;
+	for (size_t i = 0; i < writer->nevents && status == 0; i++)
+		status = append_ids(writer, &writer->event[i], err);
+	writer->ids_written = writer->nids;
+	return status == 0 ? append_attrs(writer, ids, err) : status;
 }
 
 /* Features. */
@@ -207,11 +148,7 @@ static int put_cpudesc(struct sb_perfdata_writer *writer, struct sb_error *err)
 
 static int put_cpuid(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	char cpuid[64];
-
-	snprintf(cpuid, sizeof(cpuid), "GenuineIntel,%u,%u,%u", writer->config.family, writer->config.model,
-	         writer->config.stepping);
-	return append_string(writer, cpuid, err);
+	return append_string(writer, writer->cpuid, err);
 }
 
 /* One argument: the caller has the line, not its words. */
@@ -224,36 +161,32 @@ static int put_cmdline(struct sb_perfdata_writer *writer, struct sb_error *err)
 
 static int put_event_desc(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	const uint32_t nevents = sb_writer_nevents(writer);
-	int status = append_u32(writer, nevents, err);
+	int status = append_u32(writer, (uint32_t)writer->nevents, err);
 
 	if (status == 0)
-		status = append_u32(writer, ATTR_SIZE, err);
-	for (uint32_t event = 0; event < nevents && status == 0; event++) {
-		status = append_attr(writer, (enum write_event)event, err);
+		status = append_u32(writer, WRITE_ATTR_SIZE, err);
+	for (size_t i = 0; i < writer->nevents && status == 0; i++) {
+		const struct write_event *event = &writer->event[i];
+
+		status = sb_writer_append(writer, event->attr, WRITE_ATTR_SIZE, err);
 		if (status == 0)
-			status = append_u32(writer, writer->config.ncpus, err);
+			status = append_u32(writer, (uint32_t)event->nids, err);
 		if (status == 0)
-			status = append_string(writer, event_name(writer, (enum write_event)event), err);
+			status = append_string(writer, event->name, err);
 		if (status == 0)
-			status = append_ids(writer, (enum write_event)event, err);
+			status = append_ids(writer, event, err);
 	}
 	return status;
 }
 
 static int put_pmu_mappings(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	const struct {
-		uint32_t type;
-		const char *name;
-	} pmus[] = {{PERF_TYPE_SOFTWARE, "software"}, {writer->config.pt_pmu_type, "intel_pt"}};
-	int status = append_u32(writer, 2, err);
-	size_t i;
+	int status = append_u32(writer, (uint32_t)writer->npmus, err);
 
-	for (i = 0; i < 2 && status == 0; i++) {
-		status = append_u32(writer, pmus[i].type, err);
+	for (size_t i = 0; i < writer->npmus && status == 0; i++) {
+		status = append_u32(writer, writer->pmu[i].type, err);
 		if (status == 0)
-			status = append_string(writer, pmus[i].name, err);
+			status = append_string(writer, writer->pmu[i].name, err);
 	}
 	return status;
 }
@@ -314,17 +247,15 @@ static int append_features(struct sb_perfdata_writer *writer, struct sb_error *e
 /* @data_size 0: not finished. */
 static void compose_header(const struct sb_perfdata_writer *writer, uint64_t data_size, uint8_t *header)
 {
-	const uint32_t nevents = sb_writer_nevents(writer);
-	uint64_t attrs = SB_HEADER_SIZE + nevents * ids_size(writer);
 	int i;
 
 	memset(header, 0, SB_HEADER_SIZE);
 	memcpy(header, "PERFILE2", 8);
 	store_u64(header + 8, SB_HEADER_SIZE);
 	store_u64(header + 16, ATTR_ENTRY_SIZE);
-	store_u64(header + 24, attrs);
-	store_u64(header + 32, (uint64_t)nevents * ATTR_ENTRY_SIZE);
-	store_u64(header + 40, attrs + (uint64_t)nevents * ATTR_ENTRY_SIZE);
+	store_u64(header + 24, writer->attrs_begin);
+	store_u64(header + 32, (uint64_t)writer->nevents * ATTR_ENTRY_SIZE);
+	store_u64(header + 40, writer->data_begin);
 	store_u64(header + 48, data_size);
 	for (i = 0; i < NFEATURES; i++)
 		header[SB_HEADER_FEATURES + features[i].feature / 8] |=
@@ -342,6 +273,7 @@ static void free_writer(struct sb_perfdata_writer *writer)
 	free(writer->path);
 	free(writer->temporary);
 	free(writer->stream_offset);
+	sb_writer_free_events(writer);
 	free(writer->aux);
 	free(writer);
 }
@@ -352,7 +284,8 @@ void sb_perfdata_writer_abort(struct sb_perfdata_writer *writer)
 		return;
 	if (writer->out) {
 		fclose(writer->out);
-		unlink(writer->temporary);
+		if (!writer->is_nameless)
+			unlink(writer->temporary);
 	}
 	free_writer(writer);
 }
@@ -387,6 +320,8 @@ static int copy_config(struct sb_perfdata_writer *writer, const char *path,
 	own->hostname = strdup(config->hostname ? config->hostname : host.nodename);
 	own->osrelease = strdup(config->osrelease ? config->osrelease : host.release);
 	own->cmdline = strdup(config->cmdline ? config->cmdline : "");
+	snprintf(writer->cpuid, sizeof(writer->cpuid), "GenuineIntel,%u,%u,%u", config->family, config->model,
+	         config->stepping);
 	writer->path = strdup(path);
 	writer->stream_offset = calloc(config->ncpus, sizeof(*writer->stream_offset));
 	if (asprintf(&writer->temporary, "%s.tmp.XXXXXX", path) < 0)
@@ -397,49 +332,99 @@ static int copy_config(struct sb_perfdata_writer *writer, const char *path,
 	return 0;
 }
 
+/* A file without a name in the directory of its path: nothing is left of it, should nobody come to finish it.
+ * Not every file system has such files. */
+static int open_nameless(const struct sb_perfdata_writer *writer)
+{
+	const char *slash = strrchr(writer->path, '/');
+	char *directory = slash ? strndup(writer->path, (size_t)(slash - writer->path) + 1) : strdup(".");
+	int fd = -1;
+
+	if (directory)
+		fd = open(directory, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	free(directory);
+	return fd;
+}
+
 static int create_file(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	int fd = mkostemp(writer->temporary, O_CLOEXEC);
+	int fd = writer->is_nameless ? open_nameless(writer) : -1;
 
+	writer->is_nameless = fd >= 0;
+	if (fd < 0)
+		fd = mkostemp(writer->temporary, O_CLOEXEC);
 	if (fd < 0)
 		return sb_error_set(err, -sbe_io, writer->path, UINT64_MAX, "creating %s failed: %s",
 		                    writer->temporary, strerror(errno));
 	writer->out = fdopen(fd, "w");
 	if (!writer->out) {
 		close(fd);
-		unlink(writer->temporary);
+		if (!writer->is_nameless)
+			unlink(writer->temporary);
 		return sb_error_set(err, -sbe_nomem, writer->path, UINT64_MAX, "out of memory");
 	}
 	setvbuf(writer->out, writer->buffer, _IOFBF, sizeof(writer->buffer));
 	return 0;
 }
 
+int sb_writer_create(struct sb_perfdata_writer **result, const char *path,
+                     const struct sb_perfdata_write_config *config, struct sb_error *err)
+{
+	struct sb_perfdata_writer *writer;
+	int status = check_config(config, path, err);
+
+	*result = NULL;
+	if (status < 0)
+		return status;
+	writer = calloc(1, sizeof(*writer));
+	if (!writer)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	for (int kind = 0; kind < write_events; kind++)
+		writer->role[kind] = -1;
+	status = copy_config(writer, path, config, err);
+	if (status < 0)
+		sb_perfdata_writer_abort(writer);
+	else
+		*result = writer;
+	return status;
+}
+
+int sb_writer_begin(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	uint8_t header[SB_HEADER_SIZE] = {0};
+	int status = create_file(writer, err);
+
+	if (status == 0)
+		status = sb_writer_append(writer, header, sizeof(header), err);
+	if (status == 0)
+		status = append_events(writer, err);
+	if (status < 0)
+		return status;
+	writer->data_begin = writer->position;
+	compose_header(writer, 0, header);
+	status = rewrite(writer, 0, header, sizeof(header), err);
+	if (status == 0 && fseeko(writer->out, 0, SEEK_END) < 0)
+		status = out_error(writer, errno, "writing failed", err);
+	return status;
+}
+
 int sb_perfdata_writer_open(struct sb_perfdata_writer **result, const char *path,
                             const struct sb_perfdata_write_config *config, struct sb_error *err)
 {
 	struct sb_perfdata_writer *writer;
-	uint8_t header[SB_HEADER_SIZE];
 	int status;
 
 	if (!result || !path || !config)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_perfdata_writer_open: an argument is NULL");
 	*result = NULL;
-	status = check_config(config, path, err);
+	status = sb_writer_create(&writer, path, config, err);
 	if (status < 0)
 		return status;
-	writer = calloc(1, sizeof(*writer));
-	if (!writer)
-		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
-	status = copy_config(writer, path, config, err);
+	writer->is_nameless = 1;
+	status = sb_writer_add_software(writer, err);
 	if (status == 0)
-		status = create_file(writer, err);
-	if (status == 0) {
-		compose_header(writer, 0, header);
-		status = sb_writer_append(writer, header, sizeof(header), err);
-	}
-	if (status == 0)
-		status = append_events(writer, err);
+		status = sb_writer_begin(writer, err);
 	if (status == 0)
 		status = sb_writer_put_preamble(writer, err);
 	if (status < 0)
@@ -449,19 +434,50 @@ int sb_perfdata_writer_open(struct sb_perfdata_writer **result, const char *path
 	return status;
 }
 
+/* Events of CPUs that came later have identifiers that are not in front of the records. */
+static int complete_ids(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return writer->ids_written == writer->nids ? 0 : append_events(writer, err);
+}
+
+/* Gives a nameless file its temporary name, from which it can be renamed over what is there. */
+static int give_name(struct sb_perfdata_writer *writer)
+{
+	char own[64];
+	int fd;
+
+	if (!writer->is_nameless)
+		return 0;
+	/* Which name is free, mkostemp(3) knows. */
+	fd = mkostemp(writer->temporary, O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	close(fd);
+	unlink(writer->temporary);
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fileno(writer->out));
+	if (linkat(AT_FDCWD, own, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) < 0)
+		return -1;
+	writer->is_nameless = 0;
+	return 0;
+}
+
 static int complete(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
 	uint64_t data_size = writer->position - writer->data_begin;
 	uint8_t header[SB_HEADER_SIZE];
 	int status = append_features(writer, err);
 
+	if (status == 0 && fseeko(writer->out, 0, SEEK_END) < 0)
+		status = out_error(writer, errno, "writing failed", err);
+	if (status == 0)
+		status = complete_ids(writer, err);
 	if (status < 0)
 		return status;
 	compose_header(writer, data_size, header);
 	status = rewrite(writer, 0, header, sizeof(header), err);
 	if (status == 0 && fflush(writer->out))
 		status = out_error(writer, errno, "writing failed", err);
-	if (status == 0 && rename(writer->temporary, writer->path) < 0)
+	if (status == 0 && (give_name(writer) < 0 || rename(writer->temporary, writer->path) < 0))
 		status = out_error(writer, errno, "renaming to it failed", err);
 	return status;
 }

@@ -81,7 +81,7 @@ static void put_trailer(struct sb_perfdata_writer *writer, const struct sb_write
 	put_pair(writer, sample ? sample->pid : 0, sample ? sample->tid : 0);
 	put_u64(writer, sample ? sample->time : 0);
 	put_u64(writer, sample ? sample->cpu : 0);
-	put_u64(writer, sample ? sb_writer_id(writer, (enum write_event)origin, sample->cpu) : 0);
+	put_u64(writer, sample ? sb_writer_id(writer, (enum write_event_kind)origin, sample->cpu) : 0);
 }
 
 static int check_cpu(const struct sb_perfdata_writer *writer, uint32_t cpu, struct sb_error *err)
@@ -338,21 +338,43 @@ static int put_time_conv(struct sb_perfdata_writer *writer, struct sb_error *err
 	return end(writer, NULL, from_perf, err);
 }
 
-static int put_id_index(struct sb_perfdata_writer *writer, struct sb_error *err)
+/* Of the identifiers of all events, those from @first on that fit into a record. Returns how many, or an
+ * error. */
+static int put_some_ids(struct sb_perfdata_writer *writer, size_t first, struct sb_error *err)
 {
-	const uint32_t ncpus = writer->config.ncpus, count = sb_writer_nevents(writer) * ncpus;
+	enum { ENTRY = 32, MOST = (WRITE_RECORD_MAX - 16) / ENTRY };
+	const size_t count = writer->nids - first < MOST ? writer->nids - first : MOST;
+	size_t index = 0, put = 0;
+	int status;
 
 	begin(writer, SB_RECORD_ID_INDEX, 0);
 	put_u64(writer, count);
-	for (uint32_t i = 0; i < count; i++) {
-		const uint32_t cpu = i % ncpus;
+	for (size_t i = 0; i < writer->nevents; i++)
+		for (size_t k = 0; k < writer->event[i].nids && put < count; k++, index++) {
+			const struct write_id *id = &writer->event[i].id[k];
 
-		put_u64(writer, sb_writer_id(writer, (enum write_event)(i / ncpus), cpu));
-		put_u64(writer, cpu);
-		put_u64(writer, cpu);
-		put_u64(writer, UINT64_MAX); /* no thread */
+			if (index < first)
+				continue;
+			put_u64(writer, id->id);
+			put_u64(writer, id->cpu);
+			put_u64(writer, id->cpu);
+			put_u64(writer, (uint64_t)(int64_t)id->tid);
+			put += 1;
+		}
+	status = end(writer, NULL, from_perf, err);
+	return status < 0 ? status : (int)count;
+}
+
+int sb_writer_put_id_index(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	for (size_t first = 0; first < writer->nids;) {
+		const int count = put_some_ids(writer, first, err);
+
+		if (count < 0)
+			return count;
+		first += (size_t)count;
 	}
-	return end(writer, NULL, from_perf, err);
+	return 0;
 }
 
 static int put_thread_map(struct sb_perfdata_writer *writer, struct sb_error *err)
@@ -381,7 +403,7 @@ static int put_cpu_map(struct sb_perfdata_writer *writer, struct sb_error *err)
 int sb_writer_put_preamble(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
 	static int (*const put[])(struct sb_perfdata_writer *, struct sb_error *) = {
-	        put_auxtrace_info, put_time_conv, put_id_index, put_thread_map, put_cpu_map,
+	        put_auxtrace_info, put_time_conv, sb_writer_put_id_index, put_thread_map, put_cpu_map,
 	};
 	int status = 0;
 	size_t i;
