@@ -1,20 +1,30 @@
-/* cmd_record.c - sbtrace record --software: runs a command and writes what Intel PT would have said. */
+/* cmd_record.c - sbtrace record: of the machine as it runs (record_live.c); or, with --software, runs a command
+ * and writes what Intel PT would have said. */
 #include "commands.h"
 
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
 #include <sb/software_tracer.h>
 
+#include "job/job.h"
 #include "options.h"
+#include "record_live.h"
 
 struct record_options {
 	struct sb_software_tracer_config config;
+	struct record_live live;
 	bool software, quiet;
 };
+
+static struct record_live *live_of(void *target)
+{
+	return &((struct record_options *)target)->live;
+}
 
 static int take_software(void *target, const char *value, struct option_error *error)
 {
@@ -33,6 +43,7 @@ static int take_quiet(void *target, const char *value, struct option_error *erro
 	(void)value;
 	(void)error;
 	options->quiet = true;
+	options->live.quiet = true;
 	return 0;
 }
 
@@ -72,6 +83,7 @@ static int take_output(void *target, const char *value, struct option_error *err
 {
 	(void)error;
 	((struct record_options *)target)->config.output = value;
+	live_of(target)->config.output = value;
 	return 0;
 }
 
@@ -129,9 +141,155 @@ static int take_single_step(void *target, const char *value, struct option_error
 	return 0;
 }
 
+/* ---- Of the machine as it runs ----------------------------------------------------------------- */
+
+static int take_all(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	live_of(target)->config.everybody = 1;
+	return 0;
+}
+
+static int take_event(void *target, const char *value, struct option_error *error)
+{
+	struct record_live *live = live_of(target);
+	const char **grown = reallocarray(live->event, live->nevents + 1, sizeof(*grown));
+
+	if (!grown)
+		return option_fail(error, "out of memory");
+	live->event = grown;
+	grown[live->nevents++] = value;
+	return 0;
+}
+
+/* "12" or "12,13,20". */
+static int take_numbers(pid_t **list, size_t *count, const char *value, struct option_error *error)
+{
+	char word[32];
+	uint64_t number;
+
+	for (const char *at = value; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+		pid_t *grown = reallocarray(*list, *count + 1, sizeof(*grown));
+
+		if (!grown)
+			return option_fail(error, "out of memory");
+		*list = grown;
+		snprintf(word, sizeof(word), "%.*s", (int)strcspn(at, ","), at);
+		if (option_number(word, 1, 1 << 22, &number, error))
+			return -1;
+		grown[(*count)++] = (pid_t)number;
+	}
+	return 0;
+}
+
+static int take_pid(void *target, const char *value, struct option_error *error)
+{
+	return take_numbers(&live_of(target)->pid, &live_of(target)->npids, value, error);
+}
+
+static int take_tid(void *target, const char *value, struct option_error *error)
+{
+	return take_numbers(&live_of(target)->tid, &live_of(target)->ntids, value, error);
+}
+
+static int take_cgroup(void *target, const char *value, struct option_error *error)
+{
+	(void)error;
+	live_of(target)->config.cgroup = value;
+	return 0;
+}
+
+static int take_sideband_only(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	live_of(target)->sideband_only = true;
+	return 0;
+}
+
+static int take_ring(void *target, const char *value, struct option_error *error)
+{
+	return job_size_set(&live_of(target)->config.ring_size, value, error);
+}
+
+static int take_aux(void *target, const char *value, struct option_error *error)
+{
+	return job_size_set(&live_of(target)->config.aux_size, value, error);
+}
+
+static int take_snapshot(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	live_of(target)->config.snapshot = 1;
+	return 0;
+}
+
+static int take_paused(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	live_of(target)->config.paused = 1;
+	return 0;
+}
+
+static int take_time(void *target, const char *value, struct option_error *error)
+{
+	char *end;
+	const double seconds = strtod(value, &end);
+
+	if (end == value || *end || !(seconds > 0 && seconds < 1e9))
+		return option_fail(error, "expected seconds, found '%s'", value);
+	live_of(target)->config.time_limit = (uint64_t)(seconds * 1e9);
+	return 0;
+}
+
+static int take_size(void *target, const char *value, struct option_error *error)
+{
+	return job_size_set(&live_of(target)->config.size_limit, value, error);
+}
+
+static int take_control(void *target, const char *value, struct option_error *error)
+{
+	(void)error;
+	live_of(target)->config.control = value;
+	return 0;
+}
+
+static int take_sysfs(void *target, const char *value, struct option_error *error)
+{
+	(void)error;
+	live_of(target)->config.sysfs = value;
+	return 0;
+}
+
+static int take_proc(void *target, const char *value, struct option_error *error)
+{
+	(void)error;
+	live_of(target)->config.proc = value;
+	return 0;
+}
+
 static const struct option_row rows[] = {
-        {"software", 0, NULL, "without Intel PT: trace the command step by step (required)", take_software},
         {"output", 'o', "FILE", "where to write the recording (perf.data)", take_output},
+        {"quiet", 'q', NULL, "do not say how it went", take_quiet},
+        {"event", 'e', "EVENT", "what to record, see sbtrace-events(1); may be repeated (intel_pt//)", take_event},
+        {"sideband-only", 0, NULL, "who runs and what is mapped, no trace", take_sideband_only},
+        {"all-cpus", 'a', NULL, "of everybody; a COMMAND says how long", take_all},
+        {"pid", 'p', "PID,...", "of processes, with all that they have started or will start", take_pid},
+        {"tid", 't', "TID,...", "of threads, and them alone", take_tid},
+        {"cgroup", 0, "PATH", "of a cgroup: its path in the hierarchy", take_cgroup},
+        {"ring", 0, "SIZE", "of each CPU's buffer for records (8M)", take_ring},
+        {"aux", 0, "SIZE", "of each CPU's buffer for trace (4M)", take_aux},
+        {"snapshot", 0, NULL, "keep the newest trace only; write it on SIGUSR2, and at the end", take_snapshot},
+        {"paused", 0, NULL, "the trace begins when it is told to (--control)", take_paused},
+        {"time", 0, "SECONDS", "end after so long", take_time},
+        {"size", 0, "SIZE", "end when the file is so large", take_size},
+        {"control", 0, "FIFO", "where to read: start, stop, snapshot, quit", take_control},
+        {"sysfs", 0, "DIR", "in place of /sys", take_sysfs},
+        {"proc", 0, "DIR", "in place of /proc, as to the kernel and the processor", take_proc},
+        {"software", 0, NULL, "without Intel PT: trace the command step by step; with:", take_software},
         {"cpus", 'c', "CPUS", "virtual CPUs, 1 to 256 (1)", take_cpus},
         {"seed", 0, "N", "of the choices made by chance: slices, migration, lost spans (0)", take_seed},
         {"psb-period", 0, "BYTES", "trace bytes between two PSBs (4096)", take_psb_period},
@@ -145,13 +303,14 @@ static const struct option_row rows[] = {
         {"copy-root", 0, "DIR", "copy the mapped files below DIR, for a replay elsewhere", take_copy_root},
         {"single-step", 0, NULL, "trap on every instruction: slower, leaves the code alone",
          take_single_step},
-        {"quiet", 'q', NULL, "do not say how it went", take_quiet},
 };
 
 static const struct option_table options_table = {
         .command = "sbtrace record",
-        .usage = "--software -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]",
-        .about = "Runs COMMAND and records what it and all its children execute in user space, as\n"
+        .usage = "[-a | -p PID | -t TID | --cgroup PATH] [-e EVENT] -o FILE [OPTIONS] [-- COMMAND [ARGUMENTS]]\n"
+                 "       sbtrace record --software -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]",
+        .about = "Records what is executed, by Intel PT, and all that a replay needs to know besides: who runs\n"
+                 "where, and what is mapped. With --software, runs COMMAND step by step, and writes what\n"
                  "`perf record -a -e intel_pt//u` would on a machine with Intel PT and so many CPUs.\n",
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),
@@ -181,32 +340,60 @@ static int complain(const char *what)
 	return exit_usage;
 }
 
-int cmd_record(int argc, char **argv)
+static int record_software(struct record_options *options, char *const command[])
 {
-	struct record_options options = {.config = {.size = sizeof(options.config), .ncpus = 1}};
 	struct sb_software_tracer_result result;
 	struct sb_error error = {0};
 	char text[1024];
-	int rest = argc;
+
+	if (!command)
+		return complain("which command? -- COMMAND [ARGUMENTS]");
+	if (record_live_is_wanted(&options->live))
+		return complain("--software goes with a command, and not with what is recorded by the machine");
+	if (sb_software_trace(&options->config, command, &result, &error) < 0) {
+		fprintf(stderr, "sbtrace record: %s\n", sb_error_string(&error, text, sizeof(text)));
+		return exit_error;
+	}
+	report(options, &result);
+	return exit_status(result.exit_status);
+}
+
+static int record_machine(struct record_options *options, int argc, char **argv, char *const command[])
+{
+	const struct record_live *live = &options->live;
+	const int kinds =
+	        (live->npids != 0) + (live->ntids != 0) + (live->config.cgroup != NULL) + live->config.everybody;
+
+	if (kinds > 1)
+		return complain("one of -a, -p, -t, --cgroup is enough");
+	if (!kinds && !command)
+		return complain("of whom? -a, -p PID, -t TID, --cgroup PATH, or -- COMMAND [ARGUMENTS]");
+	return record_live(&options->live, argc, argv, command);
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct record_options options = {.config = {.size = sizeof(options.config), .ncpus = 1},
+	                                 .live = {.config = {.size = sizeof(options.live.config)}}};
+	int rest = argc, status;
+	char **command;
 
 	switch (options_parse(&options_table, argc, argv, &options, &rest)) {
 	case options_help:
 		return exit_fine;
 	case options_wrong:
+		record_live_free(&options.live);
 		return exit_usage;
 	default:
 		break;
 	}
-	if (!options.software)
-		return complain("--software is required: hardware cannot be asked yet");
+	command = rest < argc ? argv + rest : NULL;
 	if (!options.config.output)
-		return complain("where to? -o FILE");
-	if (rest >= argc)
-		return complain("which command? -- COMMAND [ARGUMENTS]");
-	if (sb_software_trace(&options.config, argv + rest, &result, &error) < 0) {
-		fprintf(stderr, "sbtrace record: %s\n", sb_error_string(&error, text, sizeof(text)));
-		return exit_error;
-	}
-	report(&options, &result);
-	return exit_status(result.exit_status);
+		status = complain("where to? -o FILE");
+	else if (options.software)
+		status = record_software(&options, command);
+	else
+		status = record_machine(&options, argc, argv, command);
+	record_live_free(&options.live);
+	return status;
 }

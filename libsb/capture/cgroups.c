@@ -1,6 +1,7 @@
 /* cgroups.c - see cgroups.h; formats: proc(5) for mountinfo, cgroups(7) for /proc/PID/cgroup. */
 #include "cgroups.h"
 
+#include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +131,49 @@ int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgrou
 	if (file)
 		fclose(file);
 	return path ? 0 : -1;
+}
+
+int cgroups_place(const struct cgroups *cgroups, const char *path, char place[PATH_MAX])
+{
+	const size_t skip = cgroups->root && strcmp(cgroups->root, "/") != 0 ? strlen(cgroups->root) : 0;
+	int size;
+
+	if (!cgroups->mount || (skip && strncmp(path, cgroups->root, skip) != 0))
+		return -1;
+	size = snprintf(place, PATH_MAX, "%s/%s", cgroups->mount, path + skip + (path[skip] == '/'));
+	return size >= 0 && size < PATH_MAX ? 0 : -1;
+}
+
+/* The path of a directory of the hierarchy, which is mounted from .root on; "" stands for the uppermost. */
+static void name_cgroup(const struct cgroups *cgroups, const char *below, struct cgroup *cgroup)
+{
+	const char *root = strcmp(cgroups->root, "/") != 0 ? cgroups->root : "";
+
+	snprintf(cgroup->path, sizeof(cgroup->path), "%s%s", root, below);
+	if (!cgroup->path[0])
+		strcpy(cgroup->path, "/");
+}
+
+int cgroups_walk(const struct cgroups *cgroups, int (*take)(void *context, const struct cgroup *cgroup),
+                 void *context)
+{
+	char *const roots[] = {cgroups->mount, NULL};
+	FTS *tree = cgroups->mount ? fts_open(roots, FTS_PHYSICAL | FTS_NOCHDIR | FTS_XDEV, NULL) : NULL;
+	const size_t skip = cgroups->mount ? strlen(cgroups->mount) : 0;
+	struct cgroup cgroup;
+	int status = 0;
+	FTSENT *entry;
+
+	while (tree && status >= 0 && (entry = fts_read(tree))) {
+		if (entry->fts_info != FTS_D)
+			continue;
+		cgroup.id = entry->fts_statp->st_ino;
+		name_cgroup(cgroups, entry->fts_path + skip, &cgroup);
+		status = take(context, &cgroup);
+	}
+	if (tree)
+		fts_close(tree);
+	return status < 0 ? status : 0;
 }
 
 int cgroups_meet(struct cgroups *cgroups, uint64_t id)

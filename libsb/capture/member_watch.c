@@ -4,33 +4,10 @@
 #include "tracer.h"
 
 #include <linux/perf_event.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 
-/* Returns 0, or -1 when the thread is gone, or not for us to know. */
-static int read_namespaces(pid_t pid, pid_t tid, struct sb_namespace namespaces[NR_NAMESPACES])
-{
-	static const char *const names[NR_NAMESPACES] = {
-	        [NET_NS_INDEX] = "net",       [UTS_NS_INDEX] = "uts",   [IPC_NS_INDEX] = "ipc",
-	        [PID_NS_INDEX] = "pid",       [USER_NS_INDEX] = "user", [MNT_NS_INDEX] = "mnt",
-	        [CGROUP_NS_INDEX] = "cgroup",
-	};
-
-	_Static_assert(sizeof(((struct tracee_member *)0)->namespaces) == NR_NAMESPACES * sizeof(*namespaces),
-	               "as many as a record has");
-	for (int i = 0; i < NR_NAMESPACES; i++) {
-		char path[96];
-		struct stat info;
-
-		snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s", pid, tid, names[i]);
-		if (stat(path, &info))
-			return -1;
-		namespaces[i] = (struct sb_namespace){.dev = info.st_dev, .ino = info.st_ino};
-	}
-	return 0;
-}
+#include "capture/namespaces.h"
 
 /* A cgroup that nobody has been in before gets its record. */
 static int introduce(struct tracer *tracer, const struct sb_write_sample *sample, const struct cgroup *cgroup)
@@ -48,7 +25,8 @@ static int report_namespaces(struct tracer *tracer, struct vcpu *cpu)
 	struct sb_namespace now[NR_NAMESPACES];
 	struct sb_write_sample sample;
 
-	if (read_namespaces(t->process->pid, t->tid, now) ||
+	_Static_assert(sizeof(t->member.namespaces) == sizeof(now), "as many as a record has");
+	if (namespaces_read(t->process->pid, t->tid, now) ||
 	    (!t->member.forked && !memcmp(now, t->member.namespaces, sizeof(now))))
 		return 0;
 	memcpy(t->member.namespaces, now, sizeof(now));
@@ -133,9 +111,9 @@ int members_begin(struct tracer *tracer)
 	tracer->cgroups = cgroups_open();
 	if (!tracer->cgroups)
 		return out_of_memory(tracer);
-	if (!read_namespaces(1, 1, init))
+	if (!namespaces_read(1, 1, init))
 		status = sb_write_namespaces(tracer->writer, NULL, 1, 1, init, NR_NAMESPACES, tracer->err);
-	if (status >= 0 && t && !read_namespaces(t->tid, t->tid, t->member.namespaces))
+	if (status >= 0 && t && !namespaces_read(t->tid, t->tid, t->member.namespaces))
 		status = sb_write_namespaces(tracer->writer, NULL, t->tid, t->tid, t->member.namespaces,
 		                             NR_NAMESPACES, tracer->err);
 	/* Those that processes are in before they come here. */

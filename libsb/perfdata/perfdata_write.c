@@ -219,6 +219,11 @@ static const struct feature_writer {
 
 enum { NFEATURES = sizeof(features) / sizeof(features[0]) };
 
+static int has_feature(const struct sb_perfdata_writer *writer, enum sb_feature feature)
+{
+	return feature != SB_FEATURE_AUXTRACE || writer->role[write_event_pt] >= 0;
+}
+
 static int rewrite(struct sb_perfdata_writer *writer, uint64_t offset, const void *bytes, size_t size,
                    struct sb_error *err)
 {
@@ -230,18 +235,25 @@ static int rewrite(struct sb_perfdata_writer *writer, uint64_t offset, const voi
 /* The features, and in front of them where each one is, which is known only afterwards. */
 static int append_features(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	uint8_t sections[NFEATURES * SB_SECTION_SIZE] = {0};
+	uint8_t sections[NFEATURES * SB_SECTION_SIZE] = {0}, *section = sections;
 	uint64_t begin = writer->position;
-	int i, status = sb_writer_append(writer, sections, sizeof(sections), err);
+	size_t size = 0;
+	int i, status;
 
+	for (i = 0; i < NFEATURES; i++)
+		size += has_feature(writer, features[i].feature) ? SB_SECTION_SIZE : 0;
+	status = sb_writer_append(writer, sections, size, err);
 	for (i = 0; i < NFEATURES && status == 0; i++) {
 		uint64_t offset = writer->position;
 
+		if (!has_feature(writer, features[i].feature))
+			continue;
 		status = features[i].put(writer, err);
-		store_u64(sections + SB_SECTION_SIZE * i, offset);
-		store_u64(sections + SB_SECTION_SIZE * i + 8, writer->position - offset);
+		store_u64(section, offset);
+		store_u64(section + 8, writer->position - offset);
+		section += SB_SECTION_SIZE;
 	}
-	return status == 0 ? rewrite(writer, begin, sections, sizeof(sections), err) : status;
+	return status == 0 ? rewrite(writer, begin, sections, size, err) : status;
 }
 
 /* @data_size 0: not finished. */
@@ -258,7 +270,8 @@ static void compose_header(const struct sb_perfdata_writer *writer, uint64_t dat
 	store_u64(header + 40, writer->data_begin);
 	store_u64(header + 48, data_size);
 	for (i = 0; i < NFEATURES; i++)
-		header[SB_HEADER_FEATURES + features[i].feature / 8] |=
+		if (has_feature(writer, features[i].feature))
+			header[SB_HEADER_FEATURES + features[i].feature / 8] |=
 		        (uint8_t)(1 << features[i].feature % 8);
 }
 
@@ -370,13 +383,10 @@ static int create_file(struct sb_perfdata_writer *writer, struct sb_error *err)
 int sb_writer_create(struct sb_perfdata_writer **result, const char *path,
                      const struct sb_perfdata_write_config *config, struct sb_error *err)
 {
-	struct sb_perfdata_writer *writer;
-	int status = check_config(config, path, err);
+	struct sb_perfdata_writer *writer = calloc(1, sizeof(*writer));
+	int status;
 
 	*result = NULL;
-	if (status < 0)
-		return status;
-	writer = calloc(1, sizeof(*writer));
 	if (!writer)
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	for (int kind = 0; kind < write_events; kind++)
@@ -418,7 +428,9 @@ int sb_perfdata_writer_open(struct sb_perfdata_writer **result, const char *path
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_perfdata_writer_open: an argument is NULL");
 	*result = NULL;
-	status = sb_writer_create(&writer, path, config, err);
+	status = check_config(config, path, err);
+	if (status == 0)
+		status = sb_writer_create(&writer, path, config, err);
 	if (status < 0)
 		return status;
 	writer->is_nameless = 1;

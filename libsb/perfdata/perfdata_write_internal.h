@@ -56,6 +56,7 @@ struct sb_perfdata_writer {
 	size_t nids, ids_written; /* of all events; how many of them are in the file */
 	struct write_pmu *pmu;
 	size_t npmus, pmus_capacity;
+	int is_snapshot, cap_event_trace; /* of AUXTRACE_INFO */
 	int role[write_events]; /* which event of .event it is; -1: there is none */
 	struct write_index *aux;
 	size_t naux;
@@ -83,6 +84,17 @@ int sb_writer_create(struct sb_perfdata_writer **writer, const char *path,
                      const struct sb_perfdata_write_config *config, struct sb_error *err);
 /* Its file, with all in front of the records. */
 int sb_writer_begin(struct sb_perfdata_writer *writer, struct sb_error *err);
+
+/* A piece of a CPU's trace, in two parts. */
+struct write_trace {
+	uint32_t cpu;
+	uint64_t offset; /* in the CPU's stream */
+	uint64_t reference;
+	const uint8_t *piece[2];
+	uint64_t size[2];
+};
+int sb_writer_put_auxtrace(struct sb_perfdata_writer *writer, const struct write_trace *trace,
+                           struct sb_error *err);
 
 /* Appends to the file. */
 int sb_writer_append(struct sb_perfdata_writer *writer, const void *bytes, size_t size, struct sb_error *err);

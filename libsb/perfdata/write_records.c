@@ -113,6 +113,19 @@ int sb_write_comm(struct sb_perfdata_writer *writer, const struct sb_write_sampl
 	return end(writer, sample, from_dummy, err);
 }
 
+/* u8 size, three of padding, 20 of the build-id. */
+static void put_build_id(struct sb_perfdata_writer *writer, const struct sb_write_mmap2 *mmap)
+{
+	uint8_t *at = writer->record + writer->record_size;
+	const size_t size =
+	        mmap->build_id_size < sizeof(mmap->build_id) ? mmap->build_id_size : sizeof(mmap->build_id);
+
+	memset(at, 0, 4 + sizeof(mmap->build_id));
+	at[0] = (uint8_t)size;
+	memcpy(at + 4, mmap->build_id, size);
+	writer->record_size += 4 + sizeof(mmap->build_id);
+}
+
 int sb_write_mmap2(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample,
                    const struct sb_write_mmap2 *mmap, struct sb_error *err)
 {
@@ -121,15 +134,21 @@ int sb_write_mmap2(struct sb_perfdata_writer *writer, const struct sb_write_samp
 	if (length >= PATH_MAX)
 		return sb_error_set(err, -sbe_invalid, writer->path, UINT64_MAX,
 		                    "a mapped file's name has %zu bytes", length);
-	begin(writer, PERF_RECORD_MMAP2, PERF_RECORD_MISC_USER);
+	begin(writer, PERF_RECORD_MMAP2,
+	      (uint16_t)((mmap->is_kernel ? PERF_RECORD_MISC_KERNEL : PERF_RECORD_MISC_USER) |
+	                 (mmap->build_id_size ? PERF_RECORD_MISC_MMAP_BUILD_ID : 0)));
 	put_pair(writer, mmap->pid, mmap->tid);
 	put_u64(writer, mmap->addr);
 	put_u64(writer, mmap->len);
 	put_u64(writer, mmap->pgoff);
-	put_u32(writer, mmap->maj);
-	put_u32(writer, mmap->min);
-	put_u64(writer, mmap->ino);
-	put_u64(writer, 0);
+	if (mmap->build_id_size) {
+		put_build_id(writer, mmap);
+	} else {
+		put_u32(writer, mmap->maj);
+		put_u32(writer, mmap->min);
+		put_u64(writer, mmap->ino);
+		put_u64(writer, 0);
+	}
 	put_u32(writer, mmap->prot);
 	put_u32(writer, mmap->flags);
 	put_string(writer, mmap->filename, length);
@@ -143,7 +162,7 @@ struct task {
 static int write_task(struct sb_perfdata_writer *writer, uint32_t type, const struct sb_write_sample *sample,
                       struct task task, struct sb_error *err)
 {
-	begin(writer, type, 0);
+	begin(writer, type, !sample && type == PERF_RECORD_FORK ? PERF_RECORD_MISC_FORK_EXEC : 0);
 	put_pair(writer, task.pid, task.ppid);
 	put_pair(writer, task.tid, task.ptid);
 	put_u64(writer, sample ? sample->time : 0);
@@ -263,11 +282,32 @@ static int add_index(struct sb_perfdata_writer *writer, struct sb_error *err)
 	return 0;
 }
 
+int sb_writer_put_auxtrace(struct sb_perfdata_writer *writer, const struct write_trace *trace,
+                           struct sb_error *err)
+{
+	static const uint8_t pad[8];
+	const uint64_t size = trace->size[0] + trace->size[1], padding = -size & 7;
+	int status;
+
+	begin(writer, SB_RECORD_AUXTRACE, 0);
+	put_u64(writer, size + padding);
+	put_u64(writer, trace->offset);
+	put_u64(writer, trace->reference);
+	put_u32(writer, trace->cpu);
+	put_u32(writer, UINT32_MAX);
+	put_u32(writer, trace->cpu);
+	put_u32(writer, 0);
+	status = add_index(writer, err);
+	if (status == 0)
+		status = end(writer, NULL, from_perf, err);
+	for (int i = 0; i < 2 && status == 0; i++)
+		status = sb_writer_append(writer, trace->piece[i], trace->size[i], err);
+	return status == 0 ? sb_writer_append(writer, pad, padding, err) : status;
+}
+
 int sb_write_auxtrace(struct sb_perfdata_writer *writer, uint32_t cpu, uint64_t reference, const void *bytes,
                       uint64_t size, struct sb_error *err)
 {
-	static const uint8_t pad[8];
-	uint64_t padding = -size & 7;
 	int status;
 
 	if (cpu >= writer->config.ncpus || size > UINT64_MAX - 8)
@@ -275,21 +315,13 @@ int sb_write_auxtrace(struct sb_perfdata_writer *writer, uint32_t cpu, uint64_t 
 		                    "%" PRIu64 " AUX bytes of CPU %" PRIu32 "; the recording has %" PRIu32
 		                    " CPUs",
 		                    size, cpu, writer->config.ncpus);
-	begin(writer, SB_RECORD_AUXTRACE, 0);
-	put_u64(writer, size + padding);
-	put_u64(writer, writer->stream_offset[cpu]);
-	put_u64(writer, reference);
-	put_u32(writer, cpu);
-	put_u32(writer, UINT32_MAX);
-	put_u32(writer, cpu);
-	put_u32(writer, 0);
-	status = add_index(writer, err);
-	if (status == 0)
-		status = end(writer, NULL, from_perf, err);
-	if (status == 0)
-		status = sb_writer_append(writer, bytes, size, err);
-	if (status == 0)
-		status = sb_writer_append(writer, pad, padding, err);
+	status = sb_writer_put_auxtrace(writer,
+	                                &(struct write_trace){.cpu = cpu,
+	                                                      .offset = writer->stream_offset[cpu],
+	                                                      .reference = reference,
+	                                                      .piece = {bytes},
+	                                                      .size = {size}},
+	                                err);
 	writer->stream_offset[cpu] += size;
 	return status;
 }
@@ -306,6 +338,7 @@ static int put_auxtrace_info(struct sb_perfdata_writer *writer, struct sb_error 
 	        [sb_pt_tsc_bit] = SB_PT_CONFIG_TSC,
 	        [sb_pt_noretcomp_bit] = SB_PT_CONFIG_NORETCOMP,
 	        [sb_pt_have_sched_switch] = SCHED_SWITCH_CPU_WIDE,
+	        [sb_pt_snapshot_mode] = writer->is_snapshot != 0,
 	        [sb_pt_per_cpu_mmaps] = 1,
 	        [sb_pt_mtc_bit] = SB_PT_CONFIG_MTC,
 	        [sb_pt_mtc_freq_bits] = SB_PT_CONFIG_MTC_FREQ,
@@ -313,6 +346,7 @@ static int put_auxtrace_info(struct sb_perfdata_writer *writer, struct sb_error 
 	        [sb_pt_tsc_ctc_d] = config->tsc_ctc_den,
 	        [sb_pt_cyc_bit] = SB_PT_CONFIG_CYC,
 	        [sb_pt_max_nonturbo_ratio] = config->max_nonturbo_ratio,
+	        [sb_pt_cap_event_trace] = writer->cap_event_trace != 0,
 	};
 	int i;
 
@@ -402,13 +436,20 @@ static int put_cpu_map(struct sb_perfdata_writer *writer, struct sb_error *err)
 
 int sb_writer_put_preamble(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	static int (*const put[])(struct sb_perfdata_writer *, struct sb_error *) = {
-	        put_auxtrace_info, put_time_conv, sb_writer_put_id_index, put_thread_map, put_cpu_map,
+	const int has_pt = writer->role[write_event_pt] >= 0;
+	const struct {
+		int (*put)(struct sb_perfdata_writer *, struct sb_error *);
+		int wanted;
+	} records[] = {
+	        {put_auxtrace_info, has_pt},   {put_time_conv, has_pt || writer->config.clock.time_mult},
+	        {sb_writer_put_id_index, 1}, {put_thread_map, 1},
+	        {put_cpu_map, 1},
 	};
 	int status = 0;
 	size_t i;
 
-	for (i = 0; i < sizeof(put) / sizeof(put[0]) && status == 0; i++)
-		status = put[i](writer, err);
+	for (i = 0; i < sizeof(records) / sizeof(records[0]) && status == 0; i++)
+		if (records[i].wanted)
+			status = records[i].put(writer, err);
 	return status;
 }

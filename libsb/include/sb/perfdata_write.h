@@ -66,6 +66,9 @@ struct sb_write_mmap2 {
 	uint64_t ino;
 	uint32_t prot, flags;
 	const char *filename;
+	uint8_t build_id_size; /* above 0: it is written in place of maj, min, ino */
+	uint8_t build_id[20];
+	int is_kernel; /* the kernel's code, or a module's */
 };
 
 /* A name is cut to 15 bytes, as the kernel does. */
@@ -73,6 +76,7 @@ sb_export int sb_write_comm(struct sb_perfdata_writer *, const struct sb_write_s
                             int32_t tid, const char *comm, int exec, struct sb_error *);
 sb_export int sb_write_mmap2(struct sb_perfdata_writer *, const struct sb_write_sample *,
                              const struct sb_write_mmap2 *, struct sb_error *);
+/* A fork without a sample hands no mappings on. */
 sb_export int sb_write_fork(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,
                             int32_t ppid, int32_t tid, int32_t ptid, struct sb_error *);
 sb_export int sb_write_exit(struct sb_perfdata_writer *, const struct sb_write_sample *, int32_t pid,

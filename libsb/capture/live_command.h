@@ -1,0 +1,24 @@
+/* live_command.h - the command that a recording is of: it waits before exec until all is set up. */
+#ifndef SB_LIVE_COMMAND_H
+#define SB_LIVE_COMMAND_H
+
+#include <sys/types.h>
+
+#include <sb/error.h>
+
+struct live_command {
+	pid_t pid; /* 0: none, or it has been waited for */
+	int go, failed; /* pipes: a byte lets it run; its errno comes when exec failed. -1: closed */
+	int status;     /* of wait(2) */
+};
+
+/* Ready for exec. */
+int live_command_start(struct live_command *command, char *const argv[], struct sb_error *err);
+/* Off it goes: zero when exec was done. */
+int live_command_go(struct live_command *command, const char *name, struct sb_error *err);
+/* Whether it has ended; then .status is known. @wait: until it has. */
+int live_command_ended(struct live_command *command, int wait);
+/* It never ran, or it has to end now. */
+void live_command_stop(struct live_command *command);
+
+#endif

@@ -1,0 +1,112 @@
+/* live_machine.c - see live_machine.h. The processor tells of its crystal clock by CPUID leaf 15h, and of its
+ * nominal frequency by 16h, for kernels that do not say (Intel SDM, vol. 2).
+ */
+#include "capture/live_machine.h"
+
+#include <cpuid.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "capture/live_events.h"
+#include "capture/sysfs_pmu.h"
+
+enum { crystal_leaf = 0x15, frequency_leaf = 0x16, bus_mhz = 100 };
+
+/* The value of a line "KEY : VALUE"; zero when it is not that line. */
+static int take_value(const char *line, const char *key, char *value, size_t size)
+{
+	const size_t length = strlen(key);
+	const char *colon = strchr(line, ':');
+
+	if (strncmp(line, key, length) != 0 || !colon || line[length + strspn(line + length, " \t")] != ':')
+		return 0;
+	colon += 1 + strspn(colon + 1, " \t");
+	snprintf(value, size, "%.*s", (int)strcspn(colon, "\n"), colon);
+	return 1;
+}
+
+static void read_cpuinfo(struct live_machine *machine, const char *proc)
+{
+	static const char *const keys[] = {"vendor_id", "cpu family", "model", "stepping"};
+	char path[PATH_MAX], line[4096], value[4][16] = {"unknown", "0", "0", "0"};
+	FILE *file;
+
+	snprintf(machine->cpudesc, sizeof(machine->cpudesc), "unknown");
+	snprintf(path, sizeof(path), "%s/cpuinfo", proc);
+	file = fopen(path, "re");
+	while (file && fgets(line, sizeof(line), file) && line[0] != '\n') {
+		for (int i = 0; i < 4; ++i)
+			take_value(line, keys[i], value[i], sizeof(value[i]));
+		take_value(line, "model name", machine->cpudesc, sizeof(machine->cpudesc));
+	}
+	if (file)
+		fclose(file);
+	snprintf(machine->cpuid, sizeof(machine->cpuid), "%s,%s,%s,%s", value[0], value[1], value[2], value[3]);
+}
+
+static int take_cpu(void *context, uint32_t cpu)
+{
+	uint32_t *ncpus = context;
+
+	if (cpu >= *ncpus)
+		*ncpus = cpu + 1;
+	return 0;
+}
+
+static void read_ratios(struct live_machine *machine, const struct sysfs_pmu *pmu)
+{
+	unsigned int eax, ebx, ecx, edx;
+	char text[sysfs_text_most];
+	unsigned int ratio = 0;
+
+	if (sysfs_pmu_text(pmu, ".", "tsc_art_ratio", text) <= 0 ||
+	    sscanf(text, "%" SCNu32 ":%" SCNu32, &machine->tsc_ctc_num, &machine->tsc_ctc_den) != 2) {
+		machine->tsc_ctc_num = machine->tsc_ctc_den = 0;
+		if (__get_cpuid(crystal_leaf, &eax, &ebx, &ecx, &edx)) {
+			machine->tsc_ctc_num = ebx;
+			machine->tsc_ctc_den = eax;
+		}
+	}
+	if (sysfs_pmu_text(pmu, ".", "max_nonturbo_ratio", text) <= 0 || sscanf(text, "%u", &ratio) != 1) {
+		ratio = 0;
+		if (__get_cpuid(frequency_leaf, &eax, &ebx, &ecx, &edx))
+			ratio = (eax & 0xffff) / bus_mhz;
+	}
+	machine->max_nonturbo_ratio = ratio <= UINT8_MAX ? (uint8_t)ratio : 0;
+}
+
+void live_machine_read(struct live_machine *machine, const char *proc, const char *sysfs)
+{
+	struct sysfs_pmu pmu;
+
+	memset(machine, 0, sizeof(*machine));
+	read_cpuinfo(machine, proc);
+	live_cpus(sysfs, "possible", take_cpu, &machine->ncpus);
+	live_cpus(sysfs, "online", take_cpu, &machine->ncpus);
+	if (sysfs_pmu_open(&pmu, sysfs, "intel_pt", NULL) < 0)
+		return;
+	machine->pt_type = pmu.type;
+	machine->event_trace = sysfs_pmu_cap(&pmu, "event_trace") != 0;
+	read_ratios(machine, &pmu);
+}
+
+struct sb_clock live_machine_clock(const struct live_ring *ring)
+{
+	const struct perf_event_mmap_page *page = ring->page;
+	struct sb_clock clock = {0};
+	uint32_t lock;
+
+	/* The kernel may be about to change it; see perf_event_open(2). */
+	do {
+		lock = __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE);
+		clock = (struct sb_clock){0};
+		if (page->cap_user_time_zero)
+			clock = (struct sb_clock){.time_shift = page->time_shift,
+			                          .time_mult = page->time_mult,
+			                          .time_zero = page->time_zero};
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+	} while (lock & 1 || lock != page->lock);
+	return clock;
+}

@@ -1,0 +1,144 @@
+/* live_process.c - see live_process.h; formats: proc(5). */
+#include "capture/live_process.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "capture/namespaces.h"
+#include "system/arena.h"
+
+/* Calls back for each name in the directory that is a number. */
+static int each_number(const char *path, int (*take)(void *context, pid_t number), void *context)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+	int status = 0;
+
+	if (!dir)
+		return -errno;
+	while (status == 0 && (entry = readdir(dir)))
+		if (isdigit((unsigned char)entry->d_name[0]))
+			status = take(context, (pid_t)strtol(entry->d_name, NULL, 10));
+	closedir(dir);
+	return status;
+}
+
+int live_processes(int (*take)(void *context, pid_t pid), void *context)
+{
+	return each_number("/proc", take, context);
+}
+
+/* "TID (COMM) STATE PPID ... START ...": the name may hold anything. Zero, or -1: it is gone. */
+static int read_stat(const char *dir, struct live_thread *thread, pid_t *ppid)
+{
+	char path[96], text[1024], *name, *end;
+	size_t size;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/stat", dir);
+	file = fopen(path, "re");
+	if (!file)
+		return -1;
+	size = fread(text, 1, sizeof(text) - 1, file);
+	fclose(file);
+	text[size] = '\0';
+	name = strchr(text, '(');
+	end = strrchr(text, ')');
+	if (!name || !end || sscanf(end + 1,
+	                            " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+	                            "%*s %" SCNu64,
+	                            ppid, &thread->start) != 2)
+		return -1;
+	*end = '\0';
+	snprintf(thread->comm, sizeof(thread->comm), "%s", name + 1);
+	return 0;
+}
+
+struct reading {
+	struct live_process *process;
+	const struct cgroups *cgroups;
+};
+
+static int add_thread(void *context, pid_t tid)
+{
+	const struct reading *reading = context;
+	struct live_process *process = reading->process;
+	struct live_thread thread = {.tid = tid};
+	struct cgroup cgroup;
+	char dir[64];
+	pid_t ppid;
+
+	snprintf(dir, sizeof(dir), "/proc/%d/task/%d", process->pid, tid);
+	if (read_stat(dir, &thread, &ppid) < 0)
+		return 0;
+	thread.has_namespaces = namespaces_read(process->pid, tid, thread.namespaces) == 0;
+	if (reading->cgroups && cgroups_of(reading->cgroups, process->pid, tid, &cgroup) == 0)
+		thread.cgroup = cgroup.id;
+	if (array_reserve(&process->thread, &process->capacity, process->nthreads, sizeof(thread)) < 0)
+		return -ENOMEM;
+	process->thread[process->nthreads++] = thread;
+	if (tid == process->pid) {
+		process->ppid = ppid;
+		process->start = thread.start;
+	}
+	return 0;
+}
+
+int live_process_read(struct live_process *process, pid_t pid, int what,
+                      const struct cgroups *cgroups)
+{
+	struct reading reading = {process, cgroups};
+	struct live_thread leader;
+	char path[64];
+	int status = 0;
+
+	*process = (struct live_process){.pid = pid};
+	snprintf(path, sizeof(path), "/proc/%d", pid);
+	if (read_stat(path, &leader, &process->ppid) < 0)
+		return 0;
+	process->start = leader.start;
+	if (what & live_process_threads) {
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		status = each_number(path, add_thread, &reading);
+	}
+	/* Whose mappings are not for us to see has none here. */
+	if (status != -ENOMEM && (what & live_process_maps)) {
+		struct sb_error err = {0};
+
+		status = exec_maps_read(&process->maps, pid, &err) == -sbe_nomem ? -ENOMEM : 0;
+	}
+	return status == -ENOMEM ? status : 0;
+}
+
+void live_process_free(struct live_process *process)
+{
+	free(process->thread);
+	exec_maps_fini(&process->maps);
+	*process = (struct live_process){0};
+}
+
+static int same_thread(const struct live_thread *a, const struct live_thread *b)
+{
+	return a->tid == b->tid && a->start == b->start && a->cgroup == b->cgroup && !strcmp(a->comm, b->comm) &&
+	       a->has_namespaces == b->has_namespaces &&
+	       !memcmp(a->namespaces, b->namespaces, sizeof(a->namespaces));
+}
+
+int live_process_same(const struct live_process *a, const struct live_process *b)
+{
+	if (a->nthreads != b->nthreads || a->maps.nmaps != b->maps.nmaps || a->start != b->start)
+		return 0;
+	for (size_t i = 0; i < a->nthreads; ++i)
+		if (!same_thread(&a->thread[i], &b->thread[i]))
+			return 0;
+	for (size_t i = 0; i < a->maps.nmaps; ++i)
+		if (!exec_maps_has(&b->maps, &a->maps.map[i]))
+			return 0;
+	return 1;
+}

@@ -1,0 +1,111 @@
+/* recorder_drain.c - what the kernel has written goes to the file: records as they are, trace in AUXTRACE
+ * records. One pass over all CPUs is a round.
+ */
+#include "capture/recorder_internal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <x86intrin.h>
+
+enum { filling_up = 25 }; /* percent */
+
+static int append(void *context, const uint8_t *bytes, size_t size)
+{
+	const struct recorder *recorder = context;
+
+	return sb_writer_append(recorder->writer, bytes, size, recorder->err);
+}
+
+/* While the state is being read: who begins is told by the kernel. */
+static void look(void *context, const struct live_ring *ring, uint64_t position,
+                 const struct perf_event_header *header)
+{
+	struct recorder *recorder = context;
+	int32_t task[4]; /* pid, ppid, tid, ptid */
+
+	if (header->type != PERF_RECORD_FORK)
+		return;
+	live_ring_copy(ring, position + sizeof(*header), task, sizeof(task));
+	live_state_forked(&recorder->state, task[2]);
+}
+
+static int drain_ring(struct recorder *recorder, struct live_cpu *cpu)
+{
+	const int status = live_ring_drain(&cpu->ring, &recorder->tally, append,
+	                                   recorder->is_catching_up ? look : NULL, recorder);
+
+	if (status == -EPROTO)
+		return sb_error_set(recorder->err, -sbe_format, NULL, UINT64_MAX,
+		                    "the ring of CPU %" PRIu32 " holds no records", cpu->cpu);
+	return status;
+}
+
+static int write_trace(struct recorder *recorder, struct live_cpu *cpu)
+{
+	struct live_aux aux;
+	uint64_t size;
+	int status;
+
+	live_ring_aux(&cpu->ring, &aux);
+	size = aux.size[0] + aux.size[1];
+	if (!size)
+		return 0;
+	status = sb_writer_put_auxtrace(recorder->writer,
+	                                &(struct write_trace){.cpu = cpu->cpu,
+	                                                      .offset = aux.offset,
+	                                                      .reference = __rdtsc(),
+	                                                      .piece = {aux.piece[0], aux.piece[1]},
+	                                                      .size = {aux.size[0], aux.size[1]}},
+	                                recorder->err);
+	live_ring_aux_release(&cpu->ring, &aux);
+	recorder->tally.aux_bytes += size;
+	return status;
+}
+
+static int end_round(struct recorder *recorder)
+{
+	int status = 0;
+
+	if (recorder->is_catching_up || recorder->writer->position == recorder->round_bytes)
+		return 0;
+	status = sb_write_finished_round(recorder->writer, recorder->err);
+	recorder->round_bytes = recorder->writer->position;
+	return status;
+}
+
+int recorder_drain(struct recorder *recorder)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < recorder->events.ncpus && status == 0; ++i) {
+		struct live_cpu *cpu = &recorder->events.cpu[i];
+
+		if (cpu->ring.page)
+			status = drain_ring(recorder, cpu);
+		if (status == 0 && cpu->ring.aux && !cpu->ring.overwrites)
+			status = write_trace(recorder, cpu);
+	}
+	return status == 0 ? end_round(recorder) : status;
+}
+
+int recorder_drain_full(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->events.ncpus; ++i) {
+		const struct live_ring *ring = &recorder->events.cpu[i].ring;
+
+		if (ring->page && live_ring_fill(ring) >= filling_up)
+			return recorder_drain(recorder);
+	}
+	return 0;
+}
+
+int recorder_snapshot(struct recorder *recorder)
+{
+	int status = recorder_drain(recorder);
+
+	for (size_t i = 0; i < recorder->events.ncpus && status == 0; ++i)
+		if (recorder->events.cpu[i].ring.aux)
+			status = write_trace(recorder, &recorder->events.cpu[i]);
+	return status == 0 ? end_round(recorder) : status;
+}

@@ -1,0 +1,56 @@
+/* recorder_internal.h - a live recording: shared by recorder.c, which runs it, recorder_setup.c, which says
+ * what is recorded, and recorder_drain.c, which takes what comes.
+ */
+#ifndef SB_RECORDER_INTERNAL_H
+#define SB_RECORDER_INTERNAL_H
+
+#include <sb/recorder.h>
+
+#include "capture/freeze.h"
+#include "capture/live_attrs.h"
+#include "capture/live_command.h"
+#include "capture/live_control.h"
+#include "capture/live_events.h"
+#include "capture/live_machine.h"
+#include "capture/live_state.h"
+#include "perfdata/perfdata_write_internal.h"
+
+struct recorder {
+	const struct sb_recorder_config *config;
+	const char *proc, *sysfs;
+	char *output; /* owned; of the file itself */
+	struct sb_recorder_result *result;
+	struct sb_error *err;
+	struct live_machine machine;
+	struct live_attrs attrs;
+	struct live_events events;
+	struct live_command command;
+	struct live_control control;
+	struct live_state state;
+	struct live_tally tally;
+	struct sb_perfdata_writer *writer; /* NULL: not yet */
+	int has_pt;
+	int is_tracing;   /* what is wanted is enabled */
+	int is_catching_up; /* the state is not complete: rounds do not end */
+	uint64_t round_bytes; /* of the file when the last round ended */
+};
+
+/* Tells the user. */
+void recorder_note(const struct recorder *recorder, const char *format, ...)
+        __attribute__((format(printf, 2, 3)));
+
+/* Which events there are, of whom, and on which CPUs; all is opened, nothing runs. */
+int recorder_set_up(struct recorder *recorder);
+/* The file, with all in front of the records. */
+int recorder_open_file(struct recorder *recorder);
+/* Descriptors of the events from @first on get identifiers in the file. */
+int recorder_add_ids(struct recorder *recorder, size_t first);
+
+/* Takes all records that are there, and trace. Zero or an error. */
+int recorder_drain(struct recorder *recorder);
+/* The rings that are filling up. */
+int recorder_drain_full(struct recorder *recorder);
+/* What a snapshot's buffers hold, while the trace is at rest. */
+int recorder_snapshot(struct recorder *recorder);
+
+#endif

@@ -1,0 +1,184 @@
+/* record_live.c - see record_live.h. Signals become lines on the recorder's control: nothing is half done when
+ * they come.
+ */
+#include "record_live.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "commands.h"
+#include "tell.h"
+
+static const char name[] = "sbtrace record";
+
+bool record_live_is_wanted(const struct record_live *live)
+{
+	const struct sb_recorder_config *config = &live->config;
+
+	return live->nevents || live->npids || live->ntids || live->sideband_only || live->bundle ||
+	       config->everybody || config->cgroup || config->ring_size || config->aux_size ||
+	       config->snapshot || config->paused || config->time_limit || config->size_limit ||
+	       config->control || config->kcore;
+}
+
+void record_live_free(struct record_live *live)
+{
+	free(live->event);
+	free(live->pid);
+	free(live->tid);
+}
+
+/* ---- Signals ---------------------------------------------------------------------------------- */
+
+static volatile sig_atomic_t control_fd = -1;
+
+static void send_line(int number)
+{
+	static const char quit[] = "quit\n", snapshot[] = "snapshot\n";
+	const int fd = control_fd;
+	ssize_t sent;
+
+	if (number == SIGUSR2)
+		sent = write(fd, snapshot, sizeof(snapshot) - 1);
+	else
+		sent = write(fd, quit, sizeof(quit) - 1);
+	(void)sent; /* a full pipe has more than enough of them */
+}
+
+static int watch_signals(int control[2])
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR2};
+	const struct sigaction action = {.sa_handler = send_line, .sa_flags = SA_RESTART};
+	struct sigaction before;
+
+	if (pipe2(control, O_CLOEXEC | O_NONBLOCK) < 0)
+		return -1;
+	control_fd = control[1];
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		sigaction(numbers[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN) /* nohup(1) */
+			sigaction(numbers[i], &action, NULL);
+	}
+	return 0;
+}
+
+/* ---- Telling ---------------------------------------------------------------------------------- */
+
+static void note(void *context, const char *text)
+{
+	const struct record_live *live = context;
+
+	if (!live->quiet)
+		tell_note(name, text);
+}
+
+static void report_trace(const struct sb_recorder_result *result)
+{
+	fprintf(stderr, "sbtrace record: %" PRIu64 " bytes of trace", result->aux_bytes);
+	if (result->nsnapshots)
+		fprintf(stderr, ", %" PRIu64 " snapshots", result->nsnapshots);
+	if (result->aux_truncated)
+		fprintf(stderr, "; %" PRIu64 " times trace was lost, as its buffer was full (--aux)",
+		        result->aux_truncated);
+	if (result->aux_damaged)
+		fprintf(stderr, "; %" PRIu64 " times it was cut", result->aux_damaged);
+	fputc('\n', stderr);
+}
+
+static void report(const struct record_live *live, const struct sb_recorder_result *result)
+{
+	if (live->quiet)
+		return;
+	if (result->aux_bytes || result->aux_truncated)
+		report_trace(result);
+	fprintf(stderr,
+	        "sbtrace record: %" PRIu64 " records, %" PRIu64 " switches, %" PRIu64 " lost; %" PRIu64
+	        " bytes: %s\n",
+	        result->nrecords, result->nswitches, result->nlost, result->nbytes, live->config.output);
+	if (result->nlost)
+		tell_note(name, "records were lost: larger rings may help (--ring)");
+}
+
+/* How this was called. */
+static char *join(int argc, char **argv)
+{
+	size_t size = sizeof("sbtrace");
+	char *line, *end;
+
+	for (int i = 0; i < argc; i++)
+		size += strlen(argv[i]) + 1;
+	line = malloc(size);
+	if (!line)
+		return NULL;
+	end = stpcpy(line, "sbtrace");
+	for (int i = 0; i < argc; i++)
+		end = stpcpy(stpcpy(end, " "), argv[i]);
+	return line;
+}
+
+/* ---- Recording -------------------------------------------------------------------------------- */
+
+/* As a shell has it. */
+static int exit_status(int status)
+{
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* Intel PT is what is recorded, unless something else is said. */
+static int complete(struct record_live *live)
+{
+	static const char *const usual[] = {"intel_pt//"};
+	struct sb_recorder_config *config = &live->config;
+
+	config->pid = live->pid;
+	config->npids = live->npids;
+	config->tid = live->tid;
+	config->ntids = live->ntids;
+	config->event = live->event;
+	config->nevents = live->nevents;
+	if (live->nevents || live->sideband_only)
+		return 0;
+	config->event = usual;
+	config->nevents = 1;
+	if (sb_recorder_has_pt(config->sysfs))
+		return 0;
+	fprintf(stderr,
+	        "%s: this machine has no Intel PT; --sideband-only records who runs and what is mapped, and "
+	        "--software traces a command step by step\n",
+	        name);
+	return -1;
+}
+
+int record_live(struct record_live *live, int argc, char **argv, char *const *command)
+{
+	struct sb_recorder_result result;
+	struct sb_error err = {0};
+	int control[2], status;
+	char *line;
+
+	if (complete(live) < 0)
+		return exit_error;
+	if (watch_signals(control) < 0) {
+		perror(name);
+		return exit_error;
+	}
+	line = join(argc, argv);
+	live->config.cmdline = line;
+	live->config.control_fd = control[0];
+	live->config.note = note;
+	live->config.context = live;
+	status = sb_recorder_run(&live->config, (char *const *)command, &result, &err);
+	free(line);
+	if (status < 0) {
+		tell(name, "", &err);
+		return exit_error;
+	}
+	report(live, &result);
+	return result.ended_early ? exit_fine : exit_status(result.exit_status);
+}

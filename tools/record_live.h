@@ -1,0 +1,26 @@
+/* tools/record_live.h - sbtrace record without --software: of the machine as it runs. */
+#ifndef TOOLS_RECORD_LIVE_H
+#define TOOLS_RECORD_LIVE_H
+
+#include <stdbool.h>
+
+#include <sb/recorder.h>
+
+
+struct record_live {
+	struct sb_recorder_config config;
+	const char **event; /* owned, as are those below */
+	size_t nevents;
+	pid_t *pid, *tid;
+	size_t npids, ntids;
+	bool sideband_only, quiet;
+	const char *bundle; /* a directory; NULL */
+};
+
+/* Whether an option was given that is for this kind of recording. */
+bool record_live_is_wanted(const struct record_live *live);
+/* Records; @argv NULL: no command. The exit status. */
+int record_live(struct record_live *live, int argc, char **argv, char *const *command);
+void record_live_free(struct record_live *live);
+
+#endif
