@@ -1,5 +1,5 @@
-/* cmd_record.c - sbtrace record: of the machine as it runs (record_live.c); or, with --software, runs a command
- * and writes what Intel PT would have said. */
+/* cmd_record.c - sbtrace record: of the machine as it runs (record_live.c); or, with --software, runs a
+ * command and writes what Intel PT would have said. */
 #include "commands.h"
 
 #include <inttypes.h>
@@ -274,7 +274,8 @@ static int take_proc(void *target, const char *value, struct option_error *error
 static const struct option_row rows[] = {
         {"output", 'o', "FILE", "where to write the recording (perf.data)", take_output},
         {"quiet", 'q', NULL, "do not say how it went", take_quiet},
-        {"event", 'e', "EVENT", "what to record, see sbtrace-events(1); may be repeated (intel_pt//)", take_event},
+        {"event", 'e', "EVENT", "what to record, see sbtrace-events(1); may be repeated (intel_pt//)",
+         take_event},
         {"sideband-only", 0, NULL, "who runs and what is mapped, no trace", take_sideband_only},
         {"all-cpus", 'a', NULL, "of everybody; a COMMAND says how long", take_all},
         {"pid", 'p', "PID,...", "of processes, with all that they have started or will start", take_pid},
@@ -282,7 +283,8 @@ static const struct option_row rows[] = {
         {"cgroup", 0, "PATH", "of a cgroup: its path in the hierarchy", take_cgroup},
         {"ring", 0, "SIZE", "of each CPU's buffer for records (8M)", take_ring},
         {"aux", 0, "SIZE", "of each CPU's buffer for trace (4M)", take_aux},
-        {"snapshot", 0, NULL, "keep the newest trace only; write it on SIGUSR2, and at the end", take_snapshot},
+        {"snapshot", 0, NULL, "keep the newest trace only; write it on SIGUSR2, and at the end",
+         take_snapshot},
         {"paused", 0, NULL, "the trace begins when it is told to (--control)", take_paused},
         {"time", 0, "SECONDS", "end after so long", take_time},
         {"size", 0, "SIZE", "end when the file is so large", take_size},
@@ -307,11 +309,13 @@ static const struct option_row rows[] = {
 
 static const struct option_table options_table = {
         .command = "sbtrace record",
-        .usage = "[-a | -p PID | -t TID | --cgroup PATH] [-e EVENT] -o FILE [OPTIONS] [-- COMMAND [ARGUMENTS]]\n"
-                 "       sbtrace record --software -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]",
-        .about = "Records what is executed, by Intel PT, and all that a replay needs to know besides: who runs\n"
-                 "where, and what is mapped. With --software, runs COMMAND step by step, and writes what\n"
-                 "`perf record -a -e intel_pt//u` would on a machine with Intel PT and so many CPUs.\n",
+        .usage =
+                "[-a | -p PID | -t TID | --cgroup PATH] [-e EVENT] -o FILE [OPTIONS] [-- COMMAND [ARGUMENTS]]\n"
+                "       sbtrace record --software -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]",
+        .about =
+                "Records what is executed, by Intel PT, and all that a replay needs to know besides: who runs\n"
+                "where, and what is mapped. With --software, runs COMMAND step by step, and writes what\n"
+                "`perf record -a -e intel_pt//u` would on a machine with Intel PT and so many CPUs.\n",
         .row = rows,
         .nrows = sizeof(rows) / sizeof(rows[0]),
         .stop_at_operand = true,
@@ -349,7 +353,8 @@ static int record_software(struct record_options *options, char *const command[]
 	if (!command)
 		return complain("which command? -- COMMAND [ARGUMENTS]");
 	if (record_live_is_wanted(&options->live))
-		return complain("--software goes with a command, and not with what is recorded by the machine");
+		return complain(
+		        "--software goes with a command, and not with what is recorded by the machine");
 	if (sb_software_trace(&options->config, command, &result, &error) < 0) {
 		fprintf(stderr, "sbtrace record: %s\n", sb_error_string(&error, text, sizeof(text)));
 		return exit_error;
@@ -361,8 +366,8 @@ static int record_software(struct record_options *options, char *const command[]
 static int record_machine(struct record_options *options, int argc, char **argv, char *const command[])
 {
 	const struct record_live *live = &options->live;
-	const int kinds =
-	        (live->npids != 0) + (live->ntids != 0) + (live->config.cgroup != NULL) + live->config.everybody;
+	const int kinds = (live->npids != 0) + (live->ntids != 0) + (live->config.cgroup != NULL) +
+	                  live->config.everybody;
 
 	if (kinds > 1)
 		return complain("one of -a, -p, -t, --cgroup is enough");

@@ -1,5 +1,5 @@
-/* record_live.c - see record_live.h. Signals become lines on the recorder's control: nothing is half done when
- * they come.
+/* record_live.c - see record_live.h. Signals become lines on the recorder's control: nothing is half done
+ * when they come.
  */
 #include "record_live.h"
 

@@ -6,7 +6,6 @@
 
 #include <sb/recorder.h>
 
-
 struct record_live {
 	struct sb_recorder_config config;
 	const char **event; /* owned, as are those below */

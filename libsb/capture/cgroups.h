@@ -25,13 +25,13 @@ struct cgroup {
 /* The cgroup of @tid of @pid. Returns 0, or -1 when it is gone or there are no cgroups. */
 int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgroup *cgroup);
 
-/* Calls back for each cgroup of the hierarchy that we see, the upper ones first; what it returns ends the walk
- * when it is negative, and is returned. Zero also where there are none. */
+/* Calls back for each cgroup of the hierarchy that we see, the upper ones first; what it returns ends the
+ * walk when it is negative, and is returned. Zero also where there are none. */
 int cgroups_walk(const struct cgroups *cgroups, int (*take)(void *context, const struct cgroup *cgroup),
                  void *context);
 
-/* Where the directory of a cgroup is, which is named by its path in the hierarchy. Zero, or -1: nowhere that we
- * see. */
+/* Where the directory of a cgroup is, which is named by its path in the hierarchy. Zero, or -1: nowhere that
+ * we see. */
 int cgroups_place(const struct cgroups *cgroups, const char *path, char place[PATH_MAX]);
 
 /* Whether the cgroup with this id is new here; from now on it is not. Negative: no memory. */

@@ -52,7 +52,8 @@ int live_command_start(struct live_command *command, char *const argv[], struct 
 
 		close_fd(&go[1]);
 		close_fd(&failed[0]);
-		return sb_error_set(err, -sbe_io, argv[0], UINT64_MAX, "it cannot be started: %s", strerror(error));
+		return sb_error_set(err, -sbe_io, argv[0], UINT64_MAX, "it cannot be started: %s",
+		                    strerror(error));
 	}
 	*command = (struct live_command){.pid = pid, .go = go[1], .failed = failed[0]};
 	return 0;

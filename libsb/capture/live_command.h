@@ -7,7 +7,7 @@
 #include <sb/error.h>
 
 struct live_command {
-	pid_t pid; /* 0: none, or it has been waited for */
+	pid_t pid;      /* 0: none, or it has been waited for */
 	int go, failed; /* pipes: a byte lets it run; its errno comes when exec failed. -1: closed */
 	int status;     /* of wait(2) */
 };

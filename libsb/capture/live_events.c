@@ -22,7 +22,8 @@ static int out_of_memory(struct sb_error *err)
 int live_events_add(struct live_events *events, const char *name, const struct perf_event_attr *attr,
                     enum live_role role, int of_targets, struct sb_error *err)
 {
-	struct live_event event = {.name = strdup(name), .attr = *attr, .role = role, .of_targets = of_targets};
+	struct live_event event = {
+	        .name = strdup(name), .attr = *attr, .role = role, .of_targets = of_targets};
 
 	event.attr.watermark = 1;
 	event.attr.wakeup_watermark = (uint32_t)(events->ring_size / 4);
@@ -57,10 +58,11 @@ static int fail_open(struct sb_error *err, const struct live_event *event, uint3
 	switch (error) {
 	case EPERM:
 	case EACCES:
-		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
-		                    "%s may not be recorded here: /proc/sys/kernel/perf_event_paranoid is %d; root may, "
-		                    "or who has CAP_PERFMON, and who records own processes alone at 2 or less",
-		                    event->name, paranoid());
+		return sb_error_set(
+		        err, -sbe_io, NULL, UINT64_MAX,
+		        "%s may not be recorded here: /proc/sys/kernel/perf_event_paranoid is %d; root may, "
+		        "or who has CAP_PERFMON, and who records own processes alone at 2 or less",
+		        event->name, paranoid());
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &files);
 		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
@@ -68,31 +70,31 @@ static int fail_open(struct sb_error *err, const struct live_event *event, uint3
 		                    " (ulimit -n), and each event takes one for each CPU and thread",
 		                    (uint64_t)files.rlim_cur);
 	case ESRCH:
-		return sb_error_set(err, -sbe_not_found, NULL, UINT64_MAX, "there is no such process or thread");
+		return sb_error_set(err, -sbe_not_found, NULL, UINT64_MAX,
+		                    "there is no such process or thread");
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
 	case EINVAL:
 		return sb_error_set(err, -sbe_unsupported, NULL, UINT64_MAX,
-		                    "%s: this machine cannot record it on CPU %" PRIu32 " (%s)", event->name, cpu,
-		                    strerror(error));
+		                    "%s: this machine cannot record it on CPU %" PRIu32 " (%s)", event->name,
+		                    cpu, strerror(error));
 	case EBUSY:
 		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
 		                    "%s: somebody else uses it on CPU %" PRIu32, event->name, cpu);
 	default:
-		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s on CPU %" PRIu32 ": %s", event->name, cpu,
-		                    strerror(error));
+		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s on CPU %" PRIu32 ": %s", event->name,
+		                    cpu, strerror(error));
 	}
 }
 
 static int fail_map(struct sb_error *err, const char *what, uint64_t size, uint32_t cpu, int error)
 {
-	return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
-	                    "%s of %" PRIu64 " KiB cannot be had for CPU %" PRIu32 " (%s)%s", what, size >> 10, cpu,
-	                    strerror(error),
-	                    error == EPERM
-	                            ? ": /proc/sys/kernel/perf_event_mlock_kb, or ulimit -l, is too small"
-	                            : "");
+	return sb_error_set(
+	        err, -sbe_io, NULL, UINT64_MAX,
+	        "%s of %" PRIu64 " KiB cannot be had for CPU %" PRIu32 " (%s)%s", what, size >> 10, cpu,
+	        strerror(error),
+	        error == EPERM ? ": /proc/sys/kernel/perf_event_mlock_kb, or ulimit -l, is too small" : "");
 }
 
 /* ---- Opening ---------------------------------------------------------------------------------- */
@@ -155,7 +157,8 @@ static int open_for(struct live_events *events, struct live_cpu *cpu, size_t ind
                     struct sb_error *err)
 {
 	const struct live_event *event = &events->event[index];
-	struct live_fd fd = {.fd = open_one(events, event, cpu->cpu, tid), .cpu = cpu->cpu, .event = index, .tid = tid};
+	struct live_fd fd = {
+	        .fd = open_one(events, event, cpu->cpu, tid), .cpu = cpu->cpu, .event = index, .tid = tid};
 	int status;
 
 	if (fd.fd == -ENODEV && cpu->owner < 0)
@@ -166,8 +169,8 @@ static int open_for(struct live_events *events, struct live_cpu *cpu, size_t ind
 		return fail_open(err, event, cpu->cpu, -fd.fd);
 	status = join_ring(events, cpu, event, fd.fd, err);
 	if (status == 0 && ioctl(fd.fd, PERF_EVENT_IOC_ID, &fd.id) < 0)
-		status = sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s: it has no identifier: %s", event->name,
-		                      strerror(errno));
+		status = sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s: it has no identifier: %s",
+		                      event->name, strerror(errno));
 	if (status == 0)
 		status = add_fd(events, &fd, err);
 	if (status < 0) {
@@ -248,7 +251,8 @@ void live_events_fini(struct live_events *events)
 	*events = (struct live_events){.targets = {.cgroup = -1}};
 }
 
-int live_events_enable(const struct live_events *events, enum live_role role, int enable, struct sb_error *err)
+int live_events_enable(const struct live_events *events, enum live_role role, int enable,
+                       struct sb_error *err)
 {
 	const unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 
@@ -256,8 +260,8 @@ int live_events_enable(const struct live_events *events, enum live_role role, in
 		const struct live_event *event = &events->event[events->fd[i].event];
 
 		if (event->role == role && ioctl(events->fd[i].fd, request, 0) < 0)
-			return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s cannot be %s: %s", event->name,
-			                    enable ? "started" : "stopped", strerror(errno));
+			return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s cannot be %s: %s",
+			                    event->name, enable ? "started" : "stopped", strerror(errno));
 	}
 	return 0;
 }

@@ -77,7 +77,8 @@ void live_events_close(struct live_events *events, struct live_cpu *cpu);
 void live_events_fini(struct live_events *events);
 
 /* Starts, or stops, those of one role. */
-int live_events_enable(const struct live_events *events, enum live_role role, int enable, struct sb_error *err);
+int live_events_enable(const struct live_events *events, enum live_role role, int enable,
+                       struct sb_error *err);
 
 /* Whether no thread is left that the recording was to follow. */
 int live_events_are_over(const struct live_events *events);

@@ -1,6 +1,6 @@
-/* live_kernel.c - see live_kernel.h. The kernel's code goes from _text (or _stext) to _etext of kallsyms, which
- * are zero for who may not know; a module's is where /proc/modules says. Build-ids are ELF notes that sysfs
- * holds.
+/* live_kernel.c - see live_kernel.h. The kernel's code goes from _text (or _stext) to _etext of kallsyms,
+ * which are zero for who may not know; a module's is where /proc/modules says. Build-ids are ELF notes that
+ * sysfs holds.
  */
 #include "capture/live_kernel.h"
 
@@ -77,12 +77,13 @@ static int write_text(struct sb_perfdata_writer *writer, const char *proc, const
 	}
 	begin = name[2].found == 1 ? &name[2] : &name[1];
 	if (begin->found != 1 || !begin->address || name[0].address <= begin->address) {
-		*missing = "kallsyms hides addresses (kptr_restrict): where the kernel's code is remains unknown";
+		*missing =
+		        "kallsyms hides addresses (kptr_restrict): where the kernel's code is remains unknown";
 		return 0;
 	}
 	snprintf(notes, sizeof(notes), "%s/kernel/notes", sysfs);
-	return write_map(writer, begin->address, name[0].address, begin->address, "[kernel.kallsyms]_text", notes,
-	                 err);
+	return write_map(writer, begin->address, name[0].address, begin->address, "[kernel.kallsyms]_text",
+	                 notes, err);
 }
 
 /* "NAME SIZE USES BY STATE ADDRESS". */

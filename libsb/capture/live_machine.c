@@ -43,7 +43,8 @@ static void read_cpuinfo(struct live_machine *machine, const char *proc)
 	}
 	if (file)
 		fclose(file);
-	snprintf(machine->cpuid, sizeof(machine->cpuid), "%s,%s,%s,%s", value[0], value[1], value[2], value[3]);
+	snprintf(machine->cpuid, sizeof(machine->cpuid), "%s,%s,%s,%s", value[0], value[1], value[2],
+	         value[3]);
 }
 
 static int take_cpu(void *context, uint32_t cpu)
@@ -106,7 +107,7 @@ struct sb_clock live_machine_clock(const struct live_ring *ring)
 			clock = (struct sb_clock){.time_shift = page->time_shift,
 			                          .time_mult = page->time_mult,
 			                          .time_zero = page->time_zero};
-		__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	} while (lock & 1 || lock != page->lock);
+		__asm__ volatile("" ::: "memory"); /* x86 keeps loads in order */
+	} while (lock & 1 || lock != __atomic_load_n(&page->lock, __ATOMIC_ACQUIRE));
 	return clock;
 }

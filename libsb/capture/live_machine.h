@@ -9,10 +9,10 @@
 #include "capture/live_ring.h"
 
 struct live_machine {
-	char cpuid[64];     /* "GenuineIntel,6,85,4" */
-	char cpudesc[128];  /* "Intel(R) Xeon(R) ..." */
-	uint32_t ncpus;     /* one more than the highest number there may be */
-	uint32_t pt_type;   /* of the intel_pt PMU; 0: there is none */
+	char cpuid[64];    /* "GenuineIntel,6,85,4" */
+	char cpudesc[128]; /* "Intel(R) Xeon(R) ..." */
+	uint32_t ncpus;    /* one more than the highest number there may be */
+	uint32_t pt_type;  /* of the intel_pt PMU; 0: there is none */
 	uint32_t tsc_ctc_num, tsc_ctc_den;
 	uint8_t max_nonturbo_ratio;
 	int event_trace;

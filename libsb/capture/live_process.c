@@ -50,10 +50,11 @@ static int read_stat(const char *dir, struct live_thread *thread, pid_t *ppid)
 	text[size] = '\0';
 	name = strchr(text, '(');
 	end = strrchr(text, ')');
-	if (!name || !end || sscanf(end + 1,
-	                            " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-	                            "%*s %" SCNu64,
-	                            ppid, &thread->start) != 2)
+	if (!name || !end ||
+	    sscanf(end + 1,
+	           " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
+	           "%*s %" SCNu64,
+	           ppid, &thread->start) != 2)
 		return -1;
 	*end = '\0';
 	snprintf(thread->comm, sizeof(thread->comm), "%s", name + 1);
@@ -90,8 +91,7 @@ static int add_thread(void *context, pid_t tid)
 	return 0;
 }
 
-int live_process_read(struct live_process *process, pid_t pid, int what,
-                      const struct cgroups *cgroups)
+int live_process_read(struct live_process *process, pid_t pid, int what, const struct cgroups *cgroups)
 {
 	struct reading reading = {process, cgroups};
 	struct live_thread leader;
@@ -125,8 +125,8 @@ void live_process_free(struct live_process *process)
 
 static int same_thread(const struct live_thread *a, const struct live_thread *b)
 {
-	return a->tid == b->tid && a->start == b->start && a->cgroup == b->cgroup && !strcmp(a->comm, b->comm) &&
-	       a->has_namespaces == b->has_namespaces &&
+	return a->tid == b->tid && a->start == b->start && a->cgroup == b->cgroup &&
+	       !strcmp(a->comm, b->comm) && a->has_namespaces == b->has_namespaces &&
 	       !memcmp(a->namespaces, b->namespaces, sizeof(a->namespaces));
 }
 

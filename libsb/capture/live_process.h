@@ -1,5 +1,5 @@
-/* live_process.h - a running process as /proc shows it: its threads, with their names, namespaces and cgroups,
- * and what it has mapped as code.
+/* live_process.h - a running process as /proc shows it: its threads, with their names, namespaces and
+ * cgroups, and what it has mapped as code.
  */
 #ifndef SB_LIVE_PROCESS_H
 #define SB_LIVE_PROCESS_H
@@ -33,10 +33,9 @@ struct live_process {
 
 enum { live_process_threads = 1, live_process_maps = 2 };
 
-/* @what: live_process_*. @cgroups NULL: who is where is not asked. Zero, also when the process is gone by now:
- * it has no threads, then; or -ENOMEM. Read or not, it is to be freed. */
-int live_process_read(struct live_process *process, pid_t pid, int what,
-                      const struct cgroups *cgroups);
+/* @what: live_process_*. @cgroups NULL: who is where is not asked. Zero, also when the process is gone by
+ * now: it has no threads, then; or -ENOMEM. Read or not, it is to be freed. */
+int live_process_read(struct live_process *process, pid_t pid, int what, const struct cgroups *cgroups);
 void live_process_free(struct live_process *process);
 
 /* Whether nothing changed from one to the other. */

@@ -121,7 +121,8 @@ static int build_id_of(struct live_state *state, pid_t pid, const struct exec_ma
 	if (!map->ino || map->name[0] != '/')
 		return 0;
 	status = key_table_keep(&state->files, &key, &number);
-	if (status > 0 && array_reserve(&state->build_id, &state->capacity, state->nbuild_ids, sizeof(*id)) < 0)
+	if (status > 0 &&
+	    array_reserve(&state->build_id, &state->capacity, state->nbuild_ids, sizeof(*id)) < 0)
 		status = -sbe_nomem;
 	if (status < 0)
 		return sb_error_set(state->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
@@ -248,9 +249,8 @@ static int tell_map(struct live_state *state, struct telling *telling, const str
 
 static int tell(struct live_state *state, const struct live_process *process, uint64_t time)
 {
-	static int (*const tellers[])(struct live_state *, struct telling *,
-	                              const struct live_thread *) = {tell_thread, tell_namespaces, tell_comm,
-	                                                             tell_cgroup_of};
+	static int (*const tellers[])(struct live_state *, struct telling *, const struct live_thread *) = {
+	        tell_thread, tell_namespaces, tell_comm, tell_cgroup_of};
 	struct telling telling = {.process = process, .time = time};
 	int status = 0;
 

@@ -22,8 +22,8 @@
 
 struct live_state {
 	struct sb_perfdata_writer *writer;
-	struct cgroups *cgroups; /* owned */
-	int with_cgroups;        /* samples may tell who is in which */
+	struct cgroups *cgroups;          /* owned */
+	int with_cgroups;                 /* samples may tell who is in which */
 	const struct freeze_thread *only; /* the processes of these alone; NULL: all */
 	size_t nonly;
 	struct key_table facts;   /* what has been told: hashes of 8 bytes */

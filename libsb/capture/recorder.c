@@ -69,12 +69,14 @@ static int check(struct recorder *recorder, char *const argv[])
 	int status;
 
 	if (config->size != sizeof(*config) || !config->output)
-		return sb_error_set(recorder->err, -sbe_invalid, NULL, UINT64_MAX,
-		                    "the recorder's configuration has %zu bytes, %zu are expected, and an output",
-		                    config->size, sizeof(*config));
+		return sb_error_set(
+		        recorder->err, -sbe_invalid, NULL, UINT64_MAX,
+		        "the recorder's configuration has %zu bytes, %zu are expected, and an output",
+		        config->size, sizeof(*config));
 	if (kinds > 1 || (!kinds && !argv))
-		return sb_error_set(recorder->err, -sbe_invalid, NULL, UINT64_MAX,
-		                    "one kind of target is expected: all, processes, threads, a cgroup, or a command");
+		return sb_error_set(
+		        recorder->err, -sbe_invalid, NULL, UINT64_MAX,
+		        "one kind of target is expected: all, processes, threads, a cgroup, or a command");
 	status = check_size(recorder, "ring", config->ring_size);
 	return status == 0 ? check_size(recorder, "buffer for trace", config->aux_size) : status;
 }
@@ -162,7 +164,8 @@ static int set_tracing(struct recorder *recorder, int on)
 static int begin(struct recorder *recorder, char *const argv[])
 {
 	const struct sb_recorder_config *config = recorder->config;
-	int status = live_control_open(&recorder->control, config->control_fd, config->control, recorder->err);
+	int status =
+	        live_control_open(&recorder->control, config->control_fd, config->control, recorder->err);
 
 	if (status == 0 && argv)
 		status = live_command_start(&recorder->command, argv, recorder->err);
@@ -332,12 +335,14 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 	*recorder.result = (struct sb_recorder_result){0};
 	*recorder.err = (struct sb_error){0};
 	if (!config)
-		return sb_error_set(recorder.err, -sbe_invalid, NULL, UINT64_MAX, "sb_recorder_run: no configuration");
+		return sb_error_set(recorder.err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_recorder_run: no configuration");
 	status = check(&recorder, argv);
 	if (status == 0) {
 		recorder.output = strdup(config->output);
-		status = recorder.output ? begin(&recorder, argv)
-		                         : sb_error_set(recorder.err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+		status = recorder.output
+		                 ? begin(&recorder, argv)
+		                 : sb_error_set(recorder.err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
 	if (status == 0)
 		status = run(&recorder);

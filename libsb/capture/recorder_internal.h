@@ -30,8 +30,8 @@ struct recorder {
 	struct live_tally tally;
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
 	int has_pt;
-	int is_tracing;   /* what is wanted is enabled */
-	int is_catching_up; /* the state is not complete: rounds do not end */
+	int is_tracing;       /* what is wanted is enabled */
+	int is_catching_up;   /* the state is not complete: rounds do not end */
 	uint64_t round_bytes; /* of the file when the last round ended */
 };
 

@@ -53,7 +53,8 @@ static int add_thread(struct recorder *recorder, pid_t tid)
 	if (file)
 		fclose(file);
 	if (!pid)
-		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no thread %d", tid);
+		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no thread %d",
+		                    tid);
 	return add_target(recorder, pid, tid);
 }
 
@@ -73,17 +74,18 @@ static int open_cgroup(struct recorder *recorder, const char *path)
 		return status;
 	recorder->events.targets.cgroup = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return recorder->events.targets.cgroup < 0
-	               ? sb_error_set(recorder->err, -sbe_not_found, full, UINT64_MAX, "there is no such cgroup: %s",
-	                              strerror(errno))
+	               ? sb_error_set(recorder->err, -sbe_not_found, full, UINT64_MAX,
+	                              "there is no such cgroup: %s", strerror(errno))
 	               : 0;
 }
 
 static int fail_freeze(struct recorder *recorder, pid_t pid, int error)
 {
 	if (error == ESRCH)
-		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no process %d", pid);
-	return sb_error_set(recorder->err, -sbe_io, NULL, UINT64_MAX, "process %d cannot be followed: %s%s", pid,
-	                    strerror(error), error == EPERM ? ", or somebody traces it" : "");
+		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no process %d",
+		                    pid);
+	return sb_error_set(recorder->err, -sbe_io, NULL, UINT64_MAX, "process %d cannot be followed: %s%s",
+	                    pid, strerror(error), error == EPERM ? ", or somebody traces it" : "");
 }
 
 /* ---- Which events ----------------------------------------------------------------------------- */
@@ -159,8 +161,8 @@ static int is_targeted(const struct recorder *recorder)
  * and what the kernel's code was. */
 static int add_sideband(struct recorder *recorder, int of_targets)
 {
-	int status = live_events_add(&recorder->events, "dummy:u", &recorder->attrs.sideband, live_role_sideband,
-	                             of_targets, recorder->err);
+	int status = live_events_add(&recorder->events, "dummy:u", &recorder->attrs.sideband,
+	                             live_role_sideband, of_targets, recorder->err);
 
 	if (status == 0 && recorder->attrs.has_cgroup && !of_targets)
 		status = live_events_add(&recorder->events, "cgroup-switches", &recorder->attrs.cgroup,
@@ -179,9 +181,10 @@ static int probe(struct recorder *recorder, int *of_targets)
 		status = live_attrs_probe(&recorder->attrs, own, -1);
 	}
 	if (status == -EACCES || status == -EPERM)
-		return sb_error_set(recorder->err, -sbe_io, NULL, UINT64_MAX,
-		                    "this needs CAP_PERFMON, or root, or /proc/sys/kernel/perf_event_paranoid "
-		                    "below 1: all processes are recorded");
+		return sb_error_set(
+		        recorder->err, -sbe_io, NULL, UINT64_MAX,
+		        "this needs CAP_PERFMON, or root, or /proc/sys/kernel/perf_event_paranoid "
+		        "below 1: all processes are recorded");
 	if (status < 0)
 		return sb_error_set(recorder->err, -sbe_unsupported, NULL, UINT64_MAX,
 		                    "this kernel records no sideband: %s", strerror(-status));
@@ -347,8 +350,8 @@ static int declare(struct recorder *recorder)
 	if (status == 0 && recorder->machine.pt_type)
 		status = sb_writer_add_pmu(writer, "intel_pt", recorder->machine.pt_type, recorder->err);
 	for (size_t i = 0; i < recorder->events.nevents && status == 0; ++i)
-		status = sb_writer_add_event(writer, recorder->events.event[i].name, &recorder->events.event[i].attr,
-		                             recorder->err);
+		status = sb_writer_add_event(writer, recorder->events.event[i].name,
+		                             &recorder->events.event[i].attr, recorder->err);
 	set_roles(recorder);
 	return status == 0 ? recorder_add_ids(recorder, 0) : status;
 }
@@ -384,8 +387,9 @@ int recorder_open_file(struct recorder *recorder)
 	recorder->writer->is_snapshot = recorder->config->snapshot;
 	recorder->writer->cap_event_trace = machine->event_trace;
 	if (recorder->has_pt && !config.clock.time_mult)
-		recorder_note(recorder, "this kernel does not tell how its clock and the TSC go together: trace and "
-		                        "sideband cannot be joined by time");
+		recorder_note(recorder,
+		              "this kernel does not tell how its clock and the TSC go together: trace and "
+		              "sideband cannot be joined by time");
 	status = declare(recorder);
 	if (status == 0)
 		status = sb_writer_begin(recorder->writer, recorder->err);

@@ -272,7 +272,7 @@ static void compose_header(const struct sb_perfdata_writer *writer, uint64_t dat
 	for (i = 0; i < NFEATURES; i++)
 		if (has_feature(writer, features[i].feature))
 			header[SB_HEADER_FEATURES + features[i].feature / 8] |=
-		        (uint8_t)(1 << features[i].feature % 8);
+			        (uint8_t)(1 << features[i].feature % 8);
 }
 
 /* Opening and finishing. */

@@ -36,8 +36,8 @@ struct write_pmu {
 	uint32_t type;
 };
 
-/* Events that records are made up for: intel_pt; dummy, which carries the sideband; and cgroup-switches, whose
- * samples tell cgroups. The software tracer has them in this order, the last one if wanted. */
+/* Events that records are made up for: intel_pt; dummy, which carries the sideband; and cgroup-switches,
+ * whose samples tell cgroups. The software tracer has them in this order, the last one if wanted. */
 enum write_event_kind { write_event_pt, write_event_dummy, write_event_cgroup, write_events };
 
 /* One record is composed at a time, in .record; .position is where the next one goes. */
@@ -57,7 +57,7 @@ struct sb_perfdata_writer {
 	struct write_pmu *pmu;
 	size_t npmus, pmus_capacity;
 	int is_snapshot, cap_event_trace; /* of AUXTRACE_INFO */
-	int role[write_events]; /* which event of .event it is; -1: there is none */
+	int role[write_events];           /* which event of .event it is; -1: there is none */
 	struct write_index *aux;
 	size_t naux;
 	size_t record_size;

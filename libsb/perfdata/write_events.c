@@ -1,5 +1,5 @@
-/* write_events.c - which events a recording has: their attributes and identifiers; and those that the software
- * tracer says it has, as `perf record -a -e intel_pt//u` would.
+/* write_events.c - which events a recording has: their attributes and identifiers; and those that the
+ * software tracer says it has, as `perf record -a -e intel_pt//u` would.
  */
 #include "perfdata/perfdata_write_internal.h"
 

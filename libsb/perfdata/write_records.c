@@ -441,8 +441,10 @@ int sb_writer_put_preamble(struct sb_perfdata_writer *writer, struct sb_error *e
 		int (*put)(struct sb_perfdata_writer *, struct sb_error *);
 		int wanted;
 	} records[] = {
-	        {put_auxtrace_info, has_pt},   {put_time_conv, has_pt || writer->config.clock.time_mult},
-	        {sb_writer_put_id_index, 1}, {put_thread_map, 1},
+	        {put_auxtrace_info, has_pt},
+	        {put_time_conv, has_pt || writer->config.clock.time_mult},
+	        {sb_writer_put_id_index, 1},
+	        {put_thread_map, 1},
 	        {put_cpu_map, 1},
 	};
 	int status = 0;

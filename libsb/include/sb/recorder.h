@@ -2,8 +2,8 @@
  * sideband), and, where the processor has it, Intel PT's trace; into a perf.data.
  *
  * The sideband is all that the kernel knows to tell: mappings with build-ids, execs, forks, exits, switches,
- * namespaces, cgroups, kernel symbols, BPF programs, patched code. How the machine is when it begins comes from
- * /proc, see sb_recorder_run(3). A trace begins when that is complete.
+ * namespaces, cgroups, kernel symbols, BPF programs, patched code. How the machine is when it begins comes
+ * from /proc, see sb_recorder_run(3). A trace begins when that is complete.
  */
 #ifndef SB_RECORDER_H
 #define SB_RECORDER_H
@@ -26,7 +26,8 @@ struct sb_recorder_config {
 	size_t nevents;
 
 	/* Of whom: the command that is run, processes with their descendants, threads, a cgroup (a path in
-	 * its hierarchy), or all. One kind of them; @everybody goes with a command, which then says how long. */
+	 * its hierarchy), or all. One kind of them; @everybody goes with a command, which then says how long.
+	 */
 	int everybody;
 	const pid_t *pid;
 	size_t npids;
@@ -48,8 +49,8 @@ struct sb_recorder_config {
 	int control_fd;
 	const char *control;
 
-	int kcore;           /* also the kernel's code, as it is in memory, and its symbols */
-	const char *cmdline; /* how this is called, for the file's header; NULL */
+	int kcore;                /* also the kernel's code, as it is in memory, and its symbols */
+	const char *cmdline;      /* how this is called, for the file's header; NULL */
 	const char *sysfs, *proc; /* where they are, of the kernel and the processor; NULL: /sys, /proc */
 
 	/* Sentences for the user, about what is not as it might be. NULL: nobody hears them. */
@@ -58,23 +59,23 @@ struct sb_recorder_config {
 };
 
 struct sb_recorder_result {
-	uint64_t nrecords;              /* of the kernel */
-	uint64_t nbytes;                /* of the file */
-	uint64_t nlost;                 /* records that the kernel had no room for */
+	uint64_t nrecords; /* of the kernel */
+	uint64_t nbytes;   /* of the file */
+	uint64_t nlost;    /* records that the kernel had no room for */
 	uint64_t nswitches;
-	uint64_t nprocesses, nthreads;  /* that were there */
-	uint64_t aux_bytes;             /* of trace */
-	uint64_t aux_truncated;         /* times that trace had no room */
-	uint64_t aux_damaged;           /* times that it was cut by something else */
+	uint64_t nprocesses, nthreads; /* that were there */
+	uint64_t aux_bytes;            /* of trace */
+	uint64_t aux_truncated;        /* times that trace had no room */
+	uint64_t aux_damaged;          /* times that it was cut by something else */
 	uint64_t nsnapshots;
 	uint64_t nthrottled;
-	int exit_status;                /* of the command, as wait(2) has it; 0 */
-	int ended_early;                /* by "quit" */
+	int exit_status; /* of the command, as wait(2) has it; 0 */
+	int ended_early; /* by "quit" */
 };
 
 /* Records until the command ends, the processes do, a limit is reached, or "quit" comes. @argv NULL: no
- * command. -sbe_unsupported: this machine, or this kernel, cannot; -sbe_not_found: no such command, process or
- * cgroup. The command then did not run. @result is filled in also when recording failed; @err may be NULL.
+ * command. -sbe_unsupported: this machine, or this kernel, cannot; -sbe_not_found: no such command, process
+ * or cgroup. The command then did not run. @result is filled in also when recording failed; @err may be NULL.
  *
  * The file is written under a name with ".tmp." in it, and reads as an interrupted recording until it is
  * whole. Threads may record at the same time. */

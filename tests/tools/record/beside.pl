@@ -1,0 +1,92 @@
+# beside.pl PERFS OURS: both are what perf script prints of recordings of the same time, PERFS from within that of
+# OURS. On each CPU, PERFS has to be a stretch of OURS. Mappings and names of before are compared for processes
+# that both found and that did nothing in between.
+use strict;
+use warnings;
+
+# [cpu][n] = { time, text }, and what was before: pid -> text -> 1.
+sub load {
+	my ($name) = @_;
+	my (%cpu, %before);
+	open my $file, '<', $name or die "$name: $!\n";
+	while (<$file>) {
+		next if /COMM: kworker/; # the kernel makes their names up anew each time
+		next unless /^\s*(.*?)\s+(-?\d+)\s+\[(\d+)\]\s+(\d+)\.(\d+):\s+PERF_RECORD_(\S+)\s*(.*?)\s*$/;
+		my ($tid, $cpu, $time, $type, $rest) = ($2, $3, $4 * 1000000 + $5, $6, $7);
+		my $text = "$type $rest";
+		if ($time) {
+			next unless $type =~ /^(?:SWITCH|COMM|FORK|EXIT|MMAP2)/;
+			# Who it is about stands in front, by number: the name is the reader's guess.
+			push @{ $cpu{ $cpu + 0 } }, { time => $time, text => "$tid $text" };
+		} elsif ($type =~ /^MMAP2/ && $rest =~ m{^(\d+)/}) {
+			$before{$1}{$text} = 1 unless $text =~ /\[vsyscall\]/;
+		} elsif ($type =~ /^COMM/ && $text =~ m{:(\d+)/(\d+)$} && $1 == $2) {
+			$before{$1}{$text} = 1;
+		}
+	}
+	return (\%cpu, \%before);
+}
+
+my ($perfs, $perfs_before) = load($ARGV[0]);
+my ($ours, $ours_before) = load($ARGV[1]);
+my $failures = 0;
+
+sub fail {
+	print "FAILED: @_\n";
+	++$failures;
+}
+
+# Where the stretch begins: at the first place, near in time, from which all is alike.
+sub find {
+	my ($cpu, $perf, $our) = @_;
+	my $far;
+	for my $begin (0 .. $#$our) {
+		next if $our->[$begin]{time} < $perf->[0]{time} - 1000;
+		last if $our->[$begin]{time} > $perf->[0]{time} + 1000;
+		next if $our->[$begin]{text} ne $perf->[0]{text};
+		my $alike = 0;
+		++$alike while $alike < @$perf && $begin + $alike < @$our &&
+		    $perf->[$alike]{text} eq $our->[$begin + $alike]{text};
+		return 1 if $alike == @$perf;
+		$far = [ $begin, $alike ] if !$far || $alike > $far->[1];
+	}
+	return fail("CPU $cpu: perf's first record is not in ours: $perf->[0]{text}") unless $far;
+	my ($begin, $alike) = @$far;
+	fail("CPU $cpu: after $alike of ", scalar @$perf, " records perf has '$perf->[$alike]{text}' at ",
+	    "$perf->[$alike]{time}, we have '", $our->[$begin + $alike]{text} // 'nothing', "' at ",
+	    $our->[$begin + $alike]{time} // '-');
+	return 0;
+}
+
+my ($compared, $execs) = (0, 0);
+for my $cpu (sort keys %$perfs) {
+	find($cpu, $perfs->{$cpu}, $ours->{$cpu} // []);
+	$compared += @{ $perfs->{$cpu} };
+	$execs += grep { $_->{text} =~ /COMM exec/ } @{ $perfs->{$cpu} };
+}
+fail("only $compared records, $execs execs") if $compared < 1000 || $execs < 48;
+
+# Who did something between the two looks is not compared.
+my %busy;
+for my $records (values %$ours) {
+	for (@$records) {
+		$busy{$1} = 1 if $_->{text} =~ m{^-?\d+ (?:COMM|MMAP2)\D*(\d+)/};
+		$busy{$1} = 1 if $_->{text} =~ m{^-?\d+ (?:COMM).*:(\d+)/\d+$};
+		$busy{$1} = 1 if $_->{text} =~ m{^-?\d+ (?:FORK|EXIT)\((\d+):};
+	}
+}
+my ($same, $differ) = (0, 0);
+for my $pid (sort keys %$perfs_before) {
+	next if $busy{$pid} || !$ours_before->{$pid};
+	my ($a, $b) = map { join "\n", sort keys %{ $_->{$pid} } } $perfs_before, $ours_before;
+	if ($a eq $b) {
+		++$same;
+	} else {
+		++$differ;
+		fail("process $pid was before, by perf:\n$a\nby us:\n$b") if $differ < 3;
+	}
+}
+fail("no process of before could be compared") unless $same;
+print "$compared records on ", scalar keys %$perfs, " CPUs, $execs execs: in both, in the same order; ",
+    "$same processes of before alike\n" unless $failures;
+exit($failures ? 1 : 0);

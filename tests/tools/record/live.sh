@@ -1,0 +1,19 @@
+# live.sh - for tests that record the machine as it runs: sourced, not run.
+#
+# Leaves the test with status 77 where the kernel does not let us.
+
+dir=$(mktemp -d) || exit 1
+trap 'rm -rf "$dir"' EXIT
+failures=0
+
+fail()
+{
+	echo "FAILED: $*"
+	failures=$((failures + 1))
+}
+
+if ! "$SBTRACE" record -a --sideband-only -o "$dir/probe.data" -- true >"$dir/probe.log" 2>&1; then
+	cat "$dir/probe.log"
+	grep -Eqi 'paranoid|permitted|no sideband' "$dir/probe.log" && { echo "skipped: no perf events here"; exit 77; }
+	exit 1
+fi
