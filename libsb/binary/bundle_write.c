@@ -418,6 +418,7 @@ int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *reso
 	       options->size < sizeof(bundling.options) ? options->size : sizeof(bundling.options));
 	if (!bundling.options.directory || !bundling.options.directory[0])
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_bundle_write: no directory");
+	resolver_recorded_on(resolver, sb_perfdata_osrelease(perfdata));
 	status = sb_system_build(&system, perfdata, err);
 	if (status < 0)
 		return status;

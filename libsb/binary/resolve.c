@@ -242,12 +242,17 @@ static void find_file(struct sb_resolver *resolver, struct answer *answer)
 
 /* ---- The vdso ---------------------------------------------------------------------------------- */
 
-/* This process has the recorded one's vdso when the machine and its kernel are the same: the best sign of
- * that is its size, unless there is a build-id. */
+/* This process has the recorded one's vdso when the machine and its kernel are the same: the best signs of
+ * that are its size and the kernel's release, unless there is a build-id. */
 static void try_own_vdso(struct sb_resolver *resolver, struct answer *answer)
 {
 	const uint64_t recorded = answer->map.recorded_size;
 
+	if (vdso_is_foreign(&resolver->vdso) && !answer->map.build_id_size) {
+		answer_say(answer, sb_gap_binary_mismatch,
+		           "[vdso] of Linux %s, which this machine does not run", resolver->vdso.recorded_on);
+		return;
+	}
 	if (vdso_make(&resolver->vdso) < 0)
 		return;
 	if (recorded && recorded != resolver->vdso.size) {

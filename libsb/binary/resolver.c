@@ -191,6 +191,14 @@ void sb_resolver_free(struct sb_resolver *resolver)
 	free(resolver);
 }
 
+void resolver_recorded_on(struct sb_resolver *resolver, const char *release)
+{
+	pthread_mutex_lock(&resolver->lock);
+	snprintf(resolver->vdso.recorded_on, sizeof(resolver->vdso.recorded_on), "%s",
+	         release ? release : "");
+	pthread_mutex_unlock(&resolver->lock);
+}
+
 /* ---- Asking ------------------------------------------------------------------------------------ */
 
 uint32_t sb_resolver_scope(const struct sb_resolver *resolver, const struct sb_container *container)

@@ -31,6 +31,9 @@ struct sb_resolver {
 /* Fills in an answer that says nothing yet. With the lock. */
 void resolve(struct sb_resolver *resolver, struct answer *answer);
 
+/* On which kernel's release the recording was made whose mappings will be asked for; NULL: not known. */
+void resolver_recorded_on(struct sb_resolver *resolver, const char *release);
+
 /* The separate debug file of what was found. With the lock. */
 void resolve_debug(struct sb_resolver *resolver, struct answer *answer);
 

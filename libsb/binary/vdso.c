@@ -5,7 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
+
+int vdso_is_foreign(const struct vdso *vdso)
+{
+	struct utsname own;
+
+	return vdso->recorded_on[0] && (uname(&own) < 0 || strcmp(own.release, vdso->recorded_on) != 0);
+}
 
 /* Finds [vdso] in this process' mappings. */
 static const uint8_t *find_vdso(uint64_t *size)

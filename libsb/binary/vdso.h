@@ -9,7 +9,11 @@ struct vdso {
 	char *path;    /* of the temporary file, owned; NULL: not made (yet) */
 	uint64_t size; /* 0: this process has none */
 	int tried;
+	char recorded_on[65]; /* the release of the recorded kernel; empty: not known */
 };
+
+/* Whether this machine's kernel is not the recorded one, as far as is known. */
+int vdso_is_foreign(const struct vdso *vdso);
 
 /* Makes the file at first use. Zero, or -1 when there is no vdso or no place for the file. */
 int vdso_make(struct vdso *vdso);

@@ -11,6 +11,7 @@
 
 #include <sb/binary.h>
 
+#include "binary/resolver.h"
 #include "replay/crew.h"
 #include "replay/kernel_sources.h"
 #include "replay/lanes.h"
@@ -123,11 +124,16 @@ static int take_options(struct sb_session *session, const struct sb_replay_optio
 static int open_resolver(struct sb_session *session, const struct sb_replay_options *given,
                          struct sb_error *err)
 {
+	int status = 0;
+
 	session->resolver = given->resolver;
-	if (session->resolver)
-		return 0;
-	session->owns_resolver = 1;
-	return sb_resolver_new(&session->resolver, given->root, given->nroots, given->no_host_root, err);
+	session->owns_resolver = !session->resolver;
+	if (session->owns_resolver)
+		status = sb_resolver_new(&session->resolver, given->root, given->nroots, given->no_host_root,
+		                         err);
+	if (status == 0)
+		resolver_recorded_on(session->resolver, sb_perfdata_osrelease(session->perfdata));
+	return status;
 }
 
 static int build_system(struct sb_session *session, struct sb_error *err)
