@@ -6,11 +6,11 @@
  */
 #include <sb/record_fields.h>
 
-#include <inttypes.h>
 #include <linux/perf_event.h>
 
 #include "record/bytes.h"
 #include "record/field_put.h"
+#include "record/text_put.h"
 
 /* What is behind the header of a type whose fields nobody described. */
 static void other_fields(const struct sb_field_visitor *visitor, const struct sb_record *record)
@@ -34,65 +34,78 @@ void sb_record_visit(const struct sb_record *record, const struct sb_field_visit
 }
 
 struct printer {
-	FILE *out;
+	struct text text;
 	int at_begin; /* of a group: no space before the next field */
 };
 
-static void print_string(FILE *out, const char *string)
+static void print_string(struct text *text, const char *string)
 {
 	const char *p;
 
-	fputc('"', out);
+	text_char(text, '"');
 	for (p = string; *p; p++) {
 		unsigned char c = (unsigned char)*p;
 
-		if (c < 0x20 || c >= 0x7f || c == '"' || c == '\\')
-			fprintf(out, "\\x%02x", c);
-		else
-			fputc(c, out);
+		if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
+			text_char(text, (char)c);
+			continue;
+		}
+		text_put(text, "\\x");
+		text_byte(text, c);
 	}
-	fputc('"', out);
+	text_char(text, '"');
 }
 
-static void print_bytes(FILE *out, const uint8_t *bytes, uint64_t count)
+static void print_bytes(struct text *text, const uint8_t *bytes, uint64_t count)
 {
 	for (uint64_t i = 0; i < count; i++)
-		fprintf(out, "%02x", bytes[i]);
+		text_byte(text, bytes[i]);
 	if (!count)
-		fputc('-', out);
+		text_char(text, '-');
 }
 
-static void print_numbers(FILE *out, const uint8_t *bytes, uint64_t count)
+static void print_numbers(struct text *text, const uint8_t *bytes, uint64_t count)
 {
-	for (uint64_t i = 0; i < count; i++)
-		fprintf(out, "%s0x%" PRIx64, i ? "," : "", load_u64(bytes + 8 * i));
+	for (uint64_t i = 0; i < count; i++) {
+		if (i)
+			text_char(text, ',');
+		text_hex(text, load_u64(bytes + 8 * i));
+	}
 	if (!count)
-		fputc('-', out);
+		text_char(text, '-');
 }
 
-static void print_value(FILE *out, const struct sb_field *field)
+static void print_real(struct text *text, double value)
+{
+	char digits[32];
+
+	snprintf(digits, sizeof(digits), "%g", value);
+	text_put(text, digits);
+}
+
+static void print_value(struct text *text, const struct sb_field *field)
 {
 	switch (field->kind) {
 	case sb_field_signed:
-		fprintf(out, "%" PRId64, field->u.i);
+		text_signed(text, field->u.i);
 		break;
 	case sb_field_unsigned:
-		fprintf(out, "%" PRIu64, field->u.u);
+		text_unsigned(text, field->u.u);
 		break;
 	case sb_field_hex:
-		fprintf(out, "0x%" PRIx64, field->u.u);
+		text_hex(text, field->u.u);
 		break;
 	case sb_field_real:
-		fprintf(out, "%g", field->u.real);
+		print_real(text, field->u.real);
 		break;
 	case sb_field_string:
-		print_string(out, field->u.text);
+		print_string(text, field->u.text);
 		break;
 	case sb_field_bytes:
-		print_bytes(out, field->u.bytes, field->count);
+		print_bytes(text, field->u.bytes, field->count);
 		break;
 	case sb_field_numbers:
-		print_numbers(out, field->u.bytes, field->count);
+		print_numbers(text, field->u.bytes, field->count);
 		break;
 	case sb_field_flag:
 		break;
@@ -105,26 +118,29 @@ static void print_field(void *context, const struct sb_field *field)
 
 	if (field->kind == sb_field_flag && !field->u.is_set)
 		return;
-	fprintf(printer->out, "%s%s", printer->at_begin ? "" : " ", field->name);
+	if (!printer->at_begin)
+		text_char(&printer->text, ' ');
+	text_put(&printer->text, field->name);
 	printer->at_begin = 0;
 	if (field->kind == sb_field_flag)
 		return;
-	fputc(' ', printer->out);
-	print_value(printer->out, field);
+	text_char(&printer->text, ' ');
+	print_value(&printer->text, field);
 }
 
 static void print_list(void *context, const char *name)
 {
-	const struct printer *printer = context;
+	struct printer *printer = context;
 
-	fprintf(printer->out, " %s", name);
+	text_char(&printer->text, ' ');
+	text_put(&printer->text, name);
 }
 
 static void print_group(void *context)
 {
 	struct printer *printer = context;
 
-	fputs(" [", printer->out);
+	text_put(&printer->text, " [");
 	printer->at_begin = 1;
 }
 
@@ -132,7 +148,7 @@ static void print_group_end(void *context)
 {
 	struct printer *printer = context;
 
-	fputc(']', printer->out);
+	text_char(&printer->text, ']');
 	printer->at_begin = 0;
 }
 
@@ -141,20 +157,34 @@ static void print_list_end(void *context)
 	(void)context;
 }
 
-static void print_sample(FILE *out, const struct sb_sample_id *sample)
+static void print_sample(struct text *text, const struct sb_sample_id *sample)
 {
+	text_char(text, '\t');
 	if (sample->has & PERF_SAMPLE_CPU)
-		fprintf(out, "\t%" PRIu32, sample->cpu);
+		text_unsigned(text, sample->cpu);
 	else
-		fputs("\t-", out);
-	if (sample->has & PERF_SAMPLE_TID)
-		fprintf(out, "\t%" PRId32 "/%" PRId32, sample->pid, sample->tid);
-	else
-		fputs("\t-", out);
+		text_char(text, '-');
+	text_char(text, '\t');
+	if (sample->has & PERF_SAMPLE_TID) {
+		text_signed(text, sample->pid);
+		text_char(text, '/');
+		text_signed(text, sample->tid);
+	} else {
+		text_char(text, '-');
+	}
+	text_char(text, '\t');
 	if (sample->has & PERF_SAMPLE_TIME)
-		fprintf(out, "\t%" PRIu64, sample->time);
+		text_unsigned(text, sample->time);
 	else
-		fputs("\t-", out);
+		text_char(text, '-');
+	text_char(text, '\t');
+}
+
+static void begin(struct printer *printer, FILE *out)
+{
+	printer->text.out = out;
+	printer->text.used = 0;
+	printer->at_begin = 0;
 }
 
 static struct sb_field_visitor visitor_of(struct printer *printer)
@@ -165,24 +195,27 @@ static struct sb_field_visitor visitor_of(struct printer *printer)
 
 void sb_record_print(FILE *out, const struct sb_record *record)
 {
-	struct printer printer = {.out = out};
+	struct printer printer;
 	const struct sb_field_visitor visitor = visitor_of(&printer);
-	const char *name = sb_record_name(record->type);
 
-	fprintf(out, "0x%" PRIx64, record->offset);
-	print_sample(out, &record->sample);
-	fprintf(out, "\t%s", name);
+	begin(&printer, out);
+	text_hex(&printer.text, record->offset);
+	print_sample(&printer.text, &record->sample);
+	text_put(&printer.text, sb_record_name(record->type));
 	sb_record_visit(record, &visitor);
+	text_flush(&printer.text);
 }
 
 void sb_tracepoint_print(FILE *out, const struct sb_tracepoint *tracepoint, const struct sb_record *sample)
 {
-	struct printer printer = {.out = out};
+	struct printer printer;
 	const struct sb_field_visitor visitor = visitor_of(&printer);
 
-	fputs(" tracepoint ", out);
-	print_string(out, tracepoint->system);
-	fputc(':', out);
-	print_string(out, tracepoint->name);
+	begin(&printer, out);
+	text_put(&printer.text, " tracepoint ");
+	print_string(&printer.text, tracepoint->system);
+	text_char(&printer.text, ':');
+	print_string(&printer.text, tracepoint->name);
 	sb_tracepoint_visit(tracepoint, sample, &visitor);
+	text_flush(&printer.text);
 }
