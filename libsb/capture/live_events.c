@@ -14,6 +14,8 @@
 #include "capture/live_attrs.h"
 #include "system/arena.h"
 
+enum { least_ring = 64 << 10 };
+
 static int out_of_memory(struct sb_error *err)
 {
 	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
@@ -136,6 +138,11 @@ static int join_ring(struct live_events *events, struct live_cpu *cpu, const str
 		return 0;
 	}
 	status = live_ring_map(&cpu->ring, fd, events->ring_size);
+	/* Who is not privileged gets less: see perf_event_mlock_kb in perf_event_open(2). */
+	while (status == -EPERM && events->may_shrink && events->ring_size > least_ring) {
+		events->ring_size /= 2;
+		status = live_ring_map(&cpu->ring, fd, events->ring_size);
+	}
 	if (status < 0)
 		return fail_map(err, "a ring", events->ring_size, cpu->cpu, -status);
 	cpu->owner = fd;

@@ -62,6 +62,7 @@ struct live_events {
 	size_t ncpus, cpus_capacity;
 	struct live_targets targets;
 	uint64_t ring_size, aux_size;
+	int may_shrink; /* rings may be smaller if the kernel gives no more */
 	int snapshot;
 };
 

@@ -101,10 +101,7 @@ static int set_state(struct recorder *recorder)
 
 	if (status < 0)
 		return status;
-	status = live_clock_set(&state->clock);
-	if (status < 0)
-		return sb_error_set(recorder->err, -sbe_io, NULL, UINT64_MAX,
-		                    "what time records have cannot be found out: %s", strerror(-status));
+	state->clock = recorder->clock;
 	state->with_cgroups = recorder->attrs.has_cgroup && !sideband_is_of_targets(recorder);
 	state->cpu = recorder->events.cpu[0].cpu;
 	state->tick = catching_up;
@@ -125,6 +122,17 @@ static int write_kernel(struct recorder *recorder)
 	if (missing)
 		recorder_note(recorder, "%s", missing);
 	return status;
+}
+
+/* Before there are rings, which may take all memory that we may lock. */
+static int set_clock(struct recorder *recorder)
+{
+	const int status = live_clock_set(&recorder->clock);
+
+	return status == 0
+	               ? 0
+	               : sb_error_set(recorder->err, -sbe_unsupported, NULL, UINT64_MAX,
+	                              "what time records have cannot be found out: %s", strerror(-status));
 }
 
 static int enable(struct recorder *recorder, enum live_role role, int on)
@@ -169,6 +177,8 @@ static int begin(struct recorder *recorder, char *const argv[])
 
 	if (status == 0 && argv)
 		status = live_command_start(&recorder->command, argv, recorder->err);
+	if (status == 0)
+		status = set_clock(recorder);
 	if (status == 0)
 		status = recorder_set_up(recorder);
 	if (status == 0)

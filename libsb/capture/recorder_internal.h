@@ -27,6 +27,7 @@ struct recorder {
 	struct live_command command;
 	struct live_control control;
 	struct live_state state;
+	struct live_clock clock;
 	struct live_tally tally;
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
 	int has_pt;

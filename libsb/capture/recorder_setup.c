@@ -189,7 +189,7 @@ static int probe(struct recorder *recorder, int *of_targets)
 		return sb_error_set(recorder->err, -sbe_unsupported, NULL, UINT64_MAX,
 		                    "this kernel records no sideband: %s", strerror(-status));
 	if (recorder->attrs.missing[0])
-		recorder_note(recorder, "this kernel does not tell of: %s", recorder->attrs.missing);
+		recorder_note(recorder, "the kernel does not tell us of: %s", recorder->attrs.missing);
 	return 0;
 }
 
@@ -296,6 +296,7 @@ int recorder_set_up(struct recorder *recorder)
 
 	events->ring_size = config->ring_size ? config->ring_size : default_ring;
 	events->aux_size = config->aux_size ? config->aux_size : default_aux;
+	events->may_shrink = !config->ring_size;
 	events->snapshot = config->snapshot;
 	live_machine_read(&recorder->machine, recorder->proc, recorder->sysfs);
 	status = set_targets(recorder);

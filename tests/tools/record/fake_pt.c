@@ -1,0 +1,470 @@
+/* fake_pt.c - runs a recorder on a machine that seems to have Intel PT, and notes what it asks of the kernel.
+ *
+ *   fake_pt LOG PT_BYTES PT_TYPE COMMAND [ARGUMENTS]
+ *
+ * The command is traced with ptrace(2). An event of the PMU PT_TYPE becomes a software event, which every
+ * kernel has; its ring, and its buffer for trace, become plain memory, which we, unlike the kernel's, can
+ * write into. Whenever the recorder waits, and before the event is stopped, the bytes of the file PT_BYTES, a
+ * multiple of which the buffer holds, appear in that memory, as if they had been traced, with an AUX record
+ * that tells of them; or, when there is no room for them, with one that says so. The ring's page says how its
+ * clock and the TSC go together. LOG gets a line for each call that concerns events: perf_event_open, mmap,
+ * ioctl. Events that are closed without use, to find out what the kernel knows, are left out.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { fds_most = 1024, page_bytes = 4096 };
+
+struct event {
+	int open, told, is_pt;
+	int cpu, pid, number; /* number: of the event, in the order of the log */
+	unsigned long flags;
+	struct perf_event_attr attr;
+	uint64_t page, ring_size, aux, aux_size; /* in the tracee; 0: not mapped */
+	int overwrites, running;
+	uint64_t head, data_head, id;
+};
+
+struct fake {
+	pid_t pid;
+	FILE *log;
+	uint8_t *bytes;
+	size_t nbytes;
+	uint32_t type;
+	struct event event[fds_most];
+	int count;
+	/* The call that is being made. */
+	struct user_regs_struct entry;
+	struct event opening;
+	int is_opening, mapping, asking, refused; /* mapping, asking for an id: the descriptor, or -1 */
+};
+
+static void die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+static void get(const struct fake *fake, uint64_t at, void *bytes, size_t size)
+{
+	struct iovec own = {bytes, size}, theirs = {(void *)(uintptr_t)at, size};
+
+	if (process_vm_readv(fake->pid, &own, 1, &theirs, 1, 0) != (ssize_t)size)
+		die("reading the recorder's memory");
+}
+
+/* Also where it may not write itself. */
+static void put(const struct fake *fake, uint64_t at, const void *bytes, size_t size)
+{
+	for (size_t i = 0; i < size; i += sizeof(long)) {
+		long word;
+
+		memcpy(&word, (const uint8_t *)bytes + i, sizeof(word));
+		if (ptrace(PTRACE_POKEDATA, fake->pid, at + i, word) < 0)
+			die("writing the recorder's memory");
+	}
+}
+
+static void set_regs(const struct fake *fake, const struct user_regs_struct *regs)
+{
+	if (ptrace(PTRACE_SETREGS, fake->pid, NULL, regs) < 0)
+		die("PTRACE_SETREGS");
+}
+
+/* ---- The log ---------------------------------------------------------------------------------- */
+
+static const char *name_of(const struct fake *fake, const struct event *event)
+{
+	static char name[32];
+
+	if (event->attr.type == fake->type)
+		return "intel_pt";
+	if (event->attr.type != PERF_TYPE_SOFTWARE)
+		snprintf(name, sizeof(name), "type-%u", event->attr.type);
+	else
+		snprintf(name, sizeof(name), "%s",
+		         event->attr.config == PERF_COUNT_SW_DUMMY             ? "dummy"
+		         : event->attr.config == PERF_COUNT_SW_CGROUP_SWITCHES ? "cgroup-switches"
+		                                                               : "software");
+	return name;
+}
+
+static void log_attr(const struct fake *fake, const struct event *event)
+{
+	static const char *const samples[] = {
+	        "IP",        "TID",        "TIME",   "ADDR",      "READ",      "CALLCHAIN",
+	        "ID",        "CPU",        "PERIOD", "STREAM_ID", "RAW",       "BRANCH_STACK",
+	        "REGS_USER", "STACK_USER", "WEIGHT", "DATA_SRC",  "IDENTIFIER"};
+	const struct perf_event_attr *attr = &event->attr;
+
+	fprintf(fake->log, " config=0x%" PRIx64 " period=%" PRIu64 " sample_type=", (uint64_t)attr->config,
+	        (uint64_t)attr->sample_period);
+	for (size_t i = 0; i < sizeof(samples) / sizeof(samples[0]); ++i)
+		if (attr->sample_type >> i & 1)
+			fprintf(fake->log, "%s,", samples[i]);
+	fprintf(fake->log, " disabled=%u inherit=%u sample_id_all=%u exclude_user=%u exclude_kernel=%u",
+	        attr->disabled, attr->inherit, attr->sample_id_all, attr->exclude_user, attr->exclude_kernel);
+	fprintf(fake->log, " aux_watermark=%u", attr->aux_watermark);
+	fprintf(fake->log, " tracking=%u%u%u%u%u%u", attr->mmap, attr->mmap2, attr->comm, attr->comm_exec,
+	        attr->task, attr->context_switch);
+}
+
+/* Once it is used. */
+static void tell(struct fake *fake, struct event *event)
+{
+	if (event->told)
+		return;
+	event->told = 1;
+	event->number = fake->count++;
+	fprintf(fake->log, "open %d %s cpu=%d target=%s%s", event->number, name_of(fake, event), event->cpu,
+	        event->flags & PERF_FLAG_PID_CGROUP ? "cgroup"
+	        : event->pid < 0                    ? "all"
+	                                            : "thread",
+	        event->flags & PERF_FLAG_FD_CLOEXEC ? " cloexec" : "");
+	log_attr(fake, event);
+	fputc('\n', fake->log);
+}
+
+/* ---- Trace ------------------------------------------------------------------------------------ */
+
+/* An AUX record into the ring. */
+static void put_record(struct fake *fake, struct event *event, uint64_t offset, uint64_t size, uint64_t flags)
+{
+	struct timespec now;
+	struct {
+		struct perf_event_header header;
+		uint64_t offset, size, flags;
+		uint32_t pid, tid;
+		uint64_t time, cpu, id;
+	} record = {.header = {.type = PERF_RECORD_AUX, .size = sizeof(record)},
+	            .offset = offset,
+	            .size = size,
+	            .flags = flags,
+	            .cpu = (uint64_t)event->cpu,
+	            .id = event->id};
+	uint64_t tail;
+
+	get(fake, event->page + offsetof(struct perf_event_mmap_page, data_tail), &tail, sizeof(tail));
+	if (event->data_head + sizeof(record) - tail > event->ring_size)
+		return;
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	record.time = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+	for (size_t i = 0; i < sizeof(record); i += 8)
+		put(fake, event->page + page_bytes + (event->data_head + i) % event->ring_size,
+		    (const uint8_t *)&record + i, 8);
+	event->data_head += sizeof(record);
+	put(fake, event->page + offsetof(struct perf_event_mmap_page, data_head), &event->data_head, 8);
+}
+
+/* As much as there is room for; or, where it overwrites, once round the buffer and half of it again. */
+static void trace(struct fake *fake, struct event *event)
+{
+	uint64_t tail, size = event->aux_size;
+	const uint64_t from = event->head;
+
+	if (!event->aux || !event->running)
+		return;
+	get(fake, event->page + offsetof(struct perf_event_mmap_page, aux_tail), &tail, sizeof(tail));
+	if (event->overwrites)
+		size += size / 2;
+	else if (event->head + fake->nbytes - tail > event->aux_size) {
+		put_record(fake, event, from, 0, PERF_AUX_FLAG_TRUNCATED);
+		return;
+	} else
+		size = fake->nbytes;
+	for (uint64_t done = 0; done < size; done += fake->nbytes, event->head += fake->nbytes)
+		put(fake, event->aux + event->head % event->aux_size, fake->bytes, fake->nbytes);
+	/* An overwritten buffer's head is a place in it. */
+	tail = event->overwrites ? event->head % event->aux_size : event->head;
+	put(fake, event->page + offsetof(struct perf_event_mmap_page, aux_head), &tail, sizeof(tail));
+	put_record(fake, event, from, event->head - from, event->overwrites ? PERF_AUX_FLAG_OVERWRITE : 0);
+}
+
+static void trace_all(struct fake *fake)
+{
+	for (int fd = 0; fd < fds_most; ++fd)
+		if (fake->event[fd].open)
+			trace(fake, &fake->event[fd]);
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------ */
+
+static struct event *event_of(struct fake *fake, uint64_t fd)
+{
+	return fd < fds_most && fake->event[fd].open ? &fake->event[fd] : NULL;
+}
+
+static void enter_open(struct fake *fake)
+{
+	struct event *event = &fake->opening;
+	struct perf_event_attr attr;
+	uint32_t size;
+
+	memset(event, 0, sizeof(*event));
+	get(fake, fake->entry.rdi + offsetof(struct perf_event_attr, size), &size, sizeof(size));
+	get(fake, fake->entry.rdi, &event->attr, size < sizeof(attr) ? size : sizeof(attr));
+	event->pid = (int)fake->entry.rsi;
+	event->cpu = (int)fake->entry.rdx;
+	event->flags = fake->entry.r8;
+	event->is_pt = event->attr.type == fake->type;
+	/* The recorder's own clock: an event without a CPU. */
+	fake->is_opening = event->cpu >= 0;
+	if (!event->is_pt)
+		return;
+	attr = event->attr;
+	attr.type = PERF_TYPE_SOFTWARE;
+	attr.config = PERF_COUNT_SW_DUMMY;
+	attr.aux_watermark = 0;
+	put(fake, fake->entry.rdi, &attr, sizeof(attr));
+}
+
+static void leave_open(struct fake *fake, long fd)
+{
+	struct event *event = &fake->opening;
+
+	fake->is_opening = 0;
+	if (event->is_pt)
+		put(fake, fake->entry.rdi, &event->attr, sizeof(event->attr));
+	if (fd < 0 || fd >= fds_most)
+		return;
+	fake->event[fd] = *event;
+	fake->event[fd].open = 1;
+}
+
+static void enter_mmap(struct fake *fake)
+{
+	struct user_regs_struct regs = fake->entry;
+	struct event *event = event_of(fake, regs.r8);
+
+	if (!event || (regs.r10 & MAP_ANONYMOUS))
+		return;
+	fake->mapping = (int)regs.r8;
+	if (!event->is_pt)
+		return;
+	regs.r10 = MAP_PRIVATE | MAP_ANONYMOUS;
+	regs.r8 = (unsigned long long)-1;
+	regs.r9 = 0;
+	set_regs(fake, &regs);
+}
+
+static void map_ring(struct fake *fake, struct event *event, uint64_t address)
+{
+	event->page = address;
+	event->ring_size = fake->entry.rsi - page_bytes;
+	fprintf(fake->log, "mmap %d ring pages=1+%llu prot=%llu shared=%d offset=%llu\n", event->number,
+	        fake->entry.rsi / page_bytes - 1, fake->entry.rdx, (fake->entry.r10 & MAP_SHARED) != 0,
+	        fake->entry.r9);
+}
+
+static void map_aux(struct fake *fake, struct event *event, uint64_t address)
+{
+	const uint64_t zero = 5000, caps = 1u << 3 | 1u << 4; /* cap_user_time, cap_user_time_zero */
+	struct perf_event_mmap_page page;
+
+	get(fake, event->page, &page, sizeof(page));
+	event->aux = address;
+	event->aux_size = fake->entry.rsi;
+	event->overwrites = !(fake->entry.rdx & PROT_WRITE);
+	fprintf(fake->log, "mmap %d aux size=%llu prot=%llu offset=%llu page_says=%llu+%llu\n", event->number,
+	        fake->entry.rsi, fake->entry.rdx, fake->entry.r9, (unsigned long long)page.aux_offset,
+	        (unsigned long long)page.aux_size);
+	put(fake, event->page + offsetof(struct perf_event_mmap_page, capabilities), &caps, sizeof(caps));
+	page.time_shift = 31;
+	page.time_mult = 1022611261;
+	put(fake, event->page + offsetof(struct perf_event_mmap_page, pmc_width), &page.pmc_width, 8);
+	put(fake, event->page + offsetof(struct perf_event_mmap_page, time_zero), &zero, sizeof(zero));
+}
+
+static void leave_mmap(struct fake *fake, uint64_t address)
+{
+	struct event *event = event_of(fake, (uint64_t)fake->mapping);
+
+	fake->mapping = -1;
+	if (!event || (int64_t)address < 0)
+		return;
+	tell(fake, event);
+	if (!event->page)
+		map_ring(fake, event, address);
+	else if (event->is_pt)
+		map_aux(fake, event, address);
+}
+
+/* The call is not made, and succeeds. */
+static void refuse(struct fake *fake)
+{
+	struct user_regs_struct regs = fake->entry;
+
+	regs.orig_rax = (unsigned long long)-1;
+	set_regs(fake, &regs);
+	fake->refused = 1;
+}
+
+static void enter_ioctl(struct fake *fake)
+{
+	struct event *event = event_of(fake, fake->entry.rdi), *other;
+
+	if (!event)
+		return;
+	switch (fake->entry.rsi) {
+	case PERF_EVENT_IOC_SET_OUTPUT:
+		tell(fake, event);
+		other = event_of(fake, fake->entry.rdx);
+		fprintf(fake->log, "ioctl %d SET_OUTPUT %d\n", event->number, other ? other->number : -1);
+		if (other && other->is_pt)
+			refuse(fake); /* the kernel knows of no ring there */
+		break;
+	case PERF_EVENT_IOC_ID:
+		fake->asking = (int)fake->entry.rdi;
+		break;
+	case PERF_EVENT_IOC_ENABLE:
+	case PERF_EVENT_IOC_DISABLE:
+		tell(fake, event);
+		if (fake->entry.rsi == PERF_EVENT_IOC_DISABLE)
+			trace(fake, event);
+		event->running = fake->entry.rsi == PERF_EVENT_IOC_ENABLE;
+		fprintf(fake->log, "ioctl %d %s\n", event->number, event->running ? "ENABLE" : "DISABLE");
+		break;
+	default:
+		break;
+	}
+}
+
+static void enter(struct fake *fake)
+{
+	switch (fake->entry.orig_rax) {
+	case SYS_perf_event_open:
+		enter_open(fake);
+		break;
+	case SYS_mmap:
+		enter_mmap(fake);
+		break;
+	case SYS_ioctl:
+		enter_ioctl(fake);
+		break;
+	case SYS_close:
+		if (fake->entry.rdi < fds_most)
+			fake->event[fake->entry.rdi].open = 0;
+		break;
+	case SYS_poll:
+		trace_all(fake);
+		break;
+	default:
+		break;
+	}
+}
+
+static void leave(struct fake *fake, const struct user_regs_struct *regs)
+{
+	if (fake->is_opening)
+		leave_open(fake, (long)regs->rax);
+	if (fake->mapping >= 0)
+		leave_mmap(fake, regs->rax);
+	if (fake->asking >= 0)
+		get(fake, fake->entry.rdx, &fake->event[fake->asking].id, 8);
+	fake->asking = -1;
+	if (fake->refused) {
+		struct user_regs_struct fine = *regs;
+
+		fine.rax = 0;
+		set_regs(fake, &fine);
+		fake->refused = 0;
+	}
+}
+
+/* Until it ends; its wait status. */
+static int follow(struct fake *fake)
+{
+	int entering = 1, status, number = 0;
+
+	for (;;) {
+		struct user_regs_struct regs;
+
+		if (ptrace(PTRACE_SYSCALL, fake->pid, NULL, number) < 0 && errno != ESRCH)
+			die("PTRACE_SYSCALL");
+		if (waitpid(fake->pid, &status, 0) < 0)
+			die("waitpid");
+		if (WIFEXITED(status) || WIFSIGNALED(status))
+			return status;
+		number = WSTOPSIG(status);
+		if (number != (SIGTRAP | 0x80)) {
+			if (status >> 16) /* an event of ptrace's own */
+				number = 0;
+			continue;
+		}
+		number = 0;
+		if (ptrace(PTRACE_GETREGS, fake->pid, NULL, &regs) < 0)
+			die("PTRACE_GETREGS");
+		if (entering) {
+			fake->entry = regs;
+			enter(fake);
+		} else {
+			leave(fake, &regs);
+		}
+		entering = !entering;
+	}
+}
+
+static void load(struct fake *fake, const char *name)
+{
+	FILE *file = fopen(name, "re");
+	size_t size;
+
+	if (!file)
+		die(name);
+	fake->bytes = calloc(1, 1 << 16);
+	if (!fake->bytes)
+		die("memory");
+	size = fread(fake->bytes, 1, 1 << 16, file);
+	fclose(file);
+	/* A power of two, so that it fits a buffer: PAD packets are zero. */
+	for (fake->nbytes = 8; fake->nbytes < size;)
+		fake->nbytes *= 2;
+}
+
+int main(int argc, char **argv)
+{
+	static struct fake fake = {.mapping = -1, .asking = -1};
+	int status;
+
+	if (argc < 5)
+		return 2;
+	fake.log = fopen(argv[1], "we");
+	if (!fake.log)
+		die(argv[1]);
+	load(&fake, argv[2]);
+	fake.type = (uint32_t)strtoul(argv[3], NULL, 10);
+	fake.pid = fork();
+	if (fake.pid == 0) {
+		if (ptrace(PTRACE_TRACEME) < 0)
+			die("PTRACE_TRACEME");
+		raise(SIGSTOP);
+		execvp(argv[4], argv + 4);
+		die(argv[4]);
+	}
+	if (fake.pid < 0 || waitpid(fake.pid, &status, 0) < 0)
+		die("fork");
+	if (ptrace(PTRACE_SETOPTIONS, fake.pid, NULL,
+	           PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) < 0)
+		die("PTRACE_SETOPTIONS");
+	status = follow(&fake);
+	fclose(fake.log);
+	free(fake.bytes);
+	if (WIFSIGNALED(status))
+		fprintf(stderr, "fake_pt: the recorder was ended by signal %d\n", WTERMSIG(status));
+	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}

@@ -1,0 +1,148 @@
+#!/bin/sh
+# Intel PT, where there is none: what sbtrace record asks of the kernel on a machine that sysfs says has it, call by
+# call (record/fake_pt.c notes them, and lets them succeed): the event's attributes, that its ring is mapped before
+# its buffer for trace, whose place the ring's page tells, that the sideband writes into the same ring, and the order
+# in which all is started and stopped. And that the trace that comes - of a made-up processor - is in the file, byte
+# by byte, with the clock's parameters: for a whole trace, for snapshots, for threads.
+set -u
+. "$SOURCE_DIR/tests/tools/record/live.sh"
+. "$SOURCE_DIR/tests/tools/sysfs_tree.sh"
+fake=$BUILD_DIR/tests/fake_pt
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # which cannot be traced
+
+sysfs=$dir/sysfs
+for generation in broadwell skylake alderlake; do
+	sysfs_tree "$SOURCE_DIR/tests/data/sysfs/$generation" "$dir/$generation/bus/event_source/devices"
+	mkdir -p "$dir/$generation/devices/system/cpu"
+	echo 0 | tee "$dir/$generation/devices/system/cpu/online" >"$dir/$generation/devices/system/cpu/possible"
+done
+sysfs=$dir/skylake
+# PSB, PSBEND, and PAD up to 32.
+printf '\002\202\002\202\002\202\002\202\002\202\002\202\002\202\002\202\002\043' >"$dir/packets"
+
+# faked NAME OPTIONS...: NAME.data and NAME.log.
+faked()
+{
+	name=$1
+	shift
+	"$fake" "$dir/$name.log" "$dir/packets" "$(cat "$sysfs/bus/event_source/devices/intel_pt/type")" "$SBTRACE" record --sysfs "$sysfs" -o "$dir/$name.data" "$@" \
+		2>"$dir/$name.err" || { fail "$name: $(cat "$dir/$name.err")"; return 1; }
+	# Whether this kernel has cgroup-switches is not the question here.
+	grep -v ' cgroup-switches ' "$dir/$name.log" | grep -vE '^ioctl 2 ' >"$dir/$name.calls"
+}
+
+# config EVENT: as sbtrace events says, which is held against perf record -vv by test_events_perf.
+config()
+{
+	"$SBTRACE" events --sysfs "$sysfs" --encode "$1" | awk '$1 == "config" { print $2 }'
+}
+
+# trace NAME: the bytes of CPU 0.
+trace()
+{
+	"$BUILD_DIR/tests/pt_bytes" "$dir/$1.data" 0 "$dir/$1.pt" >"$dir/$1.info" || fail "$1: $(cat "$dir/$1.info")"
+}
+
+expect_calls()
+{
+	cmp -s "$dir/expected" "$dir/$1.calls" || { fail "$1: other calls"; diff "$dir/expected" "$dir/$1.calls"; }
+}
+
+# ---- A whole trace ------------------------------------------------------------------------------------------
+
+for sysfs in "$dir/broadwell" "$dir/skylake" "$dir/alderlake"; do
+	faked whole -a -e intel_pt//u --ring 64K --aux 256K -- sleep 0.2 || continue
+	cat >"$dir/expected" <<END
+open 0 intel_pt cpu=0 target=all cloexec config=$(config intel_pt//u) period=1 sample_type=IP,TID,TIME,CPU,IDENTIFIER, \
+disabled=1 inherit=0 sample_id_all=1 exclude_user=0 exclude_kernel=1 aux_watermark=65536 tracking=000000
+mmap 0 ring pages=1+16 prot=3 shared=1 offset=0
+mmap 0 aux size=262144 prot=3 offset=69632 page_says=69632+262144
+open 1 dummy cpu=0 target=all cloexec config=0x9 period=1 sample_type=IP,TID,TIME,CPU,IDENTIFIER, \
+disabled=1 inherit=0 sample_id_all=1 exclude_user=0 exclude_kernel=1 aux_watermark=0 tracking=111111
+ioctl 1 SET_OUTPUT 0
+ioctl 1 ENABLE
+ioctl 0 ENABLE
+ioctl 0 DISABLE
+ioctl 1 DISABLE
+END
+	expect_calls whole
+	type=$(cat "$sysfs/bus/event_source/devices/intel_pt/type")
+	trace whole
+	size=$(wc -c <"$dir/whole.pt")
+	said=$(sed -n 's/.*: \([0-9]*\) bytes of trace.*/\1/p' "$dir/whole.err")
+	if [ "$size" -lt 96 ] || [ "$size" -ne "$said" ]; then fail "$size bytes of trace, $said said"; fi
+	[ $((size % 32)) -eq 0 ] || fail "$size bytes are no multiple of what was traced"
+	"$SBTRACE" dump --no-pad "$dir/whole.data" 2>"$dir/account" >"$dir/packets.out" || fail "dump: $(cat "$dir/account")"
+	[ "$(grep -c ' psb ' "$dir/packets.out")" -eq $((size / 32)) ] || fail "other packets than were traced"
+done
+sysfs=$dir/skylake
+
+# By perf: the clock's parameters, and all AUXTRACE records one behind the other.
+if command -v perf >/dev/null; then
+	perf script -D -i "$dir/whole.data" >"$dir/perf" 2>"$dir/perf.err" </dev/null
+	for line in "PMU Type *$type" 'Time Shift *31' 'Time Muliplier *1022611261' 'Time Zero *5000' 'Cap Time Zero *1' \
+		'Have sched_switch *3' 'Snapshot mode *0' 'Per-cpu maps *1' 'MTC bit *0x200'; do
+		grep -aqE "^ *$line\$" "$dir/perf" || fail "perf does not say $line"
+	done
+	perl -ne 'next unless /PERF_RECORD_AUXTRACE size: (\S+) +offset: (\S+)/;
+		print "a gap at $at\n" if hex $2 != $at; $at += hex $1;
+		END { print "AUXTRACE holds $at of '"$size"' bytes\n" if $at != '"$size"' }' "$dir/perf" >"$dir/gaps"
+	[ ! -s "$dir/gaps" ] || fail "$(cat "$dir/gaps")"
+fi
+
+# ---- Snapshots ----------------------------------------------------------------------------------------------
+
+# The buffer is read-only: so the kernel overwrites. It has come round one and a half times, so all of it is new;
+# and the event is at rest while it is read.
+faked snapshot -a -e intel_pt//u --ring 64K --aux 16K --snapshot -- sleep 0.2
+grep -q '^mmap 0 aux size=16384 prot=1 offset=69632 page_says=69632+16384$' "$dir/snapshot.calls" ||
+	fail "snapshot: $(grep aux "$dir/snapshot.calls")"
+grep -q 'aux_watermark=[1-9]' "$dir/snapshot.calls" && fail "a watermark for snapshots"
+trace snapshot
+[ "$(wc -c <"$dir/snapshot.pt")" -eq 16384 ] || fail "a snapshot of $(wc -c <"$dir/snapshot.pt") bytes"
+"$SBTRACE" dump --no-pad "$dir/snapshot.data" 2>"$dir/account" >"$dir/packets.out"
+[ "$(grep -c ' psb ' "$dir/packets.out")" -eq 512 ] || fail "snapshot: $(grep -c ' psb ' "$dir/packets.out") PSBs"
+
+# Two, asked for through a FIFO.
+mkfifo "$dir/ctl"
+{ sleep 0.3; echo snapshot; sleep 0.2; echo snapshot; sleep 0.2; echo quit; } >"$dir/ctl" &
+faked snapshots -a -e intel_pt//u --ring 64K --aux 16K --snapshot --control "$dir/ctl"
+wait
+grep -q ', 2 snapshots' "$dir/snapshots.err" || fail "two snapshots: $(cat "$dir/snapshots.err")"
+grep '^ioctl 0' "$dir/snapshots.calls" | tr '\n' ' ' >"$dir/order"
+[ "$(cat "$dir/order")" = "ioctl 0 ENABLE ioctl 0 DISABLE ioctl 0 ENABLE ioctl 0 DISABLE ioctl 0 ENABLE ioctl 0 DISABLE " ] ||
+	fail "snapshots: $(cat "$dir/order")"
+
+# Start and stop: the sideband goes on.
+{ sleep 0.3; echo start; sleep 0.2; echo stop; sleep 0.1; echo start; sleep 0.1; echo quit; } >"$dir/ctl" &
+faked paused -a -e intel_pt//u --ring 64K --aux 16K --paused --control "$dir/ctl"
+wait
+grep '^ioctl [01] [ED]' "$dir/paused.calls" | tr '\n' ' ' >"$dir/order"
+[ "$(cat "$dir/order")" = "ioctl 1 ENABLE ioctl 0 ENABLE ioctl 0 DISABLE ioctl 0 ENABLE ioctl 0 DISABLE ioctl 1 DISABLE " ] ||
+	fail "paused: $(cat "$dir/order")"
+
+# More at once than there is room for: that is counted, and told.
+cp "$dir/packets" "$dir/few"
+head -c 5000 /dev/zero >>"$dir/packets"
+faked full -a -e intel_pt//u --ring 64K --aux 4K -- sleep 0.2
+cp "$dir/few" "$dir/packets"
+grep -q ' 0 bytes of trace; [1-9][0-9]* times trace was lost' "$dir/full.err" || fail "full: $(cat "$dir/full.err")"
+
+# ---- A command ----------------------------------------------------------------------------------------------
+
+# Its event is inherited, and of the thread; the sideband is everybody's.
+faked command -e intel_pt//u --ring 64K --aux 16K -- sleep 0.1
+grep -q '^open 0 intel_pt cpu=0 target=thread .* inherit=1 ' "$dir/command.calls" || fail "command: $(head -1 "$dir/command.calls")"
+grep -q '^open 1 dummy cpu=0 target=all .* inherit=0 ' "$dir/command.calls" || fail "command: $(sed -n 4p "$dir/command.calls")"
+
+# Two traces are one too many; and what this generation lacks is refused.
+"$SBTRACE" record --sysfs "$sysfs" -a -e intel_pt//u -e intel_pt//k -o "$dir/two.data" -- true 2>"$dir/err" &&
+	fail "two traces are fine"
+grep -q 'one event that traces' "$dir/err" || fail "two traces: $(cat "$dir/err")"
+"$SBTRACE" record --sysfs "$sysfs" -a -e intel_pt/ptw/u -o "$dir/two.data" -- true 2>"$dir/err" && fail "ptw on skylake"
+grep -q 'no ptw' "$dir/err" || fail "ptw: $(cat "$dir/err")"
+# Here there is none, or it can be recorded.
+"$SBTRACE" record --sysfs "$dir" -a -o "$dir/none.data" -- true 2>"$dir/err" && fail "no PT, and no complaint"
+grep -q 'no Intel PT; --sideband-only .* --software' "$dir/err" || fail "no PT: $(cat "$dir/err")"
+ls "$dir"/*.tmp.* "$dir/two.data" "$dir/none.data" 2>/dev/null && fail "something is left"
+[ $failures -eq 0 ]
