@@ -9,8 +9,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define READ_FORMAT_LOST (1u << 4) /* since Linux 6.0; older headers have no name for it */
-
 enum kind {
 	kind_namespaces, /* Linux 4.12 */
 	kind_ksymbol,    /* 5.1 */
@@ -55,7 +53,7 @@ static void set(struct perf_event_attr *attr, enum kind kind)
 		attr->build_id = 1;
 		break;
 	case kind_lost:
-		attr->read_format |= READ_FORMAT_LOST;
+		attr->read_format |= live_read_lost;
 		break;
 	default:
 		break;

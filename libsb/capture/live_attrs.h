@@ -18,7 +18,10 @@ struct live_attrs {
 	char missing[256];                 /* what this kernel does not know, in words; or "" */
 };
 
-enum { live_attr_size = 128 }; /* of Linux 6.1 */
+enum {
+	live_attr_size = 128,   /* of Linux 6.1 */
+	live_read_lost = 1 << 4 /* PERF_FORMAT_LOST, since Linux 6.0: older headers have no name for it */
+};
 
 /* Opens an event (perf_event_open(2)). The descriptor, or -errno. */
 int live_event_open(const struct perf_event_attr *attr, int pid, int cpu, unsigned long flags);

@@ -226,16 +226,38 @@ int live_events_open(struct live_events *events, uint32_t number, size_t *first,
 	return status;
 }
 
+/* Its value, identifier, and what was lost of it. */
+static uint64_t lost_of(const struct live_events *events, const struct live_fd *fd)
+{
+	uint64_t values[3];
+
+	if (!(events->event[fd->event].attr.read_format & live_read_lost) ||
+	    read(fd->fd, values, sizeof(values)) != sizeof(values))
+		return 0;
+	return values[2];
+}
+
+uint64_t live_events_lost(const struct live_events *events)
+{
+	uint64_t lost = events->lost_before;
+
+	for (size_t i = 0; i < events->nfds; ++i)
+		lost += lost_of(events, &events->fd[i]);
+	return lost;
+}
+
 void live_events_close(struct live_events *events, struct live_cpu *cpu)
 {
 	size_t kept = 0;
 
 	live_ring_unmap(&cpu->ring);
 	for (size_t i = 0; i < events->nfds; ++i)
-		if (events->fd[i].cpu == cpu->cpu)
+		if (events->fd[i].cpu == cpu->cpu) {
+			events->lost_before += lost_of(events, &events->fd[i]);
 			close(events->fd[i].fd);
-		else
+		} else {
 			events->fd[kept++] = events->fd[i];
+		}
 	events->nfds = kept;
 	cpu->online = 0;
 	cpu->owner = -1;

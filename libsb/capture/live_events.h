@@ -62,7 +62,8 @@ struct live_events {
 	size_t ncpus, cpus_capacity;
 	struct live_targets targets;
 	uint64_t ring_size, aux_size;
-	int may_shrink; /* rings may be smaller if the kernel gives no more */
+	uint64_t lost_before; /* by events that are closed */
+	int may_shrink;       /* rings may be smaller if the kernel gives no more */
 	int snapshot;
 };
 
@@ -80,6 +81,10 @@ void live_events_fini(struct live_events *events);
 /* Starts, or stops, those of one role. */
 int live_events_enable(const struct live_events *events, enum live_role role, int enable,
                        struct sb_error *err);
+
+/* How many records found no room, by the events' own count; zero where the kernel does not count (before
+ * Linux 6.0). */
+uint64_t live_events_lost(const struct live_events *events);
 
 /* Whether no thread is left that the recording was to follow. */
 int live_events_are_over(const struct live_events *events);

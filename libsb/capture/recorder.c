@@ -295,7 +295,9 @@ static int end(struct recorder *recorder)
 		status = enable(recorder, live_role_cgroup, 0);
 	if (status == 0)
 		status = enable(recorder, live_role_sideband, 0);
-	return status == 0 ? recorder_drain(recorder) : status;
+	if (status == 0)
+		status = recorder_drain(recorder);
+	return status == 0 ? recorder_account(recorder) : status;
 }
 
 static void fill_result(struct recorder *recorder)

@@ -109,3 +109,15 @@ int recorder_snapshot(struct recorder *recorder)
 			status = write_trace(recorder, &recorder->events.cpu[i]);
 	return status == 0 ? end_round(recorder) : status;
 }
+
+int recorder_account(struct recorder *recorder)
+{
+	const uint64_t lost = live_events_lost(&recorder->events), told = recorder->tally.lost;
+	const struct sb_write_sample sample = {.time = live_clock_now(&recorder->clock),
+	                                       .cpu = recorder->events.cpu[0].cpu};
+
+	if (lost <= told)
+		return 0;
+	recorder->tally.lost = lost;
+	return sb_write_lost(recorder->writer, &sample, lost - told, recorder->err);
+}

@@ -51,6 +51,8 @@ int recorder_add_ids(struct recorder *recorder, size_t first);
 int recorder_drain(struct recorder *recorder);
 /* The rings that are filling up. */
 int recorder_drain_full(struct recorder *recorder);
+/* At the end: what was lost, and no record tells of it, as none came behind it. */
+int recorder_account(struct recorder *recorder);
 /* What a snapshot's buffers hold, while the trace is at rest. */
 int recorder_snapshot(struct recorder *recorder);
 

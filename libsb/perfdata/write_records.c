@@ -259,6 +259,15 @@ int sb_write_aux(struct sb_perfdata_writer *writer, const struct sb_write_sample
 	return end(writer, sample, from_pt, err);
 }
 
+int sb_write_lost(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint64_t lost,
+                  struct sb_error *err)
+{
+	begin(writer, PERF_RECORD_LOST, 0);
+	put_u64(writer, sample ? sb_writer_id(writer, write_event_dummy, sample->cpu) : 0);
+	put_u64(writer, lost);
+	return end(writer, sample, from_dummy, err);
+}
+
 int sb_write_finished_init(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
 	begin(writer, SB_RECORD_FINISHED_INIT, 0);

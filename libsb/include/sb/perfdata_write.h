@@ -99,6 +99,9 @@ sb_export int sb_write_itrace_start(struct sb_perfdata_writer *, const struct sb
 /* AUX: [offset, offset + size) of the CPU's stream became available; PERF_AUX_FLAG_*. */
 sb_export int sb_write_aux(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t offset,
                            uint64_t size, uint64_t flags, struct sb_error *);
+/* So many records found no room before this one. */
+sb_export int sb_write_lost(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t lost,
+                            struct sb_error *);
 sb_export int sb_write_finished_init(struct sb_perfdata_writer *, struct sb_error *);
 sb_export int sb_write_finished_round(struct sb_perfdata_writer *, struct sb_error *);
 /* AUXTRACE with its payload; the offset in the CPU's stream is kept by the writer and counts the bytes
