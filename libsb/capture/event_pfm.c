@@ -1,4 +1,9 @@
-/* event_pfm.c - named hardware events, which libpfm4 knows; its messages are codes alone. */
+/* event_pfm.c - named hardware events, which libpfm4 knows; its messages are codes alone.
+ *
+ * The library is loaded when the first event is asked for: its tables are 2 MB of addresses, which the loader
+ * would set right each time a program starts that only replays.
+ */
+#include <dlfcn.h>
 #include <linux/perf_event.h>
 #include <perfmon/pfmlib_perf_event.h>
 #include <pthread.h>
@@ -12,10 +17,46 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int is_ready;
 
+/* Its functions, as its header declares them. */
+static struct {
+	__typeof__(pfm_initialize) *initialize;
+	__typeof__(pfm_strerror) *strerror;
+	__typeof__(pfm_get_os_event_encoding) *get_os_event_encoding;
+	__typeof__(pfm_get_event_info) *get_event_info;
+	__typeof__(pfm_get_event_next) *get_event_next;
+	__typeof__(pfm_get_pmu_info) *get_pmu_info;
+} pfm;
+
+static int find_functions(void *library)
+{
+	const struct {
+		const char *name;
+		void *to;
+	} wanted[] = {
+	        {"pfm_initialize", &pfm.initialize},
+	        {"pfm_strerror", &pfm.strerror},
+	        {"pfm_get_os_event_encoding", &pfm.get_os_event_encoding},
+	        {"pfm_get_event_info", &pfm.get_event_info},
+	        {"pfm_get_event_next", &pfm.get_event_next},
+	        {"pfm_get_pmu_info", &pfm.get_pmu_info},
+	};
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); ++i) {
+		void *const found = dlsym(library, wanted[i].name);
+
+		if (!found)
+			return 0;
+		memcpy(wanted[i].to, &found, sizeof(found));
+	}
+	return 1;
+}
+
 /* It stays until the process ends: names that were handed out are its. */
 static void initialise(void)
 {
-	is_ready = pfm_initialize() == PFM_SUCCESS;
+	void *const library = dlopen("libpfm.so.4", RTLD_NOW | RTLD_LOCAL);
+
+	is_ready = library && find_functions(library) && pfm.initialize() == PFM_SUCCESS;
 }
 
 static int failed(int code, const char *text, struct sb_error *err)
@@ -31,10 +72,13 @@ static int failed(int code, const char *text, struct sb_error *err)
 	        {PFM_ERR_TOOSMALL, sb_event_too_small},
 	};
 
+	if (!is_ready)
+		return event_fail(err, sb_event_not_found,
+		                  "%s: libpfm.so.4, which knows the names of events, is not there", text);
 	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); ++i)
 		if (codes[i].pfm == code)
-			return event_fail(err, codes[i].code, "%s: %s (libpfm4)", text, pfm_strerror(code));
-	return event_fail(err, sb_event_not_found, "%s: %s (libpfm4)", text, pfm_strerror(code));
+			return event_fail(err, codes[i].code, "%s: %s (libpfm4)", text, pfm.strerror(code));
+	return event_fail(err, sb_event_not_found, "%s: %s (libpfm4)", text, pfm.strerror(code));
 }
 
 static int encode(const char *text, unsigned int privileges, pfm_os_t os, void *arg, struct sb_error *err)
@@ -44,7 +88,7 @@ static int encode(const char *text, unsigned int privileges, pfm_os_t os, void *
 	pthread_once(&once, initialise);
 	pthread_mutex_lock(&lock);
 	if (is_ready)
-		code = pfm_get_os_event_encoding(text, (int)privileges, os, arg);
+		code = pfm.get_os_event_encoding(text, (int)privileges, os, arg);
 	pthread_mutex_unlock(&lock);
 	return code == PFM_SUCCESS ? 0 : failed(code, text, err);
 }
@@ -115,9 +159,9 @@ static int get_info(int idx, pfm_event_info_t *event, pfm_pmu_info_t *pmu)
 	if (!is_ready)
 		return 0;
 	pthread_mutex_lock(&lock);
-	code = pfm_get_event_info(idx, PFM_OS_PERF_EVENT, event);
+	code = pfm.get_event_info(idx, PFM_OS_PERF_EVENT, event);
 	if (code == PFM_SUCCESS)
-		code = pfm_get_pmu_info(event->pmu, pmu);
+		code = pfm.get_pmu_info(event->pmu, pmu);
 	pthread_mutex_unlock(&lock);
 	return code == PFM_SUCCESS;
 }
@@ -140,7 +184,7 @@ static int list_pmu(const pfm_pmu_info_t *pmu, sb_event_callback *callback, void
 {
 	int status = 0;
 
-	for (int idx = pmu->first_event; idx >= 0 && status == 0; idx = pfm_get_event_next(idx)) {
+	for (int idx = pmu->first_event; idx >= 0 && status == 0; idx = pfm.get_event_next(idx)) {
 		pfm_event_info_t event;
 		pfm_pmu_info_t same;
 		char name[256];
@@ -161,7 +205,7 @@ int event_pfm_list(sb_event_callback *callback, void *context)
 	for (int i = 0; is_ready && i < PFM_PMU_MAX && status == 0; ++i) {
 		pfm_pmu_info_t pmu = {.size = sizeof(pmu)};
 
-		if (pfm_get_pmu_info((pfm_pmu_t)i, &pmu) == PFM_SUCCESS && pmu.is_present)
+		if (pfm.get_pmu_info((pfm_pmu_t)i, &pmu) == PFM_SUCCESS && pmu.is_present)
 			status = list_pmu(&pmu, callback, context);
 	}
 	return status;
