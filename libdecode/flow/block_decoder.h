@@ -16,6 +16,7 @@ struct pt_block_decoder {
 	struct pt_run_block run[pt_run_capacity]; /* of the present chain or run */
 	struct pt_run_walk *walk;                 /* owned; NULL: no run was asked for yet */
 	uint8_t events_inside;                    /* of runs */
+	uint8_t counts;                           /* blocks of runs are only counted */
 
 	struct pt_block recorded[pt_cursor_max_items];
 	uint32_t nrecorded;

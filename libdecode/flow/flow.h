@@ -20,6 +20,9 @@ enum { pt_flow_cache_size = 512, pt_flow_read_size = 64, pt_flow_max_held = 16 }
 /* Ways without trace longer than this are none: no code is so long without a branch. */
 enum { pt_flow_max_free_steps = 1 << 20 };
 
+/* From here on, they are looked at for circles. */
+enum { pt_flow_short_free_steps = 64 };
+
 /* What stands in the flags of struct pt_block and struct pt_insn. */
 enum pt_flow_flag {
 	pt_flow_enabled = 1 << 0,
@@ -134,6 +137,12 @@ struct pt_flow_sink {
 	uint64_t base;
 	int isid;
 	uint64_t ninsn;
+
+	/* Blocks are only counted: here, with the address of the last one's last instruction. @count is one
+	 * as soon as there were any. */
+	uint8_t counts;
+	uint32_t nblocks;
+	uint64_t end_ip;
 };
 
 /* @ticks: tick events are wanted. */
@@ -243,6 +252,38 @@ static inline int pt_flow_crosses(const struct pt_flow *flow)
 
 /* Tells. The image may be another one then. */
 void pt_flow_cross(struct pt_flow *flow);
+
+/* What follows in @sink comes from the flow's section, which is kept as long as blocks of it are handed out.
+ */
+void pt_flow_enter_section(struct pt_flow *flow, struct pt_flow_sink *sink);
+
+/* Whether no more sections can be kept, and the flow's is none of them. */
+static inline int pt_flow_has_no_hold(const struct pt_flow *flow)
+{
+	return flow->section && flow->nheld == pt_flow_max_held &&
+	       flow->section != flow->held[flow->nheld - 1];
+}
+
+static inline void pt_flow_fill_block(struct pt_run_block *block, const struct pt_node *node, uint64_t ip,
+                                      uint32_t flags)
+{
+	block->ip = ip;
+	block->end_ip = ip + node->last;
+	block->length = node->length;
+	block->ninsn = node->ninsn;
+	block->mode = node->mode;
+	block->iclass = node->iclass;
+	block->flags = flags;
+}
+
+/* @node, which ends in a call, stands at @ip. */
+static inline void pt_flow_push_return(struct pt_flow *flow, const struct pt_node *node, uint64_t ip)
+{
+	/* A call to the next instruction only reads the instruction pointer: it is not pushed. */
+	if (node->kind == pt_kind_call && node->target == (int64_t)node->size)
+		return;
+	pt_return_stack_push(&flow->returns, pt_node_next_ip(node, ip));
+}
 
 /* Looks up the node at ip. */
 int pt_flow_locate(struct pt_flow *flow);

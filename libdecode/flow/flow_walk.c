@@ -64,15 +64,6 @@ static void go_to_tip(struct pt_flow *flow)
 	flow->named_ip = flow->evd.tip_ip;
 }
 
-/* @node, which ends in a call, stands at @ip. */
-static void push_return(struct pt_flow *flow, const struct pt_node *node, uint64_t ip)
-{
-	/* A call to the next instruction only reads the instruction pointer: it is not pushed. */
-	if (node->kind == pt_kind_call && node->target == (int64_t)node->size)
-		return;
-	pt_return_stack_push(&flow->returns, pt_node_next_ip(node, ip));
-}
-
 /* Trace was used: the way so far was no circle. */
 static void leave_circle(struct pt_flow *flow)
 {
@@ -103,7 +94,7 @@ static int go_free(struct pt_flow *flow)
 		go_taken(flow);
 		break;
 	case pt_kind_call:
-		push_return(flow, flow->node, node_ip(flow));
+		pt_flow_push_return(flow, flow->node, node_ip(flow));
 		go_taken(flow);
 		break;
 	default:
@@ -113,13 +104,12 @@ static int go_free(struct pt_flow *flow)
 	return in_circle(flow) ? -pte_bad_query : 0;
 }
 
-/* What follows comes from another section than before. It is kept while its blocks are handed out. */
-static void enter_section(struct pt_flow *flow, struct pt_flow_sink *sink)
+void pt_flow_enter_section(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	sink->section = flow->section;
 	sink->base = flow->base;
 	sink->isid = flow->isid;
-	if (flow->section && !(flow->nheld && flow->held[flow->nheld - 1] == flow->section))
+	if (!sink->counts && flow->section && !(flow->nheld && flow->held[flow->nheld - 1] == flow->section))
 		flow->held[flow->nheld++] = pt_section_get(flow->section);
 }
 
@@ -134,18 +124,6 @@ static void release_held(struct pt_flow *flow)
 	flow->nheld = 1;
 }
 
-static inline void fill_block(struct pt_run_block *block, const struct pt_node *node, uint64_t ip,
-                              uint32_t flags)
-{
-	block->ip = ip;
-	block->end_ip = ip + node->last;
-	block->length = node->length;
-	block->ninsn = node->ninsn;
-	block->mode = node->mode;
-	block->iclass = node->iclass;
-	block->flags = flags;
-}
-
 static uint32_t block_flags(const struct pt_flow *flow)
 {
 	uint32_t flags = flow->speculative ? ptrf_speculative : 0;
@@ -155,12 +133,27 @@ static uint32_t block_flags(const struct pt_flow *flow)
 	return flags;
 }
 
+/* What comes behind the last packet does not count: it may not have run. */
+static void count_node(const struct pt_flow *flow, struct pt_flow_sink *sink)
+{
+	sink->count = 1;
+	if (flow->unit == -pte_eos)
+		return;
+	sink->nblocks += 1;
+	sink->ninsn += flow->node->ninsn;
+	sink->end_ip = node_ip(flow) + flow->node->last;
+}
+
 /* Appends the present node. */
 static void emit_node(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	if (!sink->count || sink->section != flow->section || sink->base != flow->base)
-		enter_section(flow, sink);
-	fill_block(&sink->block[sink->count++], flow->node, node_ip(flow), block_flags(flow));
+		pt_flow_enter_section(flow, sink);
+	if (sink->counts) {
+		count_node(flow, sink);
+		return;
+	}
+	pt_flow_fill_block(&sink->block[sink->count++], flow->node, node_ip(flow), block_flags(flow));
 	sink->ninsn += flow->node->ninsn;
 }
 
@@ -207,8 +200,11 @@ static int emit_up_to(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t 
 		return 0;
 	if (n) {
 		emit_node(flow, sink);
+		sink->ninsn -= (uint64_t)node->ninsn - n;
+		sink->end_ip = begin + last;
+	}
+	if (n && !sink->counts) {
 		block = &sink->block[sink->count - 1];
-		sink->ninsn -= block->ninsn - n;
 		block->end_ip = begin + last;
 		block->ninsn = n;
 		block->iclass = ptic_other;
@@ -222,7 +218,7 @@ static int stop_before(const struct pt_flow *flow, const struct pt_flow_sink *si
 {
 	if (sink->count == sink->capacity)
 		return 1;
-	if (flow->section && flow->nheld == pt_flow_max_held && flow->section != flow->held[flow->nheld - 1])
+	if (!sink->counts && pt_flow_has_no_hold(flow))
 		return 1;
 	if (!sink->count)
 		return 0;
@@ -314,25 +310,28 @@ static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 	const uint32_t flags = block_flags(flow), before = sink->count;
 	struct pt_run_block *block = &sink->block[before], *const end = &sink->block[sink->capacity];
 	uint32_t left = flow->evd.tnt_count;
+	uint32_t free_steps = flow->free_steps;
 	uint64_t tnt, ninsn = 0;
 
-	if (!left || !before || sink->stop_kinds || flow->ticks || !flow->section ||
+	if (!left || !before || sink->counts || sink->stop_kinds || flow->ticks || !flow->section ||
 	    sink->section != flow->section || sink->base != base)
 		return;
 	tnt = flow->evd.tnt << (64 - left); /* the next bit comes first */
-	for (; left && block < end; node = next) {
+	for (; left && block < end && free_steps < pt_flow_short_free_steps; node = next) {
 		const uint64_t ip = base + node->offset;
 
 		next = linked(node, tnt >> 63);
 		if (!next)
 			break;
+		free_steps += 1;
 		if (node->kind == pt_kind_cond) {
+			free_steps = 0;
 			left -= 1;
 			tnt <<= 1;
 		} else if (node->kind == pt_kind_call) {
-			push_return(flow, node, ip);
+			pt_flow_push_return(flow, node, ip);
 		}
-		fill_block(block++, node, ip, flags);
+		pt_flow_fill_block(block++, node, ip, flags);
 		ninsn += node->ninsn;
 	}
 	sink->count = (uint32_t)(block - sink->block);
@@ -340,8 +339,7 @@ static void walk_links(struct pt_flow *flow, struct pt_flow_sink *sink)
 		return;
 	if (left != flow->evd.tnt_count)
 		leave_circle(flow);
-	else
-		flow->free_steps += sink->count - before;
+	flow->free_steps = free_steps;
 	sink->ninsn += ninsn;
 	flow->evd.tnt_count = left;
 	flow->node = node;
@@ -377,7 +375,7 @@ static int step_tnt(struct pt_flow *flow, struct pt_flow_sink *sink)
 		status = take_compressed_return(flow);
 		break;
 	case pt_kind_ind_call:
-		push_return(flow, flow->node, node_ip(flow));
+		pt_flow_push_return(flow, flow->node, node_ip(flow));
 		status = take_deferred_tip(flow, sink, ip);
 		break;
 	case pt_kind_ind_jump:
@@ -414,7 +412,7 @@ static int step_tip(struct pt_flow *flow, struct pt_flow_sink *sink)
 	case pt_kind_cond:
 		return -pte_bad_query;
 	case pt_kind_ind_call:
-		push_return(flow, flow->node, node_ip(flow));
+		pt_flow_push_return(flow, flow->node, node_ip(flow));
 		status = take_tip(flow, sink);
 		break;
 	case pt_kind_ret: /* not compressed: the return stack stays as it is */
@@ -656,6 +654,7 @@ int pt_flow_walk(struct pt_flow *flow, struct pt_flow_sink *sink)
 void pt_flow_begin_sink(struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	sink->count = 0;
+	sink->nblocks = 0;
 	sink->ninsn = 0;
 	release_held(flow);
 }

@@ -6,20 +6,23 @@
 
 static struct pt_run describe(const struct pt_run_walk *walk)
 {
+	const struct pt_flow_sink *counted = walk->sink.counts ? &walk->sink : NULL;
+
 	return (struct pt_run){
 	        .path = walk->path,
 	        .event = walk->event,
 	        .npaths = walk->npaths,
 	        .nevents = walk->nevents,
-	        .nblocks = walk->nblocks,
+	        .nblocks = counted ? counted->nblocks : walk->nblocks,
 	        .flags = walk->cache.full ? ptrf_last_of_paths : 0,
-	        .ninsn = walk->ninsn,
+	        .ninsn = counted ? counted->ninsn : walk->ninsn,
 	        .tsc = walk->time.tsc,
 	        .lost_mtc = walk->time.lost_mtc,
 	        .lost_cyc = walk->time.lost_cyc,
 	        .has_tsc = walk->time.have_tsc,
 	        .ntimes = walk->ntimes,
 	        .time = walk->times,
+	        .end_ip = counted && counted->nblocks ? counted->end_ip : 0,
 	};
 }
 
@@ -38,7 +41,8 @@ int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t siz
 		pt_copy_to_user(urun, size, &run, sizeof(run));
 		return -pte_nomem;
 	}
-	decoder->walk->events_inside = decoder->events_inside;
+	decoder->walk->events_inside = decoder->events_inside && !decoder->counts;
+	decoder->walk->sink.counts = decoder->counts;
 	status = pt_run_walk_next(decoder->walk);
 	run = describe(decoder->walk);
 	pt_copy_to_user(urun, size, &run, sizeof(run));
@@ -50,6 +54,14 @@ int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside)
 	if (!decoder)
 		return -pte_invalid;
 	decoder->events_inside = inside != 0;
+	return 0;
+}
+
+int pt_blk_set_run_counts(struct pt_block_decoder *decoder, int counts)
+{
+	if (!decoder)
+		return -pte_invalid;
+	decoder->counts = counts != 0;
 	return 0;
 }
 

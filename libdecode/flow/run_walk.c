@@ -10,12 +10,16 @@
 
 #include "event/event_fetch.h"
 #include "event/event_packets.h"
+#include "flow/flow_units.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
 #include "packet/packet_read.h"
 
 /* A run must have so much room left for one more unit. */
 enum { least_room = 64 };
+
+/* Runs of blocks that are only counted end, too: whoever wants to stop somewhere must be able to. */
+enum { most_counted = 1 << 16 };
 
 struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *block)
 {
@@ -30,7 +34,7 @@ struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *b
 	walk->flow = flow;
 	walk->sink.block = block;
 	walk->sink.capacity = pt_run_capacity;
-	walk->sink.no_fetch = walk->cache.limit != 0;
+	walk->sink.no_fetch = 1;
 	return walk;
 }
 
@@ -53,7 +57,7 @@ static int has_room(const struct pt_run_walk *walk)
 {
 	return walk->npaths < pt_run_max_paths && walk->nloose < pt_run_max_loose &&
 	       walk->nevents < pt_run_max_events && walk->ntimes < pt_run_max_times &&
-	       walk->sink.count + least_room <= pt_run_capacity;
+	       walk->sink.count + least_room <= pt_run_capacity && walk->sink.nblocks < most_counted;
 }
 
 /* Time went on inside of the run. */
@@ -126,7 +130,7 @@ static void put_loose(struct pt_run_walk *walk, uint32_t first, uint64_t before)
 {
 	const uint32_t nblocks = walk->sink.count - first, ninsn = (uint32_t)(walk->sink.ninsn - before);
 
-	if (!nblocks)
+	if (!nblocks || walk->sink.counts)
 		return;
 	if (goes_on(walk, first)) {
 		walk->loose[walk->nloose - 1].nblocks += nblocks;
@@ -149,11 +153,6 @@ static void put_event(struct pt_run_walk *walk, const struct pt_event *event)
 static uint32_t events_are_plain(const struct pt_run_walk *walk)
 {
 	return walk->events_inside && !walk->flow->observers.count;
-}
-
-static int is_plain(const struct pt_run_walk *walk)
-{
-	return walk->sink.no_fetch && pt_flow_is_plain(walk->flow);
 }
 
 /* ---- Along cached paths ------------------------------------------------------------------------- */
@@ -436,18 +435,35 @@ static int read_timing(struct pt_run_walk *walk)
 	return evd->pos != begin;
 }
 
-/* Without a unit: along cached paths, or the next unit is fetched. */
+/* Through the units that begin before @until, as far as they are common ones. Returns whether there were any.
+ */
+static int walk_units(struct pt_run_walk *walk, const uint8_t *until)
+{
+	const uint32_t before = walk->sink.count;
+	const uint64_t ninsn = walk->sink.ninsn;
+
+	if (!walk->flow->enabled || !pt_flow_walk_units(walk->flow, &walk->sink, until))
+		return 0;
+	put_loose(walk, before, ninsn);
+	return 1;
+}
+
+/* Without a unit: along cached paths, or the next units are walked, or the next one is fetched. */
 static void go_on(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
-	if (!walk->recording && is_plain(walk)) {
+	if (!walk->recording && pt_flow_is_plain(flow)) {
 		const uint32_t events = events_are_plain(walk);
 
 		pt_flow_look_at_image(flow);
-		if (stride(walk, events) || read_timing(walk))
+		if (walk->asks_cache ? stride(walk, events) : walk_units(walk, flow->evd.config.end))
 			return;
-		begin_record(walk, events);
+		/* Where runs end because time goes on does not depend on the cache. */
+		if (read_timing(walk))
+			return;
+		if (walk->asks_cache)
+			begin_record(walk, events);
 	}
 	pt_flow_advance(flow);
 }
@@ -504,7 +520,7 @@ static void begin_run(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
-	walk->sink.no_fetch = cache_is_asked(walk);
+	walk->asks_cache = !walk->sink.counts && cache_is_asked(walk);
 	if (walk->cache.full)
 		pt_run_cache_clear(&walk->cache);
 	walk->npaths = walk->nloose = walk->nevents = walk->ntimes = 0;

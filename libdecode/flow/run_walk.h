@@ -22,6 +22,7 @@ struct pt_run_walk {
 	uint64_t first_insn;      /* the sink's instructions before it */
 	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
 	uint8_t events_inside;    /* events come inside of runs */
+	uint8_t asks_cache;       /* in the present run */
 
 	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
 	 * blocks it is not asked, because it did not know much: the more often in a row, the longer. */

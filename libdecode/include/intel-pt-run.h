@@ -93,6 +93,8 @@ struct pt_run {
 	uint32_t has_tsc;
 	uint32_t ntimes;
 	const struct pt_run_time *time; /* as event; later times inside of the run, in order */
+	/* With pt_blk_set_run_counts(): the address of the run's last instruction; zero: it has none. */
+	uint64_t end_ip;
 };
 
 /* Decodes the next run into *run; @size is sizeof(struct pt_run).
@@ -111,6 +113,12 @@ extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run 
  * the next run begins with an event, unless it is fetched. Those that synchronising brought are the first
  * run's, likewise. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
+
+/* @counts not zero: nobody wants to know of blocks but how many there are. Runs have no paths then, but
+ * nblocks, ninsn and end_ip, which leave out what ptrf_unproven says of; events do not come inside. Counting
+ * is much faster where code is not run again and again. Zero: as it is at first. Returns zero, or
+ * -pte_invalid. */
+extern pt_export int pt_blk_set_run_counts(struct pt_block_decoder *decoder, int counts);
 
 /* Execution comes to @ip, which is in the other half of the address space: with bit 63 set, as the addresses
  * of operating systems' kernels have it, and before it was without, or the other way round; or it comes into

@@ -36,7 +36,7 @@ static int hold_paths(struct stream_replay *replay, const struct pt_run *run)
 {
 	if (!run->nblocks)
 		return 0;
-	replay->last_ip = last_block(run)->end_ip;
+	replay->last_ip = replay->counts ? run->end_ip : last_block(run)->end_ip;
 	sideband_observer_passed_by(replay->observer, run->ninsn);
 	return ledger_hold(replay->ledger, place_of(replay, run), run);
 }
@@ -101,6 +101,8 @@ int run_hold(struct stream_replay *replay, const struct pt_run *run)
 {
 	int status = 0;
 
+	if (replay->counts)
+		return hold_paths(replay, run);
 	if (run->npaths && (last_block(run)->flags & ptrf_unproven)) {
 		const struct pt_run proven = run_of_paths(run, run->path, run->npaths - 1);
 		const struct pt_run_path rest = without_unproven(run->path[run->npaths - 1]);

@@ -594,6 +594,9 @@ static int open_decoder(struct stream_replay *replay)
 	if (!replay->decoder)
 		return sb_error_set(replay->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	ledger_renumber(replay->ledger);
+	/* Nobody wants the flow, and the kernel is not looked for in it. */
+	replay->counts = !replay->ledger->sink->flow && !replay->watch.ip;
+	pt_blk_set_run_counts(replay->decoder, replay->counts);
 	status = sideband_observer_watch(replay->observer, replay->decoder);
 	return status < 0 ? fatal(replay, status) : 0;
 }

@@ -40,6 +40,7 @@ struct stream_replay {
 	/* The present segment; offsets in it. */
 	const struct sb_segment *segment;
 	struct pt_block_decoder *decoder; /* owned; of all segments */
+	int counts;                       /* its runs have no blocks: they are only counted */
 	const uint8_t *begin, *end;       /* what it decodes */
 	uint64_t noted;                   /* the last PSB whose place the flow was seen at */
 	uint64_t released;                /* bytes before it may have gone from memory */

@@ -82,6 +82,56 @@ void log_add_error(struct log *log, int status)
 	log_add(log, log_error)->status = status;
 }
 
+static int goes_on(const struct log *sums, const struct log_entry *entry)
+{
+	const struct log_entry *last = sums->count ? &sums->entry[sums->count - 1] : NULL;
+
+	return last && last->kind == log_sum && last->has_tsc == entry->has_tsc && last->tsc == entry->tsc;
+}
+
+static void add_sum(struct log *sums, const struct log_entry *entry)
+{
+	struct log_entry *sum;
+
+	if (entry->unproven)
+		return;
+	if (!goes_on(sums, entry)) {
+		sum = log_add(sums, log_sum);
+		sum->has_tsc = entry->has_tsc;
+		sum->tsc = entry->tsc;
+	}
+	sum = &sums->entry[sums->count - 1];
+	sum->ip = entry->ip;
+	sum->ninsn += entry->kind == log_sum ? entry->ninsn : 1;
+	sum->nblocks += entry->kind == log_sum ? entry->nblocks : (uint64_t)entry->ends;
+}
+
+/* The end of the trace is told if anything came before it: what counts may know of nothing. */
+static int is_mere_end(const struct log *sums, const struct log_entry *entry)
+{
+	return entry->kind == log_error && entry->status == -pte_eos && sums->count &&
+	       sums->entry[sums->count - 1].kind == log_sync;
+}
+
+/* How much comes before a circle depends on the face. */
+void log_sums(const struct log *from, struct log *sums)
+{
+	log_clear(sums, from->name);
+	for (size_t i = 0; i < from->count; ++i) {
+		const struct log_entry *entry = &from->entry[i];
+
+		if (entry->kind == log_insn || entry->kind == log_sum) {
+			add_sum(sums, entry);
+			continue;
+		}
+		if (entry->kind == log_error && entry->status == -pte_bad_query)
+			while (sums->count && sums->entry[sums->count - 1].kind == log_sum)
+				sums->count -= 1;
+		if (!is_mere_end(sums, entry))
+			*log_add(sums, (enum log_kind)entry->kind) = *entry;
+	}
+}
+
 static int fits(int a, int b)
 {
 	return a == b || a < 0 || b < 0;
@@ -107,6 +157,9 @@ static int same_entry(const struct log_entry *a, const struct log_entry *b, int 
 	switch (a->kind) {
 	case log_insn:
 		return same_insn(a, b);
+	case log_sum:
+		return a->ip == b->ip && a->ninsn == b->ninsn && a->nblocks == b->nblocks &&
+		       a->has_tsc == b->has_tsc && a->tsc == b->tsc;
 	case log_event:
 		return !memcmp(&a->event, &b->event, sizeof(a->event));
 	default:
@@ -136,6 +189,10 @@ static void print_entry(const struct log_entry *entry)
 		break;
 	case log_event:
 		print_event(&entry->event);
+		break;
+	case log_sum:
+		printf("%" PRIu64 " instructions, %" PRIu64 " blocks, to %" PRIx64 " time %d %" PRIx64,
+		       entry->ninsn, entry->nblocks, entry->ip, entry->has_tsc, entry->tsc);
 		break;
 	case log_error:
 		printf("error %d %s", entry->status, pt_errstr(pt_errcode(entry->status)));

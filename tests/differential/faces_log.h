@@ -7,7 +7,7 @@
 
 #include <intel-pt.h>
 
-enum log_kind { log_insn, log_event, log_error, log_sync };
+enum log_kind { log_insn, log_event, log_error, log_sync, log_sum };
 
 /* What a face does not tell is negative. */
 struct log_entry {
@@ -20,6 +20,10 @@ struct log_entry {
 	int16_t kind, mode, speculative, size, iclass;
 	int16_t entry_flags, exit_flags;
 	int16_t has_tsc; /* negative: nor does tsc count */
+	/* Of runs: the instruction ends a block, and may not have been executed. Of a sum: how many there
+	 * were, of which ip is the last. */
+	int16_t ends, unproven;
+	uint64_t ninsn, nblocks;
 	struct pt_event event;
 };
 
@@ -44,6 +48,10 @@ void log_fini(struct log *log);
 /* The next one, to be filled; all of it is zero. */
 struct log_entry *log_add(struct log *log, enum log_kind kind);
 struct told *log_tell(struct log *log);
+
+/* What @from says of the instructions, summed up as far as nothing comes between and their time is the same.
+ */
+void log_sums(const struct log *from, struct log *sums);
 
 /* An error, behind which all is forgotten. */
 void log_add_error(struct log *log, int status);

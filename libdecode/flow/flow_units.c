@@ -1,0 +1,246 @@
+/* flow_units.c - see flow_units.h.
+ *
+ * Most of a trace is short TNTs and TIPs, and most of the code behind them branches, jumps, calls and returns
+ * in sections that are known. For these, all that changes stays in registers; flow, event decoder and sink
+ * learn of it when something else comes.
+ */
+#include "flow/flow_units.h"
+
+#include "event/event_fetch.h"
+
+/* What changes on the way. */
+struct trek {
+	const struct pt_node *node; /* where execution stands, in the flow's section; NULL: at ip */
+	uint64_t ip;
+	uint64_t base; /* the section's address */
+	struct pt_run_block *block;
+	uint64_t ninsn, end_ip;
+	uint32_t nblocks;
+	uint32_t free_steps; /* since trace was used */
+	int used;            /* it was */
+};
+
+/* The node at @ip; NULL: somebody else must go on there. */
+static const struct pt_node *locate(struct pt_flow *flow, struct pt_flow_sink *sink, uint64_t ip)
+{
+	flow->ip = ip;
+	flow->node = NULL;
+	if (pt_flow_crosses(flow) || pt_flow_locate(flow) < 0 || !flow->section ||
+	    (!sink->counts && pt_flow_has_no_hold(flow)))
+		return NULL;
+	if (sink->section != flow->section || sink->base != flow->base)
+		pt_flow_enter_section(flow, sink);
+	return flow->node;
+}
+
+static inline __attribute__((always_inline)) const struct pt_node *here(struct trek *trek,
+                                                                        struct pt_flow *flow,
+                                                                        struct pt_flow_sink *sink)
+{
+	if (__builtin_expect(!trek->node, 0)) {
+		trek->node = locate(flow, sink, trek->ip);
+		trek->base = flow->base;
+	}
+	return trek->node;
+}
+
+/* Links @node to where it leads, unless that is in another section: NULL. */
+static __attribute__((noinline)) const struct pt_node *link_node(struct pt_section *section,
+                                                                 const struct pt_node *node, int taken)
+{
+	const struct pt_node *to;
+	const int status = taken ? pt_graph_taken(&to, section, node) : pt_graph_next(&to, section, node);
+
+	return status < 0 || to->kind == pt_kind_split ? NULL : to;
+}
+
+static inline __attribute__((always_inline)) void go(struct trek *trek, const struct pt_flow *flow, int taken)
+{
+	const struct pt_node *const node = trek->node;
+	const struct pt_node *to =
+	        atomic_load_explicit(taken ? &node->taken : &node->next, memory_order_acquire);
+
+	if (__builtin_expect(!to, 0)) {
+		const uint64_t ip = trek->base + node->offset;
+
+		trek->ip = taken ? pt_node_taken_ip(node, ip) : pt_node_next_ip(node, ip);
+		to = link_node(flow->section, node, taken);
+	}
+	trek->node = to;
+}
+
+static inline __attribute__((always_inline)) int has_room(const struct trek *trek,
+                                                          const struct pt_flow_sink *sink, int counts)
+{
+	return counts || trek->block != sink->block + sink->capacity;
+}
+
+static inline __attribute__((always_inline)) void pass(struct trek *trek, int counts)
+{
+	const struct pt_node *const node = trek->node;
+	const uint64_t ip = trek->base + node->offset;
+
+	if (counts)
+		trek->nblocks += 1;
+	else
+		pt_flow_fill_block(trek->block++, node, ip, 0);
+	trek->ninsn += node->ninsn;
+	trek->end_ip = ip + node->last;
+}
+
+/* Goes on as long as the way needs no trace. Returns enum pt_insn_kind of the node that does; pt_kind_other:
+ * somebody else must go on. */
+static inline __attribute__((always_inline)) uint32_t go_free(struct trek *trek, struct pt_flow *flow,
+                                                              struct pt_flow_sink *sink, int counts)
+{
+	for (;;) {
+		const struct pt_node *const node = here(trek, flow, sink);
+
+		if (!node || !has_room(trek, sink, counts))
+			return pt_kind_other;
+		if (pt_kind_needs_trace(node->kind))
+			return node->kind;
+		if (trek->free_steps >= pt_flow_short_free_steps)
+			return pt_kind_other;
+		if (node->kind == pt_kind_call)
+			pt_flow_push_return(flow, node, trek->base + node->offset);
+		else if (node->kind != pt_kind_jump && node->kind != pt_kind_fall)
+			return pt_kind_other;
+		trek->free_steps += 1;
+		pass(trek, counts);
+		go(trek, flow, node->kind != pt_kind_fall);
+	}
+}
+
+static inline __attribute__((always_inline)) void use_trace(struct trek *trek)
+{
+	trek->free_steps = 0;
+	trek->used = 1;
+}
+
+/* Uses up @left bits, of which the next one is the highest of @bits. Returns how many are left. */
+static inline __attribute__((always_inline)) uint32_t pass_tnt(struct trek *trek, struct pt_flow *flow,
+                                                               struct pt_flow_sink *sink, uint64_t bits,
+                                                               uint32_t left, int counts)
+{
+	for (; left; left -= 1, bits <<= 1) {
+		const uint32_t kind = go_free(trek, flow, sink, counts);
+		const int taken = (int64_t)bits < 0;
+
+		if (kind == pt_kind_cond) {
+			pass(trek, counts);
+			go(trek, flow, taken);
+		} else if (kind == pt_kind_ret && taken && flow->returns.depth) {
+			pass(trek, counts);
+			pt_return_stack_pop(&flow->returns, &trek->ip);
+			trek->node = NULL;
+		} else {
+			break;
+		}
+		use_trace(trek);
+	}
+	return left;
+}
+
+/* To the branch that leads to @ip. Zero: it was not reached. */
+static inline __attribute__((always_inline)) int pass_tip(struct trek *trek, struct pt_flow *flow,
+                                                          struct pt_flow_sink *sink, uint64_t ip, int counts)
+{
+	const uint32_t kind = go_free(trek, flow, sink, counts);
+
+	if (kind == pt_kind_other || kind == pt_kind_cond)
+		return 0;
+	if (kind == pt_kind_ind_call)
+		pt_flow_push_return(flow, trek->node, trek->base + trek->node->offset);
+	pass(trek, counts);
+	trek->ip = ip;
+	trek->node = NULL;
+	use_trace(trek);
+	return 1;
+}
+
+/* What the sink gets. Returns whether it was anything. */
+static int give(const struct trek *trek, struct pt_flow_sink *sink)
+{
+	const uint32_t count = (uint32_t)(trek->block - sink->block);
+	const int gives = sink->counts ? trek->nblocks != 0 : count != sink->count;
+
+	if (!gives)
+		return 0;
+	if (sink->counts) {
+		sink->nblocks += trek->nblocks;
+		sink->count = 1;
+	} else {
+		sink->count = count;
+	}
+	sink->ninsn += trek->ninsn;
+	sink->end_ip = trek->end_ip;
+	return 1;
+}
+
+static inline __attribute__((always_inline)) int walk(struct pt_flow *flow, struct pt_flow_sink *sink,
+                                                      const uint8_t *until, int counts)
+{
+	struct pt_evd *const evd = &flow->evd;
+	struct trek trek = {.node = flow->node,
+	                    .ip = flow->ip,
+	                    .base = flow->base,
+	                    .block = sink->block + sink->count,
+	                    .free_steps = flow->free_steps};
+	const uint8_t *const begin = evd->pos;
+	int unit = pt_flow_no_unit;
+
+	while (unit == pt_flow_no_unit && evd->pos < until) {
+		const struct pt_packet_form *const form = &pt_packet_forms[*evd->pos];
+
+		if (form->type == ppt_tnt_8) {
+			const uint32_t count = (uint32_t)form->word[0];
+			const uint32_t left =
+			        pass_tnt(&trek, flow, sink, form->word[1] << (64 - count), count, counts);
+
+			pt_evd_take_tnt(evd, form);
+			evd->tnt_count = left;
+			flow->fresh_tnt = count;
+			if (left)
+				unit = pt_unit_tnt;
+		} else if (form->type == ppt_tip && pt_evd_can_take_ip(evd, form)) {
+			pt_evd_take_tip(evd, form);
+			if (pass_tip(&trek, flow, sink, evd->tip_ip, counts))
+				flow->named_ip = evd->tip_ip;
+			else
+				unit = pt_unit_tip;
+		} else {
+			break;
+		}
+	}
+	if (evd->pos == begin)
+		return 0;
+	evd->ahead = 0;
+	flow->unit = unit;
+	flow->node = trek.node;
+	flow->ip = trek.node ? trek.base + trek.node->offset : trek.ip;
+	if (trek.used)
+		flow->circle_limit = 0;
+	flow->free_steps = trek.free_steps;
+	flow->at_mov_cr3 = 0;
+	if (give(&trek, sink))
+		flow->entry_flags = 0;
+	return 1;
+}
+
+int pt_flow_walk_units(struct pt_flow *flow, struct pt_flow_sink *sink, const uint8_t *until)
+{
+	const struct pt_config *const config = &flow->evd.config;
+
+	if (config->end - flow->evd.pos < pt_packet_form_room || (sink->count && !sink->section) ||
+	    (flow->node && !flow->section))
+		return 0;
+	if (until > config->end - pt_packet_form_room)
+		until = config->end - pt_packet_form_room;
+	if (flow->node && (sink->section != flow->section || sink->base != flow->base)) {
+		if (!sink->counts && pt_flow_has_no_hold(flow))
+			return 0;
+		pt_flow_enter_section(flow, sink);
+	}
+	return sink->counts ? walk(flow, sink, until, 1) : walk(flow, sink, until, 0);
+}
