@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "binary/bundle_index.h"
 #include "binary/resolver.h"
@@ -45,6 +46,20 @@ char *sb_bundle_named_kernel(const struct sb_resolver *resolver, const char *rec
 char *sb_bundle_recorded_kernel(const struct sb_resolver *resolver, const char *recording, const char *file)
 {
 	return find(resolver, "recordings", recording, "/kcore_dir", file);
+}
+
+char *kernel_file_recorded(const struct sb_resolver *resolver, const struct sb_perfdata *perfdata,
+                           const char *file)
+{
+	const char *directory = sb_perfdata_kcore_dir(perfdata);
+	char *path = NULL;
+
+	if (directory && asprintf(&path, "%s/%s", directory, file) < 0)
+		return NULL;
+	if (path && access(path, R_OK) == 0)
+		return path;
+	free(path);
+	return sb_bundle_recorded_kernel(resolver, sb_perfdata_path(perfdata), file);
 }
 
 int sb_bundle_recording(const char *directory, const char *name, char **path, struct sb_error *err)

@@ -18,9 +18,12 @@
 #include "binary/bundle_index.h"
 #include "binary/bundle_rows.h"
 #include "binary/bundle_store.h"
+#include "binary/file_fit.h"
 #include "binary/module_find.h"
+#include "binary/perf_map.h"
 #include "binary/resolver.h"
 #include "system/map_walk.h"
+#include "system/system.h"
 
 /* Answers are told apart by their addresses; open addressing, at most half full. */
 struct answer_set {
@@ -103,6 +106,40 @@ static void count_copy(struct bundling *bundling, const struct stored_file *stor
 	bundling->result.ncopied_bytes += stored->copied ? stored->size : 0;
 }
 
+static int copy_file(struct bundling *bundling, const char *from, const char *to)
+{
+	struct stored_file stored;
+	int status = check_stop(bundling);
+
+	if (status == 0)
+		status = bundle_store_copy(&bundling->store, from, to, &stored, bundling->err);
+	if (status == 0)
+		count_copy(bundling, &stored);
+	return status;
+}
+
+/* Symbols and lines of a stripped file are in another one; where gdb looks for it, too. */
+static int add_debug_file(struct bundling *bundling, const struct sb_binary *binary,
+                          const struct stored_file *stored)
+{
+	const char *path = NULL;
+	uint8_t id[20];
+	char text[41], name[64];
+	int size;
+
+	if (!stored->build_id[0] || sb_resolver_find_debug(bundling->resolver, binary, &path, NULL) < 0 ||
+	    !path)
+		return 0;
+	size = sb_elf_build_id(path, id, NULL);
+	if (size <= 0)
+		return 0;
+	build_id_text(id, size, text);
+	if (strcmp(text, stored->build_id) != 0)
+		return 0;
+	snprintf(name, sizeof(name), ".build-id/%.2s/%s.debug", text, text + 2);
+	return faccessat(bundling->store.lock, name, F_OK, 0) == 0 ? 0 : copy_file(bundling, path, name);
+}
+
 static int add_found(struct bundling *bundling, const char *container, const struct sb_map *map,
                      const struct sb_binary *binary)
 {
@@ -115,9 +152,9 @@ static int add_found(struct bundling *bundling, const char *container, const str
 	if (status < 0)
 		return status;
 	count_copy(bundling, &stored);
-	return bundle_rows_add_file(&bundling->rows, container, map, binary, &stored) < 0
-	               ? no_memory(bundling)
-	               : 0;
+	if (bundle_rows_add_file(&bundling->rows, container, map, binary, &stored) < 0)
+		return no_memory(bundling);
+	return add_debug_file(bundling, binary, &stored);
 }
 
 static int add_map(struct bundling *bundling, uint32_t scope, const struct sb_map *map)
@@ -143,6 +180,29 @@ static int add_user_map(void *context, const struct sb_map *map)
 	struct bundling *bundling = context;
 
 	return add_map(bundling, sb_map_scope(bundling->resolver, bundling->system, map), map);
+}
+
+/* The names of what a process made itself, if somebody wrote them down. */
+static int add_perf_map(struct bundling *bundling, int32_t pid)
+{
+	char name[32];
+	const struct sb_map map = {.end = UINT64_MAX, .filename = name};
+	const struct sb_binary *binary;
+	int status;
+
+	snprintf(name, sizeof(name), PERF_MAP_NAME, pid);
+	status = sb_resolver_find(bundling->resolver, &map, &binary, bundling->err);
+	return status < 0 || binary->missing ? status : add_map(bundling, 0, &map);
+}
+
+static int add_perf_maps(struct bundling *bundling)
+{
+	const size_t count = system_nspaces(bundling->system);
+	int status = 0;
+
+	for (size_t i = 0; i < count && status == 0; i++)
+		status = add_perf_map(bundling, system_space_at(bundling->system, i)->pid);
+	return status;
 }
 
 /* A module of which only the name is recorded: its file, and the list that says which one it is. */
@@ -213,18 +273,6 @@ static int add_kernel_maps(struct bundling *bundling)
 }
 
 /* ---- The recording ----------------------------------------------------------------------------- */
-
-static int copy_file(struct bundling *bundling, const char *from, const char *to)
-{
-	struct stored_file stored;
-	int status = check_stop(bundling);
-
-	if (status == 0)
-		status = bundle_store_copy(&bundling->store, from, to, &stored, bundling->err);
-	if (status == 0)
-		count_copy(bundling, &stored);
-	return status;
-}
 
 static int is_kcore_dir(const char *name)
 {
@@ -338,6 +386,8 @@ static int collect(struct bundling *bundling)
 {
 	int status = map_walk(bundling->system, add_user_map, bundling);
 
+	if (status == 0)
+		status = add_perf_maps(bundling);
 	if (status == 0)
 		status = add_kernel_maps(bundling);
 	if (status == 0)

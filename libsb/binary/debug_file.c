@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "binary/bundle_index.h"
 #include "binary/debuginfod.h"
 #include "binary/elf_file.h"
 
@@ -76,11 +77,27 @@ static int take_other(struct answer *answer, const struct wanted *wanted, struct
 	return take(answer, wanted, file, 0);
 }
 
+static int find_in_bundle(const struct sb_resolver *resolver, struct answer *answer,
+                          const struct wanted *wanted)
+{
+	const char *directory = bundle_directory(resolver->bundle);
+	struct rooted_file file;
+	char name[PATH_MAX];
+
+	return directory &&
+	       build_id_name(name, sizeof(name), "/.build-id", build_id_debug, 0, wanted->id,
+	                     wanted->id_size) &&
+	       rooted_open(&file, directory, name) == rooted_found && take_other(answer, wanted, &file);
+}
+
 static int find_by_build_id(const struct sb_resolver *resolver, struct answer *answer,
                             const struct wanted *wanted)
 {
 	struct rooted_file file;
 	char name[PATH_MAX];
+
+	if (find_in_bundle(resolver, answer, wanted))
+		return 1;
 
 	for (size_t i = 0; i < resolver->nbuild_id_dirs; ++i) {
 		const struct build_id_dir *dir = &resolver->build_id_dir[i];

@@ -34,6 +34,11 @@ void resolve(struct sb_resolver *resolver, struct answer *answer);
 /* On which kernel's release the recording was made whose mappings will be asked for; NULL: not known. */
 void resolver_recorded_on(struct sb_resolver *resolver, const char *release);
 
+/* The path of a file that perf record --kcore left with the recording ("kcore", "kallsyms"), or that the
+ * bundle has of it; to be freed. NULL: there is none. */
+char *kernel_file_recorded(const struct sb_resolver *resolver, const struct sb_perfdata *perfdata,
+                           const char *file);
+
 /* The separate debug file of what was found. With the lock. */
 void resolve_debug(struct sb_resolver *resolver, struct answer *answer);
 

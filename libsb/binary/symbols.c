@@ -217,35 +217,23 @@ static int find_file(struct sb_symbols *symbols, const char *name, const struct 
 	return status;
 }
 
-static int read_map(struct process_names *process, const struct rooted_file *file, const char *dso)
-{
-	size_t size;
-	int status = text_file_read_fd(file->fd, file->path, PERF_MAP_MOST, &process->map_text, &size, NULL);
-
-	return status == 0 ? perf_map_parse(process->map_text, dso, &process->map) : status;
-}
-
-/* The first root that has it decides. */
 static int load_map(struct sb_symbols *symbols, struct process_names *process)
 {
-	const struct sb_resolver *resolver = symbols->resolver;
-	struct rooted_file file;
+	const struct sb_binary *binary;
 	char name[64];
 	const char *dso;
-	int status = 0, found = 0;
+	size_t size;
+	int status;
 
 	process->map_tried = 1;
-	snprintf(name, sizeof(name), "/tmp/perf-%d.map", process->pid);
+	snprintf(name, sizeof(name), PERF_MAP_NAME, process->pid);
 	dso = string_table_keep(&symbols->strings, name);
-	if (!dso)
-		return -sbe_nomem;
-	for (size_t i = 0; i < resolver->nroots && !found; ++i)
-		found = root_is_of(resolver, 0, &resolver->root[i]) &&
-		        root_open(&file, &resolver->root[i], name) == rooted_found;
-	if (!found)
-		return 0;
-	status = read_map(process, &file, dso);
-	rooted_close(&file);
+	status = dso ? find_file(symbols, name, &binary) : -sbe_nomem;
+	if (status < 0 || !binary)
+		return status;
+	status = text_file_read(binary->path, PERF_MAP_MOST, &process->map_text, &size, NULL);
+	if (status == 0)
+		status = perf_map_parse(process->map_text, dso, &process->map);
 	return status == -sbe_nomem ? status : 0;
 }
 
@@ -594,6 +582,11 @@ void symbols_set_system(struct sb_symbols *symbols, const struct sb_system *syst
 	pthread_mutex_lock(&symbols->lock);
 	symbols->system = system;
 	pthread_mutex_unlock(&symbols->lock);
+}
+
+const struct sb_resolver *symbols_resolver(const struct sb_symbols *symbols)
+{
+	return symbols->resolver;
 }
 
 static int add_range(struct sb_symbols *symbols, const struct sb_symbol_range *range)

@@ -7,4 +7,7 @@
 /* @system, which is kept, tells in which container a process was that mapped a file. */
 void symbols_set_system(struct sb_symbols *symbols, const struct sb_system *system);
 
+/* Where files are found. */
+const struct sb_resolver *symbols_resolver(const struct sb_symbols *symbols);
+
 #endif

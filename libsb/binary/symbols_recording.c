@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <linux/perf_event.h>
 
+#include "binary/resolver.h"
 #include "binary/symbols_internal.h"
 
 /* The type of a KSYMBOL as the place it is in. */
@@ -71,18 +71,14 @@ static int add_ksymbols(struct sb_symbols *symbols, const struct sb_system *syst
 	return status;
 }
 
-static int add_kcore_dir(struct sb_symbols *symbols, const struct sb_perfdata *perfdata, struct sb_error *err)
+static int add_recorded_kallsyms(struct sb_symbols *symbols, const struct sb_perfdata *perfdata,
+                                 struct sb_error *err)
 {
-	struct stat status;
-	char *path;
-	int code = 0;
+	char *path = kernel_file_recorded(symbols_resolver(symbols), perfdata, "kallsyms");
+	const int status = path ? sb_symbols_add_kallsyms(symbols, path, err) : 0;
 
-	if (asprintf(&path, "%s/kcore_dir/kallsyms", sb_perfdata_path(perfdata)) < 0)
-		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	if (stat(path, &status) == 0)
-		code = sb_symbols_add_kallsyms(symbols, path, err);
 	free(path);
-	return code;
+	return status;
 }
 
 int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdata *perfdata,
@@ -94,7 +90,7 @@ int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdat
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_symbols_add_recording: no recording");
 	symbols_set_system(symbols, system);
-	status = add_kcore_dir(symbols, perfdata, err);
+	status = add_recorded_kallsyms(symbols, perfdata, err);
 	if (status == 0)
 		status = add_bpf_images(symbols, perfdata, err);
 	return status < 0 ? status : add_ksymbols(symbols, system, err);

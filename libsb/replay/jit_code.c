@@ -296,7 +296,7 @@ static struct jit_process *get_process(struct jit_code *jit, int32_t pid)
 	if (!process)
 		return NULL;
 	process->pid = pid;
-	snprintf(process->names_name, sizeof(process->names_name), "/tmp/perf-%" PRId32 ".map", pid);
+	snprintf(process->names_name, sizeof(process->names_name), PERF_MAP_NAME, pid);
 	found = tsearch(process, &jit->processes, compare_processes);
 	if (found && *found == process)
 		return process;

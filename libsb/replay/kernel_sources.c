@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "binary/kallsyms.h"
 #include "binary/kernel_bpf.h"
 #include "binary/kernel_modules.h"
+#include "binary/resolver.h"
 
 /* Files that are named; and those that were found, which are owned. NULL: there is none. */
 struct kernel_sources {
@@ -18,21 +18,6 @@ struct kernel_sources {
 struct found {
 	char *kcore, *vmlinux, *kallsyms;
 };
-
-/* What perf record --kcore left with the recording, or the bundle has of it. */
-static char *recorded(const struct sb_perfdata *perfdata, const struct sb_resolver *resolver,
-                      const char *name)
-{
-	const char *directory = sb_perfdata_kcore_dir(perfdata);
-	char *path = NULL;
-
-	if (directory && asprintf(&path, "%s/%s", directory, name) < 0)
-		return NULL;
-	if (path && access(path, R_OK) == 0)
-		return path;
-	free(path);
-	return sb_bundle_recorded_kernel(resolver, sb_perfdata_path(perfdata), name);
-}
 
 /* What the options do not name. A bundle's files that were named when it was made count as if they were named
  * again. */
@@ -46,11 +31,11 @@ static void find_sources(struct kernel_sources *sources, struct found *found,
 		sources->vmlinux = found->vmlinux = sb_bundle_named_kernel(resolver, recording, "vmlinux");
 	}
 	if (!sources->kcore && !sources->vmlinux)
-		sources->kcore = found->kcore = recorded(perfdata, resolver, "kcore");
+		sources->kcore = found->kcore = kernel_file_recorded(resolver, perfdata, "kcore");
 	if (!sources->kallsyms)
 		sources->kallsyms = found->kallsyms = sb_bundle_named_kernel(resolver, recording, "kallsyms");
 	if (!sources->kallsyms)
-		sources->kallsyms = found->kallsyms = recorded(perfdata, resolver, "kallsyms");
+		sources->kallsyms = found->kallsyms = kernel_file_recorded(resolver, perfdata, "kallsyms");
 }
 
 /* The MMAP record of the kernel has the address of _text, or of _stext, as its offset. */

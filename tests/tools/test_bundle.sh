@@ -105,6 +105,23 @@ grep -q 'binary-mismatch' "$dir/less.summary" || fail "a file that was cut is no
 replayed some --bundle "$dir/some" "$dir/pipe.data"
 same less some
 
+# Names that are in a separate file.
+mkdir "$dir/program"
+cp "$workloads/mt" "$dir/program/mt"
+id=$(readelf -n "$workloads/mt" | sed -n 's/.*Build ID: //p')
+if command -v objcopy >/dev/null && [ "$id" ]; then
+	objcopy --only-keep-debug "$workloads/mt" "$dir/mt.debug"
+	strip "$dir/program/mt"
+	record stripped -- "$dir/program/mt"
+	mkdir -p "$dir/stripped.root/usr/lib/debug/.build-id/$(echo "$id" | cut -c 1-2)"
+	cp "$dir/mt.debug" "$dir/stripped.root/usr/lib/debug/.build-id/$(echo "$id" | sed 's|..|&/|').debug"
+	bundled stripped "$dir/stripped.data" --root "$dir/stripped.root" --no-host-root
+	replayed names --symbols --root "$dir/stripped.root" --no-host-root "$dir/stripped.data"
+	replayed names-bundle --symbols --bundle "$dir/stripped" "$dir/stripped.data"
+	same names names-bundle
+	grep -q 'main+' "$dir/names-bundle.insn" || fail "the names of a stripped program are not there"
+fi
+
 # ---- Damage -------------------------------------------------------------------------------------------------
 
 # A file of the bundle that is not whole is not taken.
@@ -194,7 +211,12 @@ if [ -d "$corpus" ]; then
 	expect 0 '' "$SBTRACE" replay --sink "block=$dir/kernel.block" --sink "summary=$dir/kernel.summary" "$@" "$corpus/perf.data"
 	rm -rf "$dir/away" && mkdir "$dir/away"
 	cp "$corpus/perf.data/data" "$dir/away/perf.data" && ln "$dir/away/perf.data" "$dir/away/data"
+	expect 0 '' "$SBTRACE" replay --symbols --sink "summary=$dir/kernel.names" "$@" "$corpus/perf.data"
+	grep -q 'kernel.kallsyms' "$dir/kernel.names" || fail "no names of the kernel"
 	for recording in kernel/perf.data named/data; do
+		expect 0 '' "$SBTRACE" replay --bundle "$dir/${recording%/*}" --symbols --sink "summary=$dir/away.names" \
+			"$dir/away/${recording#*/}"
+		cmp "$dir/kernel.names" "$dir/away.names" || fail "names from the bundle $recording"
 		expect 0 '' "$SBTRACE" replay --bundle "$dir/${recording%/*}" --sink "block=$dir/away.block" \
 			--sink "summary=$dir/away.summary" "$dir/away/${recording#*/}"
 		cmp "$dir/kernel.block" "$dir/away.block" || fail "blocks from the bundle $recording"

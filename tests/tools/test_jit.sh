@@ -103,6 +103,9 @@ mkdir -p "$dir/jit1.root/tmp"
 echo "0 7fffffffffff whatever" >"$dir/jit1.root/tmp/perf-$pid.map"
 replay names --root "$dir/jit1.root" "$dir/jit1.data" && is_right jit1 names
 says names "its name is known from /tmp/perf-$pid.map (whatever), but not the code"
+"$SBTRACE" bundle -q --root "$dir/jit1.root" --no-host-root -o "$dir/names" "$dir/jit1.data" 2>"$dir/err"
+replay bundled --bundle "$dir/names" "$dir/jit1.data"
+cmp "$dir/names.summary" "$dir/bundled.summary" || fail "the bundle has not the same names"
 rm "$dir/jit1.root/tmp/perf-$pid.map"
 
 # --- Cut off, as of a process that was killed: what was made before is known.

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sb/bundle.h>
 #include <sb/kernel.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
@@ -172,17 +173,29 @@ static void tell_unknown_containers(const struct replay *replay)
 			        replay->request->command, wanted->value[i], count);
 }
 
-/* Files of the kernel that were named, besides what the recording brings along. */
+/* Files of the kernel that were named, now or when the bundle was made, besides what the recording brings
+ * along. */
 static int add_kernel_symbols(struct replay *replay, const struct sb_system *system, struct sb_error *err)
 {
-	const char *vmlinux = replay->job->file[job_vmlinux], *kallsyms = replay->job->file[job_kallsyms];
+	char *const *file = replay->job->file;
+	const char *recording = sb_perfdata_path(replay->perfdata);
+	char *vmlinux = NULL, *kallsyms = NULL;
+	const char *named;
 	int code = 0;
 
-	if (vmlinux)
-		code = sb_symbols_add_vmlinux(replay->symbols, vmlinux,
-		                              sb_system_kernel_shift(system, vmlinux), err);
-	if (!code && kallsyms)
-		code = sb_symbols_add_kallsyms(replay->symbols, kallsyms, err);
+	if (!file[job_vmlinux] && !file[job_kcore])
+		vmlinux = sb_bundle_named_kernel(replay->resolver, recording, "vmlinux");
+	if (!file[job_kallsyms])
+		kallsyms = sb_bundle_named_kernel(replay->resolver, recording, "kallsyms");
+	named = file[job_vmlinux] ? file[job_vmlinux] : vmlinux;
+	if (named)
+		code = sb_symbols_add_vmlinux(replay->symbols, named, sb_system_kernel_shift(system, named),
+		                              err);
+	named = file[job_kallsyms] ? file[job_kallsyms] : kallsyms;
+	if (!code && named)
+		code = sb_symbols_add_kallsyms(replay->symbols, named, err);
+	free(vmlinux);
+	free(kallsyms);
 	return code;
 }
 

@@ -73,10 +73,10 @@ sb_export int sb_symbols_find_in_file(struct sb_symbols *symbols, const char *pa
 
 /* ---- Sources ---------------------------------------------------------------------------------- */
 
-/* What a recording brings along: its kcore_dir/kallsyms when it is a directory with one, its KSYMBOL records, which
- * @system has, and the BPF programs that it has the code of. From then on, a container's processes have the names of that container's files:
- * @system must last as long as addresses of user space are asked for. A kallsyms file that cannot be used is
- * an error; nothing to add is none. */
+/* What a recording brings along: its kcore_dir/kallsyms, beside it or in the resolver's bundle, its KSYMBOL
+ * records, which @system has, and the BPF programs that it has the code of. From then on, a container's
+ * processes have the names of that container's files: @system must last as long as addresses of user space
+ * are asked for. A kallsyms file that cannot be used is an error; nothing to add is none. */
 sb_export int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdata *perfdata,
                                        const struct sb_system *system, struct sb_error *err);
 
