@@ -389,8 +389,10 @@ static void summary_adds_up(void **state)
 	        "\n"
 	        "gaps                          count    bytes skipped\n"
 	        "  overflow                        2               10\n"
+	        "    avoided by: trace less: user space only, an address filter, no CYC packets, fewer CPUs\n"
 	        "  no-binary                       1                0\n"
 	        "    1 x /usr/bin/\\x0als\n"
+	        "    avoided by: give the machine's files with --root, or keep them with sbtrace bundle\n"
 	        "  total                           3               10\n"
 	        "\n"
 	        "bytes of trace: 1000 total = 990 decoded + 10 skipped (the account balances)\n");
