@@ -68,6 +68,12 @@ static void skip_mtcs(struct pt_evd *evd)
 	evd->pos = pt_time_skip(&evd->time, evd->pos, &evd->config, &evd->packet);
 }
 
+/* Whether a packet that begins so may be one of such a row. */
+static int goes_on(uint8_t opcode)
+{
+	return opcode == 0x59 || (opcode & 3) == 3 || !opcode;
+}
+
 static int read_mtc(struct pt_evd *evd)
 {
 	const struct pt_evd_moment before = pt_evd_moment(evd);
@@ -76,7 +82,7 @@ static int read_mtc(struct pt_evd *evd)
 	evd->packet = evd->pos;
 	pt_time_update_mtc(&evd->time, evd->pos[1], &evd->config);
 	status = move_in_time(evd, &before, 2);
-	if (status >= 0 && evd->tick_limit == UINT64_MAX)
+	if (status >= 0 && evd->tick_limit == UINT64_MAX && evd->pos < evd->config.end && goes_on(*evd->pos))
 		skip_mtcs(evd);
 	return status;
 }
@@ -163,12 +169,39 @@ static int read_timing(struct pt_evd *evd)
 	return pt_evd_read_packet(evd) >= 0;
 }
 
+/* The most frequent ones. Zero: something else. */
+static int read_mtc_or_cyc(struct pt_evd *evd)
+{
+	const struct pt_packet_form *form;
+
+	if (!pt_evd_has_room(evd) || evd->refused)
+		return 0;
+	form = &pt_packet_forms[*evd->pos];
+	if (form->type == ppt_mtc)
+		return read_mtc(evd) >= 0;
+	if (form->type != ppt_cyc)
+		return 0;
+	if (form->size)
+		return read_cyc(evd, form->word[0], 1) >= 0;
+	return pt_packet_is_cyc_2(evd->pos) && read_cyc(evd, pt_packet_cyc_2(evd->pos), 2) >= 0;
+}
+
+/* Whether a TNT or a TIP comes next, which the most frequent of all is followed by. */
+static int is_flow(const struct pt_evd *evd)
+{
+	const uint8_t opcode = pt_evd_has_room(evd) ? *evd->pos : 0;
+
+	return (opcode > 2 && !(opcode & 1)) || (opcode & 0x1f) == 0x0d;
+}
+
 int pt_evd_pass_timing(struct pt_evd *evd)
 {
 	const uint8_t *const begin = evd->pos;
 
-	while (read_timing(evd))
-		continue;
+	do {
+		while (read_mtc_or_cyc(evd))
+			continue;
+	} while (!is_flow(evd) && read_timing(evd));
 	return evd->pos != begin;
 }
 

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 14, chunk_size = 64 * 1024 };
+enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 14, seen_ways = 4, chunk_size = 64 * 1024 };
 
 /* How many places there may be for each path, and how many at least. */
 enum { places_per_path = 4, least_places = 64 };
@@ -54,6 +54,9 @@ const uint8_t pt_window_packet[256] = {
  * than walking anew what comes back late: of 65536, replays take up to half as long again, and 40 MB. */
 enum { default_paths = 8192 };
 
+/* How many paths there are for each chain. */
+enum { paths_per_chain = 2 };
+
 uint32_t pt_run_cache_wanted(void)
 {
 	const char *text = secure_getenv("SBTRACE_RUN_CACHE");
@@ -79,8 +82,10 @@ int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit)
 	cache->place_slot = calloc(2 * first_places, sizeof(*cache->place_slot));
 	cache->place_mask = 2 * first_places - 1;
 	cache->seen = calloc(1u << seen_bits, sizeof(*cache->seen));
+	cache->max_chains = cache->limit / paths_per_chain;
+	cache->chains = calloc(cache->max_chains + 1, sizeof(*cache->chains));
 	if (pt_grounds_init(&cache->grounds) == 0 && cache->entry && cache->slot && cache->place &&
-	    cache->place_slot && cache->seen)
+	    cache->place_slot && cache->seen && cache->chains)
 		return 0;
 	pt_run_cache_fini(cache);
 	return -pte_nomem;
@@ -105,6 +110,7 @@ void pt_run_cache_fini(struct pt_run_cache *cache)
 	free(cache->place);
 	free(cache->place_slot);
 	free(cache->seen);
+	free(cache->chains);
 	pt_grounds_fini(&cache->grounds);
 	memset(cache, 0, sizeof(*cache));
 }
@@ -117,6 +123,7 @@ void pt_run_cache_clear(struct pt_run_cache *cache)
 	memset(cache->seen, 0, sizeof(*cache->seen) << seen_bits);
 	cache->npaths = 0;
 	cache->nplaces = 0;
+	cache->nchains = 0;
 	pt_grounds_clear(&cache->grounds);
 	cache->full = 0;
 }
@@ -180,15 +187,24 @@ int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place
 	return cache->place_here = *slot - 1;
 }
 
+/* Windows that share a set of tags take turns: else, two that share a tag would make each other forgotten for
+ * good. */
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window)
 {
 	const uint64_t hash = pt_run_hash(window, place);
-	uint32_t *tag = &cache->seen[hash >> (64 - seen_bits)];
 	const uint32_t wanted = (uint32_t)hash << 1;
-	const int seen = *tag == (wanted | 1);
+	uint32_t *set = &cache->seen[hash >> (64 - seen_bits) & ~(uint64_t)(seen_ways - 1)];
 
-	*tag = *tag == wanted ? wanted | 1 : seen ? *tag : wanted;
-	return seen;
+	for (uint32_t i = 0; i < seen_ways; ++i) {
+		if ((set[i] & ~1u) == wanted) {
+			const int twice = set[i] & 1;
+
+			set[i] |= 1;
+			return twice;
+		}
+	}
+	set[cache->seen_turn++ % seen_ways] = wanted;
+	return 0;
 }
 
 static uint32_t make_slot(uint64_t hash, uint32_t number)
@@ -247,7 +263,7 @@ static struct pt_cache_chunk *make_chunk(struct pt_run_cache *cache, size_t byte
 	return chunk;
 }
 
-static void *take_memory(struct pt_run_cache *cache, size_t size)
+void *pt_run_cache_take(struct pt_run_cache *cache, size_t size)
 {
 	struct pt_cache_chunk *chunk = cache->chunk;
 	void *memory;
@@ -319,7 +335,7 @@ static int keep(struct pt_run_cache *cache, struct pt_run_entry *entry, const st
 	const struct pt_stack_effect *effect = &record->effect;
 	const int plain = record->block && !record->event && !effect->npop && !effect->npush && !effect->rise;
 	const size_t extra_size = plain ? 0 : aligned(sizeof(struct pt_run_extra));
-	uint8_t *memory = take_memory(cache, extra_size + size_of(record));
+	uint8_t *memory = pt_run_cache_take(cache, extra_size + size_of(record));
 
 	if (!memory)
 		return -1;

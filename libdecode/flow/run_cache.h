@@ -53,6 +53,10 @@ struct pt_run_extra {
 	struct pt_stack_effect effect;
 };
 
+/* Memory that lives until the cache is emptied. */
+struct pt_cache_chunk;
+struct pt_run_chain;
+
 /* A cache line. Those in use stand one after the other, and stay where they are. */
 struct pt_run_entry {
 	/* What is handed out; in place of blocks, there may be parts, which nblocks then counts. */
@@ -66,6 +70,8 @@ struct pt_run_entry {
 	uint8_t flags; /* enum pt_run_entry_flag */
 	uint8_t size;  /* of the window */
 	uint16_t ground;
+	/* See run_chain.h: the first chain that begins with it, or zero; and what followed it last. */
+	uint16_t chain, tag;
 };
 
 enum pt_run_entry_flag {
@@ -84,9 +90,6 @@ static inline uint64_t pt_entry_last_mask(uint32_t flags)
 	return mask[flags & pt_entry_address];
 }
 
-/* Memory that lives until the cache is emptied. */
-struct pt_cache_chunk;
-
 struct pt_run_cache {
 	struct pt_run_entry *entry; /* owned; by their paths' numbers */
 	/* Owned; open addressing: a part of the hash, which is not zero, above an entry's number. Zero: free.
@@ -103,9 +106,13 @@ struct pt_run_cache {
 
 	struct pt_run_grounds grounds;
 
+	struct pt_run_chain **chains; /* owned, but not what they point to; by number, from one on */
+	uint32_t nchains, max_chains;
+
 	struct pt_cache_chunk *chunk; /* owned */
 	size_t nbytes;                /* of all chunks */
 	uint32_t *seen;               /* owned: tags of windows that were met, and whether twice */
+	uint32_t seen_turn;           /* which tag of a set is replaced next */
 	uint8_t full;                 /* to be emptied */
 };
 
@@ -140,6 +147,9 @@ int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place
 /* Whether a path from @place along @window was asked for twice before: most are asked for once or twice, and
  * not worth keeping. This time counts. */
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window);
+
+/* Memory that stays until the cache is cleared; NULL: there is none, or the cache is full. */
+void *pt_run_cache_take(struct pt_run_cache *cache, size_t size);
 
 /* Keeps a path, and returns its entry. @before: the return stack where the path begins. NULL: there is no
  * room, or no memory. */

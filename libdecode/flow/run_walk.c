@@ -60,13 +60,13 @@ static int has_room(const struct pt_run_walk *walk)
 	       walk->sink.count + least_room <= pt_run_capacity && walk->sink.nblocks < most_counted;
 }
 
-/* Time went on inside of the run. */
-static void put_time(struct pt_run_walk *walk)
+/* Time went on inside of the run, behind its first @npaths paths. */
+static void put_time(struct pt_run_walk *walk, uint32_t npaths)
 {
 	const struct pt_time *time = &walk->flow->evd.time;
 
 	walk->told = time->tsc;
-	walk->times[walk->ntimes++] = (struct pt_run_time){.path = walk->npaths,
+	walk->times[walk->ntimes++] = (struct pt_run_time){.path = npaths,
 	                                                   .lost_mtc = time->lost_mtc,
 	                                                   .lost_cyc = time->lost_cyc,
 	                                                   .has_tsc = time->have_tsc,
@@ -101,7 +101,7 @@ static int has_ended(struct pt_run_walk *walk)
 		return 0;
 	if (!walk->events_inside)
 		return 1;
-	put_time(walk);
+	put_time(walk, walk->npaths);
 	return 0;
 }
 
@@ -144,9 +144,10 @@ static void put_loose(struct pt_run_walk *walk, uint32_t first, uint64_t before)
 	put_path(walk, &walk->loose[walk->nloose++]);
 }
 
-static void put_event(struct pt_run_walk *walk, const struct pt_event *event)
+/* Behind the first @npaths paths. */
+static void put_event(struct pt_run_walk *walk, const struct pt_event *event, uint32_t npaths)
 {
-	walk->event[walk->nevents++] = (struct pt_run_event){.path = walk->npaths, .event = *event};
+	walk->event[walk->nevents++] = (struct pt_run_event){.path = npaths, .event = *event};
 }
 
 /* Whether events may be part of cached paths. */
@@ -158,9 +159,9 @@ static uint32_t events_are_plain(const struct pt_run_walk *walk)
 /* ---- Along cached paths ------------------------------------------------------------------------- */
 
 /* An event that is part of a path gets its time from the moment. */
-static void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event)
+static void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event, uint32_t npaths)
 {
-	put_event(walk, event);
+	put_event(walk, event, npaths);
 	pt_evd_set_event_time(&walk->flow->evd, &walk->event[walk->nevents - 1].event);
 }
 
@@ -183,15 +184,16 @@ static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t eve
 	}
 }
 
-/* Nobody listens: time may pass inside of the run. Returns whether there were such packets. */
-static int pass_time(struct pt_run_walk *walk)
+/* Nobody listens: time may pass inside of the run, behind its first @npaths paths. Returns whether there were
+ * such packets. */
+static int pass_time(struct pt_run_walk *walk, uint32_t npaths)
 {
 	if (!pt_evd_pass_timing(&walk->flow->evd))
 		return 0;
 	if (walk->flow->evd.time.tsc == walk->told)
 		return 1;
-	if (walk->npaths || walk->nevents) {
-		put_time(walk);
+	if (npaths || walk->nevents) {
+		put_time(walk, npaths);
 	} else {
 		walk->time = walk->flow->evd.time;
 		walk->told = walk->time.tsc;
@@ -199,85 +201,148 @@ static int pass_time(struct pt_run_walk *walk)
 	return 1;
 }
 
+/* What a stride has come to, until it ends. */
+struct stride {
+	const uint8_t *pos;
+	uint64_t last; /* IP */
+	uint64_t ninsn;
+	uint32_t place, npaths, nblocks, flags;
+};
+
+static void begin_stride(struct stride *stride, const struct pt_run_walk *walk, uint32_t place)
+{
+	const struct pt_evd *evd = &walk->flow->evd;
+
+	*stride = (struct stride){
+	        .pos = evd->pos, .last = evd->last.ip, .place = place, .npaths = walk->npaths};
+}
+
+/* The flow comes to where the stride ends. */
+static void end_stride(struct pt_run_walk *walk, const struct stride *stride, uint32_t start, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+	const uint32_t before = walk->npaths;
+
+	walk->npaths = stride->npaths;
+	walk->nblocks += stride->nblocks;
+	walk->ninsn += stride->ninsn;
+	flow->evd.packet = flow->evd.pos = stride->pos;
+	flow->evd.last.ip = stride->last;
+	if (stride->flags & pt_entry_address) {
+		flow->named_ip = stride->last;
+		flow->evd.last.valid = 1;
+		flow->evd.last.suppressed = 0;
+	}
+	stride_ended(walk, before, events);
+	if (stride->place != start)
+		pt_flow_stand_at(flow, &walk->cache.place[stride->place]);
+	walk->cache.place_here = stride->place;
+	if (events)
+		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
+}
+
+static void go_along(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_entry *entry)
+{
+	if (entry->flags & pt_entry_effect)
+		pt_stack_effect_apply(&entry->extra->effect, &walk->flow->returns);
+	stride->pos += entry->size;
+	stride->place = entry->place_after;
+	stride->last = entry->flags & pt_entry_address ? entry->last : stride->last;
+	stride->flags |= entry->flags;
+	stride->ninsn += entry->path.ninsn;
+	stride->nblocks += entry->path.nblocks;
+	walk->path[stride->npaths] = &entry->path;
+	stride->npaths += entry->path.nblocks != 0;
+	if (entry->flags & pt_entry_event)
+		put_cached_event(walk, &entry->extra->event, stride->npaths);
+}
+
+/* Whether it fits into what is left of the run. */
+static int chain_has_room(const struct pt_run_walk *walk, const struct stride *stride,
+                          const struct pt_run_chain *chain)
+{
+	return stride->npaths + chain->npaths <= pt_run_max_paths &&
+	       walk->nevents + chain->nevents <= pt_run_max_events;
+}
+
+static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_chain *chain)
+{
+	if (chain->effect)
+		pt_stack_effect_apply(chain->effect, &walk->flow->returns);
+	for (uint32_t i = 0; i < chain->nevents; ++i)
+		put_cached_event(walk, chain->event[i].event, stride->npaths + chain->event[i].paths);
+	for (uint32_t i = 0; i < chain->npaths; ++i)
+		walk->path[stride->npaths + i] = chain->path[i];
+	stride->pos += chain->size;
+	stride->place = chain->place_after;
+	stride->last = chain->flags & pt_entry_address ? chain->last : stride->last;
+	stride->flags |= chain->flags;
+	stride->ninsn += chain->ninsn;
+	stride->nblocks += chain->nblocks;
+	stride->npaths += chain->npaths;
+}
+
 /* Follows windows as long as they are known. Returns whether there were any. */
 static int stride(struct pt_run_walk *walk, uint32_t events)
 {
 	struct pt_flow *flow = walk->flow;
-	const uint8_t *pos = flow->evd.pos, *const begin = pos;
-	const uint8_t *const end = flow->evd.config.end;
+	const uint8_t *const begin = flow->evd.pos, *const end = flow->evd.config.end;
 	const int64_t start = pt_flow_place(flow, &walk->cache);
-	const uint32_t before = walk->npaths;
-	uint64_t last = flow->evd.last.ip, ninsn = 0;
-	uint32_t place = (uint32_t)start, npaths = before, nblocks = 0, flags = 0;
+	struct stride stride;
 
 	if (start < 0)
 		return 0;
-	while (npaths < pt_run_max_paths && walk->nevents < pt_run_max_events &&
+	begin_stride(&stride, walk, (uint32_t)start);
+	walk->list.count = walk->list.npaths = 0;
+	while (stride.npaths < pt_run_max_paths && walk->nevents < pt_run_max_events &&
 	       walk->ntimes < pt_run_max_times) {
 		const struct pt_run_entry *entry;
+		const struct pt_run_chain *chain;
 		uint64_t word;
 		uint32_t size;
 
-		if (end - pos < pt_window_max)
+		if (end - stride.pos < pt_window_max)
 			break;
-		word = pt_get64(pos);
+		word = pt_get64(stride.pos);
 		if (!(word & 0xff)) { /* PAD */
-			pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
+			stride.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
 			continue;
 		}
 		size = pt_window_of(word, events);
 		if (!size) {
 			if (!events || !pt_may_be_timing((uint8_t)word))
 				break;
-			walk->npaths = npaths;
-			flow->evd.pos = pos;
-			if (!pass_time(walk))
+			pt_chain_close(&walk->cache, &walk->list);
+			flow->evd.pos = stride.pos;
+			if (!pass_time(walk, stride.npaths))
 				break;
-			pos = flow->evd.pos;
+			stride.pos = flow->evd.pos;
 			continue;
 		}
-		entry = pt_run_cache_find(&walk->cache, place, pt_window_bytes(word, size), last,
-		                          &flow->returns);
+		entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
+		                          stride.last, &flow->returns);
 		if (!entry) {
 			walk->misses += 1;
 			break;
 		}
 		walk->hits += 1;
-		if (entry->flags & pt_entry_effect)
-			pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
-		pos += size;
-		place = entry->place_after;
-		last = entry->flags & pt_entry_address ? entry->last : last;
-		flags |= entry->flags;
-		ninsn += entry->path.ninsn;
-		nblocks += entry->path.nblocks;
-		walk->path[npaths] = &entry->path;
-		npaths += entry->path.nblocks != 0;
-		if (entry->flags & pt_entry_event) {
-			walk->npaths = npaths;
-			put_cached_event(walk, &entry->extra->event);
+		chain = pt_chain_find(&walk->cache, entry, stride.pos, (size_t)(end - stride.pos),
+		                      stride.last, &flow->returns);
+		if (chain && (events || !chain->nevents) && chain_has_room(walk, &stride, chain)) {
+			pt_chain_note(&walk->cache, &walk->list, entry, chain, stride.pos);
+			walk->hits += chain->npaths;
+			go_along_chain(walk, &stride, chain);
+			continue;
 		}
+		pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride.pos);
+		go_along(walk, &stride, entry);
 		if (entry->flags & pt_entry_crosses)
 			break;
 	}
-	walk->npaths = npaths;
-	walk->nblocks += nblocks;
-	walk->ninsn += ninsn;
-	if (pos == begin && flow->evd.pos == begin)
+	pt_chain_close(&walk->cache, &walk->list);
+	if (stride.pos == begin && flow->evd.pos == begin)
 		return 0;
-	flow->evd.packet = flow->evd.pos = pos;
-	flow->evd.last.ip = last;
-	if (flags & pt_entry_address) {
-		flow->named_ip = last;
-		flow->evd.last.valid = 1;
-		flow->evd.last.suppressed = 0;
-	}
-	stride_ended(walk, before, events);
-	if (place != start)
-		pt_flow_stand_at(flow, &walk->cache.place[place]);
-	walk->cache.place_here = place;
-	if (events)
-		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
+	end_stride(walk, &stride, (uint32_t)start, events);
 	return 1;
 }
 
@@ -370,7 +435,7 @@ static int take_event(struct pt_run_walk *walk)
 	} else {
 		stop_record(walk);
 	}
-	put_event(walk, &event);
+	put_event(walk, &event, walk->npaths);
 	return 0;
 }
 

@@ -4,6 +4,7 @@
 
 #include "flow/flow.h"
 #include "flow/recorder.h"
+#include "flow/run_chain.h"
 
 enum {
 	pt_run_capacity = 512,
@@ -17,6 +18,7 @@ struct pt_run_walk {
 	struct pt_flow *flow;
 	struct pt_run_cache cache;
 	struct pt_recorder recorder;
+	struct pt_chain_list list; /* what is found one behind the other in the present stride */
 	uint8_t recording;
 	uint32_t first_block;     /* of what is recorded, in the sink */
 	uint64_t first_insn;      /* the sink's instructions before it */

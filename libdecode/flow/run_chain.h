@@ -1,0 +1,115 @@
+/* Chains: windows that follow each other again and again, looked up at once.
+ *
+ * A chain begins at a path of the run cache, its anchor, and is a list of paths one behind the other, the
+ * anchor first, with all bytes of trace that they take: windows, and PADs between them. Whoever stands at the
+ * anchor, and finds the same bytes, goes along all its paths. What is handed out is what the single look-ups
+ * would have given; so nothing depends on which chains there are.
+ *
+ * What must hold where a chain begins is what must hold for its paths, one after the other, put together:
+ * code, last IP and return stack.
+ */
+#ifndef PT_RUN_CHAIN_H
+#define PT_RUN_CHAIN_H
+
+#include "flow/run_cache.h"
+
+enum { pt_chain_max_size = 128, pt_chain_max_parts = 32, pt_chain_max_events = 8, pt_chain_max_grounds = 4 };
+
+/* Behind the first @paths paths, this event comes; its time is not set. */
+struct pt_chain_event {
+	const struct pt_event *event;
+	uint32_t paths;
+};
+
+struct pt_run_chain {
+	const struct pt_run_path *const *path; /* those that have blocks */
+	const struct pt_chain_event *event;
+	const uint8_t *byte;
+	const struct pt_stack_effect *effect; /* NULL: none */
+	uint64_t ninsn;
+	/* The last IP behind the first address in it, of which the bits in @mask were the same before. */
+	uint64_t first_last, mask;
+	uint64_t last; /* behind the last address, if there is one */
+	uint32_t nblocks, place_after;
+	uint16_t ground[pt_chain_max_grounds];
+	uint16_t next; /* another one with the same anchor, or zero */
+	uint8_t size;  /* in bytes */
+	uint8_t npaths, nevents, ngrounds;
+	uint8_t flags; /* enum pt_run_entry_flag of all its paths */
+};
+
+/* Paths and chains that were found one behind the other. */
+struct pt_chain_list {
+	struct {
+		const struct pt_run_entry *entry;
+		const struct pt_run_chain *chain; /* NULL: the path alone */
+		const uint8_t *end;
+	} item[pt_chain_max_parts];
+	const uint8_t *begin;
+	uint32_t count, npaths;
+};
+
+/* The list ends, and is empty then. What was met before becomes a chain, if it has more than one item. */
+void pt_chain_close(struct pt_run_cache *cache, struct pt_chain_list *list);
+
+/* @entry, or @chain that begins with it, was found at @pos. */
+static inline void pt_chain_note(struct pt_run_cache *cache, struct pt_chain_list *list,
+                                 const struct pt_run_entry *entry, const struct pt_run_chain *chain,
+                                 const uint8_t *pos)
+{
+	const uint32_t npaths = chain ? chain->npaths : 1, size = chain ? chain->size : entry->size;
+
+	if (list->npaths + npaths > pt_chain_max_parts ||
+	    (list->count && pos + size - list->begin > pt_chain_max_size))
+		pt_chain_close(cache, list);
+	if (!list->count)
+		list->begin = pos;
+	list->item[list->count].entry = entry;
+	list->item[list->count].chain = chain;
+	list->item[list->count++].end = pos + size;
+	list->npaths += npaths;
+}
+
+/* @size is not zero. */
+static inline int pt_chain_same_bytes(const uint8_t *a, const uint8_t *b, uint32_t size)
+{
+	uint32_t i = 0;
+
+	for (; i + 8 <= size; i += 8)
+		if (pt_get64(a + i) != pt_get64(b + i))
+			return 0;
+	for (; i < size; ++i)
+		if (a[i] != b[i])
+			return 0;
+	return 1;
+}
+
+static inline int pt_chain_stands(const struct pt_run_cache *cache, const struct pt_run_chain *chain)
+{
+	for (uint32_t i = 0; i < chain->ngrounds; ++i)
+		if (!pt_ground_stands_here(&cache->grounds, chain->ground[i]))
+			return 0;
+	return 1;
+}
+
+/* The chain with the anchor @entry that goes on from @pos, where @room bytes are left; NULL: there is none.
+ */
+static inline const struct pt_run_chain *pt_chain_find(const struct pt_run_cache *cache,
+                                                       const struct pt_run_entry *entry, const uint8_t *pos,
+                                                       size_t room, uint64_t last,
+                                                       const struct pt_return_stack *stack)
+{
+	for (uint32_t number = entry->chain; number;) {
+		const struct pt_run_chain *chain = cache->chains[number];
+
+		if (chain->size <= room && pt_chain_same_bytes(chain->byte, pos, chain->size) &&
+		    !((chain->first_last ^ last) & chain->mask) &&
+		    (!chain->effect || pt_stack_effect_fits(chain->effect, stack)) &&
+		    pt_chain_stands(cache, chain))
+			return chain;
+		number = chain->next;
+	}
+	return NULL;
+}
+
+#endif
