@@ -50,6 +50,34 @@ static void windows_of_tnt_and_tip(void **state)
 	assert_int_equal(count(fixture, "1003 "), 8 * 3 + 1);
 }
 
+/* Rows of windows that come again and again, in any order, with what stands between them: whatever was found
+ * one behind the other, it leads along the same way. */
+static void rows_of_windows(void **state)
+{
+	static const char *const parts[] = {
+	        "tnt:111111 tnt:111111 tnt:111111 tnt:1110 tip:1000",
+	        "tnt:111111 tnt:111111 tnt:111110 tip:1000",
+	        "tnt:0 tip:1001 tnt:10 tip:1000 tnt:110 tip:~1000",
+	        "tnt:0 pad pad tip:1000 pad tnt:0 tip:1000",
+	        "mtc:0",
+	        "tnt:0 pgd:- pad pge:1000 tnt:0 pgd:- pge:1000",
+	        "tnt:10 tip:1000 tnt:0 tip:1001 tnt:0 tip:1000",
+	};
+	struct fixture *fixture = *state;
+	uint32_t roll = 1;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0", 5);
+	stream_write(&fixture->stream, "pge:1000");
+	for (int i = 0; i < 300; ++i) {
+		roll = roll * 1664525u + 1013904223u;
+		/* At first mostly one after the other. */
+		stream_write(&fixture->stream,
+		             parts[(roll >> 24) % 256 < 160 ? (uint32_t)i % 7 : (roll >> 16) % 7]);
+	}
+	stream_write(&fixture->stream, "tnt:0");
+	check(fixture, 100);
+}
+
 static void long_tnts(void **state)
 {
 	struct fixture *fixture = *state;
@@ -343,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(windows_of_tnt_and_tip, setup, teardown),
+	        cmocka_unit_test_setup_teardown(rows_of_windows, setup, teardown),
 	        cmocka_unit_test_setup_teardown(long_tnts, setup, teardown),
 	        cmocka_unit_test_setup_teardown(deferred_tips, setup, teardown),
 	        cmocka_unit_test_setup_teardown(many_callers, setup, teardown),
