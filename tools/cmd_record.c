@@ -257,6 +257,21 @@ static int take_control(void *target, const char *value, struct option_error *er
 	return 0;
 }
 
+static int take_kcore(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	live_of(target)->config.kcore = 1;
+	return 0;
+}
+
+static int take_bundle(void *target, const char *value, struct option_error *error)
+{
+	(void)error;
+	live_of(target)->bundle = value;
+	return 0;
+}
+
 static int take_sysfs(void *target, const char *value, struct option_error *error)
 {
 	(void)error;
@@ -289,6 +304,9 @@ static const struct option_row rows[] = {
         {"time", 0, "SECONDS", "end after so long", take_time},
         {"size", 0, "SIZE", "end when the file is so large", take_size},
         {"control", 0, "FIFO", "where to read: start, stop, snapshot, quit", take_control},
+        {"kcore", 0, NULL, "also the kernel's code; FILE is a directory then", take_kcore},
+        {"bundle", 0, "DIR", "then collect all files that a replay needs, see sbtrace-bundle(1)",
+         take_bundle},
         {"sysfs", 0, "DIR", "in place of /sys", take_sysfs},
         {"proc", 0, "DIR", "in place of /proc, as to the kernel and the processor", take_proc},
         {"software", 0, NULL, "without Intel PT: trace the command step by step; with:", take_software},

@@ -155,6 +155,23 @@ static int complete(struct record_live *live)
 	return -1;
 }
 
+/* As `sbtrace bundle` does. */
+static int make_bundle(const struct record_live *live)
+{
+	char command[] = "bundle", quiet[] = "-q", output[] = "-o", files[] = "--", *words[7];
+	int count = 0;
+
+	words[count++] = command;
+	if (live->quiet)
+		words[count++] = quiet;
+	words[count++] = output;
+	words[count++] = (char *)(uintptr_t)live->bundle;
+	words[count++] = files;
+	words[count++] = (char *)(uintptr_t)live->config.output;
+	words[count] = NULL;
+	return cmd_bundle(count, words);
+}
+
 int record_live(struct record_live *live, int argc, char **argv, char *const *command)
 {
 	struct sb_recorder_result result;
@@ -180,5 +197,7 @@ int record_live(struct record_live *live, int argc, char **argv, char *const *co
 		return exit_error;
 	}
 	report(live, &result);
+	if (live->bundle && make_bundle(live) != exit_fine)
+		return exit_error;
 	return result.ended_early ? exit_fine : exit_status(result.exit_status);
 }

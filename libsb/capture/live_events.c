@@ -199,20 +199,20 @@ static int open_event(struct live_events *events, struct live_cpu *cpu, size_t i
 	return status == 2 ? 0 : status;
 }
 
-static struct live_cpu *get_cpu(struct live_events *events, uint32_t number)
+struct live_cpu *live_events_cpu(struct live_events *events, uint32_t number)
 {
 	for (size_t i = 0; i < events->ncpus; ++i)
 		if (events->cpu[i].cpu == number)
 			return &events->cpu[i];
 	if (array_reserve(&events->cpu, &events->cpus_capacity, events->ncpus, sizeof(*events->cpu)) < 0)
 		return NULL;
-	events->cpu[events->ncpus] = (struct live_cpu){.cpu = number, .owner = -1};
+	events->cpu[events->ncpus] = (struct live_cpu){.cpu = number, .stream = number, .owner = -1};
 	return &events->cpu[events->ncpus++];
 }
 
 int live_events_open(struct live_events *events, uint32_t number, size_t *first, struct sb_error *err)
 {
-	struct live_cpu *cpu = get_cpu(events, number);
+	struct live_cpu *cpu = live_events_cpu(events, number);
 	int status = 0;
 
 	*first = events->nfds;
@@ -297,6 +297,8 @@ int live_events_enable(const struct live_events *events, enum live_role role, in
 
 int live_events_are_over(const struct live_events *events)
 {
+	if (events->targets.cgroup >= 0) /* a directory that is removed is empty */
+		return faccessat(events->targets.cgroup, "cgroup.procs", F_OK, 0) < 0;
 	if (!events->targets.count)
 		return 0;
 	for (size_t i = 0; i < events->nfds; ++i) {

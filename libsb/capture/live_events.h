@@ -42,7 +42,9 @@ struct live_fd {
 
 struct live_cpu {
 	uint32_t cpu;
+	uint32_t stream;   /* of its trace: a number of its own each time that the CPU comes */
 	int online, owner; /* the descriptor that the ring was mapped for; -1 */
+	int listed;        /* by sysfs, as online, the last time */
 	struct live_ring ring;
 };
 
@@ -62,6 +64,7 @@ struct live_events {
 	size_t ncpus, cpus_capacity;
 	struct live_targets targets;
 	uint64_t ring_size, aux_size;
+	uint32_t nreturned;   /* CPUs that came back */
 	uint64_t lost_before; /* by events that are closed */
 	int may_shrink;       /* rings may be smaller if the kernel gives no more */
 	int snapshot;
@@ -70,6 +73,9 @@ struct live_events {
 /* Declares an event; a copy of @name. Those that have a trace come first. */
 int live_events_add(struct live_events *events, const char *name, const struct perf_event_attr *attr,
                     enum live_role role, int of_targets, struct sb_error *err);
+
+/* The CPU of that number, which is added if it is not there; NULL: no memory. */
+struct live_cpu *live_events_cpu(struct live_events *events, uint32_t number);
 
 /* Opens all of them on @cpu. Zero; 1: the CPU is not online; or an error. Descriptors from *first on are new.
  */
@@ -86,7 +92,7 @@ int live_events_enable(const struct live_events *events, enum live_role role, in
  * Linux 6.0). */
 uint64_t live_events_lost(const struct live_events *events);
 
-/* Whether no thread is left that the recording was to follow. */
+/* Whether no thread is left that the recording was to follow, or the cgroup has been removed. */
 int live_events_are_over(const struct live_events *events);
 
 /* The CPUs in a list of sysfs like "0-3,8": calls back for each. Zero; or negative: it cannot be read. */

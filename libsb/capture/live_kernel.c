@@ -63,35 +63,41 @@ static int write_map(struct sb_perfdata_writer *writer, uint64_t begin, uint64_t
 	return sb_write_mmap2(writer, NULL, &map, err);
 }
 
-static int write_text(struct sb_perfdata_writer *writer, const char *proc, const char *sysfs,
-                      const char **missing, struct sb_error *err)
+/* Where the kernel's code is: zero; 1: it cannot be known, and *missing says why. */
+static int find_text(const char *proc, uint64_t *begin, uint64_t *end, const char **missing)
 {
 	struct kallsyms_name name[] = {{.name = "_etext"}, {.name = "_stext"}, {.name = "_text"}};
-	char path[PATH_MAX], notes[PATH_MAX];
-	const struct kallsyms_name *begin;
+	const struct kallsyms_name *first;
+	char path[PATH_MAX];
 
 	snprintf(path, sizeof(path), "%s/kallsyms", proc);
 	if (kallsyms_find_names(path, name, sizeof(name) / sizeof(name[0])) < 0) {
 		*missing = "there is no kallsyms: where the kernel's code is remains unknown";
-		return 0;
+		return 1;
 	}
-	begin = name[2].found == 1 ? &name[2] : &name[1];
-	if (begin->found != 1 || !begin->address || name[0].address <= begin->address) {
+	first = name[2].found == 1 ? &name[2] : &name[1];
+	if (first->found != 1 || !first->address || name[0].address <= first->address) {
 		*missing =
 		        "kallsyms hides addresses (kptr_restrict): where the kernel's code is remains unknown";
-		return 0;
+		return 1;
 	}
-	snprintf(notes, sizeof(notes), "%s/kernel/notes", sysfs);
-	return write_map(writer, begin->address, name[0].address, begin->address, "[kernel.kallsyms]_text",
-	                 notes, err);
+	*begin = first->address;
+	*end = name[0].address;
+	return 0;
 }
 
-/* "NAME SIZE USES BY STATE ADDRESS". */
-static int write_modules(struct sb_perfdata_writer *writer, const char *proc, const char *sysfs,
-                         struct sb_error *err)
+struct module {
+	char name[128];
+	uint64_t begin, end;
+};
+
+/* "NAME SIZE USES BY STATE ADDRESS". Ends when the callback returns something else than zero. */
+static int each_module(const char *proc, int (*take)(void *context, const struct module *module),
+                       void *context)
 {
-	char path[PATH_MAX], line[1024], word[128], name[192], notes[PATH_MAX];
-	uint64_t size, address;
+	char path[PATH_MAX], line[1024];
+	struct module module;
+	uint64_t size;
 	int status = 0;
 	FILE *file;
 
@@ -100,23 +106,74 @@ static int write_modules(struct sb_perfdata_writer *writer, const char *proc, co
 	if (!file)
 		return 0; /* a kernel without */
 	while (status == 0 && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, word, &size, &address) != 3 ||
-		    !address || !size)
+		if (sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, module.name, &size,
+		           &module.begin) != 3 ||
+		    !module.begin || !size || size > UINT64_MAX - module.begin)
 			continue;
-		snprintf(name, sizeof(name), "[%s]", word);
-		snprintf(notes, sizeof(notes), "%s/module/%s/notes/.note.gnu.build-id", sysfs, word);
-		status = write_map(writer, address, address + size, 0, name, notes, err);
+		module.end = module.begin + size;
+		status = take(context, &module);
 	}
 	fclose(file);
 	return status;
 }
 
+/* ---- Records ---------------------------------------------------------------------------------- */
+
+struct writing {
+	struct sb_perfdata_writer *writer;
+	const char *sysfs;
+	struct sb_error *err;
+};
+
+static int write_module(void *context, const struct module *module)
+{
+	const struct writing *writing = context;
+	char name[192], notes[PATH_MAX];
+
+	snprintf(name, sizeof(name), "[%s]", module->name);
+	snprintf(notes, sizeof(notes), "%s/module/%s/notes/.note.gnu.build-id", writing->sysfs, module->name);
+	return write_map(writing->writer, module->begin, module->end, 0, name, notes, writing->err);
+}
+
 int live_kernel_write(struct sb_perfdata_writer *writer, const char *proc, const char *sysfs,
                       const char **missing, struct sb_error *err)
 {
+	struct writing writing = {writer, sysfs, err};
+	char notes[PATH_MAX];
+	uint64_t begin, end;
+	int status = 0;
+
+	*missing = NULL;
+	snprintf(notes, sizeof(notes), "%s/kernel/notes", sysfs);
+	if (find_text(proc, &begin, &end, missing) == 0)
+		status = write_map(writer, begin, end, begin, "[kernel.kallsyms]_text", notes, err);
+	return status == 0 ? each_module(proc, write_module, &writing) : status;
+}
+
+/* ---- Ranges ----------------------------------------------------------------------------------- */
+
+struct taking {
+	int (*take)(void *context, uint64_t begin, uint64_t end);
+	void *context;
+};
+
+static int take_module(void *context, const struct module *module)
+{
+	const struct taking *taking = context;
+
+	return taking->take(taking->context, module->begin, module->end);
+}
+
+int live_kernel_ranges(const char *proc, int (*take)(void *context, uint64_t begin, uint64_t end),
+                       void *context, const char **missing)
+{
+	struct taking taking = {take, context};
+	uint64_t begin, end;
 	int status;
 
 	*missing = NULL;
-	status = write_text(writer, proc, sysfs, missing, err);
-	return status == 0 ? write_modules(writer, proc, sysfs, err) : status;
+	if (find_text(proc, &begin, &end, missing))
+		return 0;
+	status = take(context, begin, end);
+	return status == 0 ? each_module(proc, take_module, &taking) : status;
 }

@@ -2,6 +2,8 @@
 #ifndef SB_LIVE_KERNEL_H
 #define SB_LIVE_KERNEL_H
 
+#include <stdint.h>
+
 #include <sb/perfdata_write.h>
 
 /* Writes where the kernel's code and its modules are, with their build-ids, from @proc/kallsyms,
@@ -9,5 +11,10 @@
  * Zero or an error of the writer. */
 int live_kernel_write(struct sb_perfdata_writer *writer, const char *proc, const char *sysfs,
                       const char **missing, struct sb_error *err);
+
+/* Calls back for each range of code: the kernel's, and the modules'. What the callback returns ends it when
+ * it is negative, and is returned. *missing as above. */
+int live_kernel_ranges(const char *proc, int (*take)(void *context, uint64_t begin, uint64_t end),
+                       void *context, const char **missing);
 
 #endif

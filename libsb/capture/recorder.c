@@ -13,13 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "capture/live_kernel.h"
 
-enum { wait_ms = 100, polled_most = 1024 };
+enum { wait_ms = 100, watch_ns = 500000000, polled_most = 1024 };
 
 void recorder_note(const struct recorder *recorder, const char *format, ...)
 {
@@ -185,6 +184,8 @@ static int begin(struct recorder *recorder, char *const argv[])
 		status = recorder_open_file(recorder);
 	if (status == 0)
 		status = write_state(recorder);
+	if (status == 0)
+		status = recorder_copy_kcore(recorder);
 	if (status == 0 && !config->paused)
 		status = set_tracing(recorder, 1);
 	if (status == 0 && argv)
@@ -268,11 +269,16 @@ static int is_over(struct recorder *recorder, uint64_t begun)
 static int run(struct recorder *recorder)
 {
 	const uint64_t begun = now();
+	uint64_t watched = begun;
 	int status = 0;
 
 	while (status == 0) {
 		wait_for_some(recorder);
 		status = recorder_drain(recorder);
+		if (status == 0 && now() - watched >= watch_ns) {
+			watched = now();
+			status = recorder_watch_cpus(recorder);
+		}
 		if (status == 0)
 			status = obey(recorder);
 		if (status == 0)
@@ -326,7 +332,6 @@ static void fini(struct recorder *recorder)
 	live_events_fini(&recorder->events);
 	live_state_fini(&recorder->state);
 	live_control_close(&recorder->control);
-	free(recorder->output);
 }
 
 int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
@@ -350,12 +355,10 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 		return sb_error_set(recorder.err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_recorder_run: no configuration");
 	status = check(&recorder, argv);
-	if (status == 0) {
-		recorder.output = strdup(config->output);
-		status = recorder.output
-		                 ? begin(&recorder, argv)
-		                 : sb_error_set(recorder.err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	}
+	if (status == 0)
+		status = recorder_name_output(&recorder);
+	if (status == 0)
+		status = begin(&recorder, argv);
 	if (status == 0)
 		status = run(&recorder);
 	if (status == 0)
@@ -366,5 +369,6 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 		recorder.writer = NULL;
 	}
 	fini(&recorder);
+	status = recorder_settle_output(&recorder, status);
 	return status;
 }

@@ -53,6 +53,7 @@ static int write_trace(struct recorder *recorder, struct live_cpu *cpu)
 		return 0;
 	status = sb_writer_put_auxtrace(recorder->writer,
 	                                &(struct write_trace){.cpu = cpu->cpu,
+	                                                      .stream = cpu->stream,
 	                                                      .offset = aux.offset,
 	                                                      .reference = __rdtsc(),
 	                                                      .piece = {aux.piece[0], aux.piece[1]},
@@ -71,6 +72,7 @@ static int end_round(struct recorder *recorder)
 		return 0;
 	status = sb_write_finished_round(recorder->writer, recorder->err);
 	recorder->round_bytes = recorder->writer->position;
+	sb_writer_flush(recorder->writer);
 	return status;
 }
 

@@ -18,7 +18,8 @@
 struct recorder {
 	const struct sb_recorder_config *config;
 	const char *proc, *sysfs;
-	char *output; /* owned; of the file itself */
+	char *output;    /* owned; of the file itself */
+	char *directory; /* owned; where it is, with kcore, under a temporary name; NULL: without */
 	struct sb_recorder_result *result;
 	struct sb_error *err;
 	struct live_machine machine;
@@ -40,12 +41,22 @@ struct recorder {
 void recorder_note(const struct recorder *recorder, const char *format, ...)
         __attribute__((format(printf, 2, 3)));
 
+/* Where to write, which must be possible. */
+int recorder_name_output(struct recorder *recorder);
+/* The kernel's code, if it is wanted. */
+int recorder_copy_kcore(struct recorder *recorder);
+/* What was recorded gets its name; or, when @status is an error, goes. Returns @status, or an error. */
+int recorder_settle_output(struct recorder *recorder, int status);
+
 /* Which events there are, of whom, and on which CPUs; all is opened, nothing runs. */
 int recorder_set_up(struct recorder *recorder);
 /* The file, with all in front of the records. */
 int recorder_open_file(struct recorder *recorder);
 /* Descriptors of the events from @first on get identifiers in the file. */
 int recorder_add_ids(struct recorder *recorder, size_t first);
+
+/* Looks which CPUs are online now: some may have gone, or come. */
+int recorder_watch_cpus(struct recorder *recorder);
 
 /* Takes all records that are there, and trace. Zero or an error. */
 int recorder_drain(struct recorder *recorder);

@@ -204,14 +204,14 @@ static int add_events(struct recorder *recorder)
 
 /* ---- On which CPUs ---------------------------------------------------------------------------- */
 
-static int take_cpu(void *context, uint32_t cpu)
+static int take_cpu(void *context, uint32_t number)
 {
 	struct recorder *recorder = context;
-	struct live_events *events = &recorder->events;
+	struct live_cpu *cpu = live_events_cpu(&recorder->events, number);
 
-	if (array_reserve(&events->cpu, &events->cpus_capacity, events->ncpus, sizeof(*events->cpu)) < 0)
+	if (!cpu)
 		return -ENOMEM;
-	events->cpu[events->ncpus++] = (struct live_cpu){.cpu = cpu, .owner = -1};
+	cpu->listed = 1;
 	return 0;
 }
 

@@ -39,6 +39,12 @@ int sb_writer_append(struct sb_perfdata_writer *writer, const void *bytes, size_
 	return 0;
 }
 
+void sb_writer_flush(struct sb_perfdata_writer *writer)
+{
+	if (!writer->failure && fflush(writer->out))
+		writer->failure = errno;
+}
+
 static int append_u32(struct sb_perfdata_writer *writer, uint32_t value, struct sb_error *err)
 {
 	uint8_t bytes[4];

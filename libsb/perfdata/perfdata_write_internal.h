@@ -87,8 +87,8 @@ int sb_writer_begin(struct sb_perfdata_writer *writer, struct sb_error *err);
 
 /* A piece of a CPU's trace, in two parts. */
 struct write_trace {
-	uint32_t cpu;
-	uint64_t offset; /* in the CPU's stream */
+	uint32_t cpu, stream; /* the stream's number; a CPU has several when it was away */
+	uint64_t offset;      /* in the stream */
 	uint64_t reference;
 	const uint8_t *piece[2];
 	uint64_t size[2];
@@ -98,6 +98,8 @@ int sb_writer_put_auxtrace(struct sb_perfdata_writer *writer, const struct write
 
 /* Appends to the file. */
 int sb_writer_append(struct sb_perfdata_writer *writer, const void *bytes, size_t size, struct sb_error *err);
+/* What is buffered goes to the file: nothing of it is lost should we be killed. */
+void sb_writer_flush(struct sb_perfdata_writer *writer);
 
 /* The records that perf writes first; and one that says which events there are. */
 int sb_writer_put_preamble(struct sb_perfdata_writer *writer, struct sb_error *err);

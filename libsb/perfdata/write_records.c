@@ -302,7 +302,7 @@ int sb_writer_put_auxtrace(struct sb_perfdata_writer *writer, const struct write
 	put_u64(writer, size + padding);
 	put_u64(writer, trace->offset);
 	put_u64(writer, trace->reference);
-	put_u32(writer, trace->cpu);
+	put_u32(writer, trace->stream);
 	put_u32(writer, UINT32_MAX);
 	put_u32(writer, trace->cpu);
 	put_u32(writer, 0);
@@ -326,6 +326,7 @@ int sb_write_auxtrace(struct sb_perfdata_writer *writer, uint32_t cpu, uint64_t 
 		                    size, cpu, writer->config.ncpus);
 	status = sb_writer_put_auxtrace(writer,
 	                                &(struct write_trace){.cpu = cpu,
+	                                                      .stream = cpu,
 	                                                      .offset = writer->stream_offset[cpu],
 	                                                      .reference = reference,
 	                                                      .piece = {bytes},

@@ -12,6 +12,21 @@ fail()
 	failures=$((failures + 1))
 }
 
+# begun FILE PID: waits until the recorder PID, which writes FILE, has told of the state and records.
+begun()
+{
+	while kill -0 "$2" 2>/dev/null; do
+		"$SBTRACE" dump --sideband "$1".tmp.* 2>/dev/null | grep -q '	FINISHED_ROUND' && break
+		sleep 0.02
+	done
+}
+
+# lives PID: also a process that nobody has waited for yet is none.
+lives()
+{
+	[ -e "/proc/$1/stat" ] && ! grep -q ') Z' "/proc/$1/stat"
+}
+
 if ! "$SBTRACE" record -a --sideband-only -o "$dir/probe.data" -- true >"$dir/probe.log" 2>&1; then
 	cat "$dir/probe.log"
 	grep -Eqi 'paranoid|permitted|no sideband' "$dir/probe.log" && { echo "skipped: no perf events here"; exit 77; }

@@ -1,0 +1,289 @@
+#!/bin/sh
+# Whom a recording is of, how it ends, and what it says when it cannot: processes with what they start, threads, a
+# control group, a command; limits, signals, a FIFO, a command that cannot be run, a recorder that is killed; CPUs
+# that go and come; the kernel's code beside it. A recording is whole, or it is not there.
+set -u
+. "$SOURCE_DIR/tests/tools/record/live.sh"
+export ASAN_OPTIONS="${ASAN_OPTIONS:+$ASAN_OPTIONS:}detect_leaks=0" # some are short of files
+
+# recorded NAME OPTIONS...: NAME.data, of the sideband.
+recorded()
+{
+	name=$1
+	shift
+	"$SBTRACE" record --sideband-only -o "$dir/$name.data" "$@" >"$dir/$name.out" 2>"$dir/$name.err"
+}
+
+# comms NAME: who ran a program, in order.
+comms()
+{
+	"$SBTRACE" dump --sideband "$dir/$1.data" 2>"$dir/account" |
+		sed -n 's/.*\tCOMM pid [0-9]* tid [0-9]* exec name "\(.*\)"$/\1/p' | tr '\n' ' '
+	grep -q damage "$dir/account" && fail "$1: $(cat "$dir/account")"
+}
+
+# refused TEXT COMMAND...: fails, says so, and leaves nothing.
+refused()
+{
+	text=$1
+	shift
+	"$@" >"$dir/refused.out" 2>"$dir/refused.err" && fail "not refused: $*"
+	grep -q "$text" "$dir/refused.err" || fail "'$text' is not in '$(cat "$dir/refused.err")'"
+	ls "$dir"/none* 2>/dev/null && fail "left by: $*"
+}
+
+# ---- Of whom ------------------------------------------------------------------------------------------------
+
+# A command, and what it starts; its exit status is ours.
+recorded command -- sh -c '(ls / | wc -l) >/dev/null; exec sh -c "exit 7"'
+[ $? -eq 7 ] || fail "the status of the command: $(cat "$dir/command.err")"
+[ "$(comms command | tr ' ' '\n' | sort | xargs)" = "ls sh sh wc" ] || fail "command: $(comms command)"
+
+# A process and what it starts, also what it has started before; until they end.
+cat >"$dir/two.sh" <<'END'
+(: >"$1/started"; while [ ! -e "$1/stop" ]; do sleep 0.01; done; ls / >/dev/null) &
+while [ ! -e "$1/stop" ]; do sleep 0.01; done
+wc -l /dev/null >/dev/null
+wait
+END
+sh "$dir/two.sh" "$dir" &
+two=$!
+while [ ! -e "$dir/started" ]; do sleep 0.01; done
+recorded process -p $two &
+recorder=$!
+begun "$dir/process.data" $recorder
+: >"$dir/stop"
+wait $recorder || fail "process: $(cat "$dir/process.err")"
+wait
+case $(comms process) in
+*ls*) ;;
+*) fail "what was started before is missed: $(comms process)" ;;
+esac
+case $(comms process) in
+*wc*) ;;
+*) fail "the process is missed: $(comms process)" ;;
+esac
+
+# A thread, and nothing that it starts.
+rm "$dir/stop"
+sh "$dir/two.sh" "$dir" &
+two=$!
+recorded thread -t $two &
+recorder=$!
+begun "$dir/thread.data" $recorder
+: >"$dir/stop"
+wait $recorder || fail "thread: $(cat "$dir/thread.err")"
+wait
+[ -z "$(comms thread)" ] || fail "a thread alone: $(comms thread)"
+"$SBTRACE" dump --sideband "$dir/thread.data" 2>/dev/null | grep -q "	$two/$two	[0-9]*	SWITCH " || fail "the thread never ran"
+
+# A control group: who is in it.
+cgroup=
+for place in /sys/fs/cgroup/perf_event /sys/fs/cgroup /sys/fs/cgroup/unified; do
+	[ -z "$cgroup" ] && [ -f $place/cgroup.procs ] && mkdir "$place/sbtrace-test-$$" 2>/dev/null &&
+		cgroup=$place/sbtrace-test-$$
+done
+if [ -n "$cgroup" ]; then
+	sh -c "echo \$\$ >$cgroup/cgroup.procs; while [ ! -e $dir/seen ]; do ls / >/dev/null; sleep 0.01; done" &
+	member=$!
+	recorded cgroup --cgroup "/sbtrace-test-$$" --control "$dir/ctl" &
+	recorder=$!
+	begun "$dir/cgroup.data" $recorder
+	sleep 0.3
+	: >"$dir/seen"
+	wait $member
+	echo quit >"$dir/ctl"
+	wait $recorder || fail "cgroup: $(cat "$dir/cgroup.err")"
+	case $(comms cgroup) in
+	*ls*) ;;
+	*) fail "cgroup: $(comms cgroup)" ;;
+	esac
+	# Who is removed is not waited for.
+	recorded gone --cgroup "/sbtrace-test-$$" &
+	recorder=$!
+	begun "$dir/gone.data" $recorder
+	rmdir "$cgroup"
+	wait $recorder || fail "a cgroup that goes: $(cat "$dir/gone.err")"
+else
+	echo "left out: no control group can be made here"
+fi
+refused 'no such cgroup\|no hierarchy' "$SBTRACE" record --sideband-only --cgroup /none -o "$dir/none.data"
+
+# Samples of an event, with the sideband.
+"$SBTRACE" record -a -e cpu-clock -o "$dir/samples.data" --time 0.3 2>"$dir/err" || fail "cpu-clock: $(cat "$dir/err")"
+"$SBTRACE" dump --sideband "$dir/samples.data" 2>/dev/null | grep -q '	SAMPLE ' || fail "no samples"
+
+# ---- How it ends --------------------------------------------------------------------------------------------
+
+# What shells start in the background ignores SIGINT.
+for signal in INT TERM HUP; do
+	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$SBTRACE" record -a --sideband-only -o "$dir/$signal.data" 2>"$dir/err" &
+	recorder=$!
+	begun "$dir/$signal.data" $recorder
+	kill -s $signal $recorder
+	wait $recorder || fail "$signal: $(cat "$dir/err")"
+	[ -f "$dir/$signal.data" ] || fail "$signal: nothing"
+done
+# The command is ended with it.
+"$SBTRACE" record -a --sideband-only -o "$dir/sleep.data" -- sh -c "echo \$\$ >$dir/pid; exec sleep 100" 2>"$dir/err" &
+recorder=$!
+while [ ! -s "$dir/pid" ] && kill -0 $recorder; do sleep 0.01; done
+kill -s TERM $recorder
+wait $recorder || fail "TERM with a command: $(cat "$dir/err")"
+lives "$(cat "$dir/pid")" && fail "the command goes on"
+
+# Killed: a temporary name that says so, which reads as an interrupted recording; the command never hangs.
+"$SBTRACE" record -a --sideband-only -o "$dir/killed.data" 2>/dev/null &
+recorder=$!
+begun "$dir/killed.data" $recorder
+kill -KILL $recorder
+wait $recorder 2>/dev/null
+[ ! -e "$dir/killed.data" ] || fail "killed, and whole"
+"$SBTRACE" dump --sideband "$dir/killed.data".tmp.* 2>/dev/null | grep -q '	FINISHED_INIT' || fail "killed: nothing to be read"
+rm -f "$dir/killed.data".tmp.*
+
+# In software, nothing is left, and nobody stays stopped.
+for after in 0.05 0.2 0.4; do
+	"$SBTRACE" record --software -q -o "$dir/software.data" -- sh -c "echo \$\$ >$dir/pid; while :; do ls / >/dev/null; done" \
+		>/dev/null 2>&1 &
+	recorder=$!
+	sleep $after
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	ls "$dir"/software.data* 2>/dev/null && fail "left by --software that was killed"
+	i=0
+	while [ $i -lt 100 ] && [ -s "$dir/pid" ] && lives "$(cat "$dir/pid")"; do
+		sleep 0.1
+		i=$((i + 1))
+	done
+	[ $i -lt 100 ] || { fail "the command of --software outlives it"; kill -KILL "$(cat "$dir/pid")"; }
+	rm -f "$dir/pid"
+done
+
+# By size, and by a FIFO that it makes.
+"$SBTRACE" record -a --sideband-only --size 64K -o "$dir/size.data" 2>"$dir/err" || fail "size: $(cat "$dir/err")"
+[ "$(wc -c <"$dir/size.data")" -ge 65536 ] || fail "size: $(wc -c <"$dir/size.data")"
+"$SBTRACE" record -a --sideband-only --control "$dir/ctl" -o "$dir/fifo.data" 2>"$dir/err" &
+recorder=$!
+while [ ! -p "$dir/ctl" ]; do sleep 0.01; done
+printf 'nonsense\nquit\n' >"$dir/ctl"
+wait $recorder || fail "FIFO: $(cat "$dir/err")"
+grep -q "'nonsense' is no command" "$dir/err" || fail "FIFO: $(cat "$dir/err")"
+[ ! -e "$dir/ctl" ] || fail "the FIFO is left"
+
+# ---- What cannot be -----------------------------------------------------------------------------------------
+
+refused 'cannot be run: No such file' "$SBTRACE" record -a --sideband-only -o "$dir/none.data" -- /nonexistent
+refused 'no process 4194303' "$SBTRACE" record --sideband-only -p 4194303 -o "$dir/none.data"
+refused 'no thread 4194303' "$SBTRACE" record --sideband-only -t 4194303 -o "$dir/none.data"
+refused 'event not found' "$SBTRACE" record -a -e no-such-event -o "$dir/none.data" -- true
+refused 'a power of two' "$SBTRACE" record -a --sideband-only --ring 3000 -o "$dir/none.data" -- true
+refused 'is a directory' "$SBTRACE" record -a --sideband-only -o "$dir" -- true
+refused 'of whom' "$SBTRACE" record --sideband-only -o "$dir/none.data"
+refused 'is enough' "$SBTRACE" record --sideband-only -a -p 1 -o "$dir/none.data"
+refused 'No such file' "$SBTRACE" record -a --sideband-only -o "$dir/none/none.data" -- true
+# Each event takes a file; these are not enough.
+refused 'more files are needed\|Too many open files' \
+	sh -c "ulimit -n 8; exec \"\$@\"" sh "$SBTRACE" record -a --sideband-only -o "$dir/none.data" --time 0.1
+if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 1 ]; then
+	mkdir "$dir/nobody" && chown 65534 "$dir/nobody" && chmod 755 "$dir"
+fi
+if [ -d "$dir/nobody" ] && setpriv --reuid 65534 --clear-groups "$SBTRACE" --version >/dev/null 2>&1; then
+	refused 'perf_event_paranoid' setpriv --reuid 65534 --clear-groups \
+		"$SBTRACE" record -a --sideband-only -o "$dir/nobody/none.data" -- true
+	# But own processes may be.
+	if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
+		setpriv --reuid 65534 --clear-groups "$SBTRACE" record --sideband-only -o "$dir/nobody/own.data" -- ls / \
+			>/dev/null 2>"$dir/err" || fail "own processes: $(cat "$dir/err")"
+	fi
+fi
+
+# ---- CPUs that go, and come back ----------------------------------------------------------------------------
+
+cpus=$dir/sysfs/devices/system/cpu
+mkdir -p "$cpus"
+cp /sys/devices/system/cpu/possible "$cpus"
+cp /sys/devices/system/cpu/online "$cpus"
+# said TEXT: waits until the recorder has.
+said()
+{
+	while ! grep -q "$1" "$dir/cpus.err" 2>/dev/null && kill -0 $recorder 2>/dev/null; do sleep 0.05; done
+}
+if taskset -c 1 true 2>/dev/null; then
+	"$SBTRACE" record -a --sideband-only --sysfs "$dir/sysfs" --control "$dir/ctl" -o "$dir/cpus.data" 2>"$dir/cpus.err" &
+	recorder=$!
+	while [ ! -p "$dir/ctl" ]; do sleep 0.05; done
+	taskset -c 1 true
+	echo 0 >"$cpus/online.new"
+	mv "$cpus/online.new" "$cpus/online"
+	said 'CPU 1 went offline'
+	cp /sys/devices/system/cpu/online "$cpus/online.new"
+	mv "$cpus/online.new" "$cpus/online"
+	said 'CPU 1 came'
+	taskset -c 1 true
+	echo quit >"$dir/ctl"
+	wait $recorder || fail "CPUs: $(cat "$dir/cpus.err")"
+	grep -q 'CPU 1 came' "$dir/cpus.err" || fail "CPUs: $(cat "$dir/cpus.err")"
+	# Its records are of two events, both of which the file knows.
+	"$SBTRACE" dump --sideband --json "$dir/cpus.data" 2>"$dir/account" >"$dir/cpus.text" ||
+		fail "CPUs: $(cat "$dir/account")"
+	ids=$(sed -n 's/.*"type":"SWITCH_CPU_WIDE".*"cpu":1,.*"id":\([0-9]*\),.*/\1/p' "$dir/cpus.text" | sort -u | wc -l)
+	[ "$ids" -eq 2 ] || fail "CPU 1: $ids identifiers"
+	if command -v perf >/dev/null; then
+		perf script -i "$dir/cpus.data" --show-switch-events >/dev/null 2>"$dir/err" </dev/null
+		[ ! -s "$dir/err" ] || fail "CPUs: perf script: $(cat "$dir/err")"
+	fi
+fi
+
+# ---- The kernel's code --------------------------------------------------------------------------------------
+
+if [ ! -r /proc/kcore ]; then
+	refused 'the kernel.s code cannot be copied (--kcore): ' \
+		"$SBTRACE" record -a --sideband-only --kcore -o "$dir/none.data" -- true
+fi
+refused 'it is there already' "$SBTRACE" record -a --sideband-only --kcore -o "$dir/size.data" -- true
+# Of a kernel as another machine had it.
+kernel=$CORPUS_DIR/kernel-kaslr-modules/perf.data/kcore_dir
+if [ -f "$kernel/kcore" ]; then
+	mkdir "$dir/proc"
+	ln -s "$kernel/kcore" "$kernel/kallsyms" "$kernel/modules" "$dir/proc"
+	recorded kernel -a --kcore --proc "$dir/proc" -- true || fail "kcore: $(cat "$dir/kernel.err")"
+	for name in kallsyms modules; do
+		cmp -s "$kernel/$name" "$dir/kernel.data/kcore_dir/$name" || fail "another $name"
+	done
+	segments()
+	{
+		readelf -lW "$1" | awk '$1 == "LOAD" { print $2, $3, $5 }'
+	}
+	# Each segment of ours holds what theirs has at these addresses.
+	segments "$dir/kernel.data/kcore_dir/kcore" >"$dir/ours"
+	segments "$kernel/kcore" >"$dir/theirs"
+	perl -e 'use strict; use warnings; no warnings "portable";
+		my ($ours, $theirs, $copy, $kcore) = @ARGV; my $bytes = 0;
+		sub load { open my $f, "<", $_[0] or die; return map { [map { hex($_) } split] } <$f> }
+		sub at { my ($file, $at, $size) = @_; open my $f, "<:raw", $file or die; seek $f, $at, 0; read $f, (my $b), $size; return $b }
+		my @theirs = load($theirs);
+		for my $o (load($ours)) {
+			for my $t (@theirs) {
+				my $from = $o->[1] > $t->[1] ? $o->[1] : $t->[1];
+				my ($oe, $te) = ($o->[1] + $o->[2], $t->[1] + $t->[2]);
+				my $to = $oe < $te ? $oe : $te;
+				next unless $from < $to;
+				at($copy, $o->[0] + $from - $o->[1], $to - $from) eq at($kcore, $t->[0] + $from - $t->[1], $to - $from)
+					or die sprintf "other bytes at %x\n", $from;
+				$bytes += $to - $from;
+			}
+		}
+		$bytes > 10 << 20 or die "$bytes bytes\n"' \
+		"$dir/ours" "$dir/theirs" "$dir/kernel.data/kcore_dir/kcore" "$kernel/kcore" || fail "kcore"
+	"$SBTRACE" dump --sideband "$dir/kernel.data" 2>/dev/null | grep -c ' kernel filename "\[[a-z0-9_]*\]"' >"$dir/modules"
+	[ "$(cat "$dir/modules")" -eq "$(wc -l <"$kernel/modules")" ] || fail "$(cat "$dir/modules") modules"
+fi
+
+# ---- All that a replay needs --------------------------------------------------------------------------------
+
+recorded bundled --bundle "$dir/bundle" -- ls / || fail "bundle: $(cat "$dir/bundled.err")"
+grep -q '"/.*/ls"' "$dir/bundle/manifest.json" || fail "ls is not in the bundle"
+
+ls "$dir"/*.tmp.* 2>/dev/null && fail "something is left"
+[ $failures -eq 0 ]
