@@ -133,6 +133,31 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 		switch_track_doubt(track);
 }
 
+/* ---- Without records that should be there ------------------------------------------------------- */
+
+/* Whether it is still the same thread that goes on: where a system call ends, threads that run the same code
+ * may take turns. */
+static int goes_on(const struct switch_track *track, const struct evidence_place *place)
+{
+	if (track->is_fresh || (place->resumed && place->interrupted))
+		return 1;
+	return switch_track_is_confirmed(track) &&
+	       (place->resumed == 1 || (track->losses == switch_losses_few && !track->inferred));
+}
+
+static void settle_doubting(const struct evidence *evidence, struct switch_track *track,
+                            const struct suspects *suspects, const struct evidence_place *place)
+{
+	const int fits = track->pid > 0 && (!suspects->count || is_among(suspects, track->pid));
+
+	if (fits && goes_on(track, place))
+		return;
+	if (suspects->count != 1 || (track->is_fresh && is_recorded(evidence, track, place->now)))
+		switch_track_doubt(track);
+	else if (!fits || system_has_other_threads(evidence->system, track->pid, track->tid))
+		infer_process(evidence, track, suspects->pid[0], sb_switch_by_address);
+}
+
 /* ---- By page tables ----------------------------------------------------------------------------- */
 
 /* Whether @pid, which has code at the place, may share the page tables of @owner: until its exec, a child of
@@ -211,6 +236,8 @@ int evidence_is_needed(struct evidence *evidence, const struct switch_track *tra
 	int32_t owner;
 	int status;
 
+	if (track->losses && !goes_on(track, place))
+		return 1;
 	if (track->pid <= 0 || switch_track_lacks_record(track) || (track->inferred && place->resumed == 0) ||
 	    !space_has_code(space, place->ip, 1, place->now))
 		return 1;
@@ -239,6 +266,8 @@ int evidence_settle(struct evidence *evidence, struct switch_track *track, const
 		settle_by_paging(evidence, track, &suspects, place);
 	} else if (owner == cr3_contradictory || is_refuted(evidence, track, place)) {
 		switch_track_doubt(track);
+	} else if (track->losses) {
+		settle_doubting(evidence, track, &suspects, place);
 	} else {
 		settle_by_address(evidence, track, &suspects, place);
 	}

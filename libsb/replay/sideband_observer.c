@@ -137,8 +137,12 @@ static int is_behind_psb(struct sideband_observer *observer)
 /* User space is entered at @ip: is it that of whoever runs? */
 static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed)
 {
-	struct evidence_place place = {
-	        .ip = &ip, .nips = 1, .now = now, .cr3 = observer->cr3, .resumed = resumed};
+	struct evidence_place place = {.ip = &ip,
+	                               .nips = 1,
+	                               .now = now,
+	                               .cr3 = observer->cr3,
+	                               .resumed = resumed,
+	                               .interrupted = observer->interrupted || observer->is_unbroken};
 	const int needed = evidence_is_needed(observer->evidence, &observer->track, observer->space, &place);
 	uint64_t ips[LOOK_AHEAD_MAX], moment;
 
@@ -203,9 +207,23 @@ int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, i
 		return 0;
 	now = sideband_observer_now(observer);
 	settled = settle_late(observer, now, ip);
-	if (settled)
-		return settled < 0 ? settled : 0;
-	return examine(observer, now, ip, resumed);
+	if (!settled)
+		settled = examine(observer, now, ip, resumed);
+	observer->track.is_fresh = 0;
+	observer->interrupted = 0;
+	observer->is_unbroken = observer->track.losses != switch_losses_none;
+	return settled < 0 ? settled : 0;
+}
+
+void sideband_observer_disabled(struct sideband_observer *observer, int interrupted)
+{
+	observer->interrupted = interrupted && observer->track.losses != switch_losses_none;
+	observer->is_unbroken = 0;
+}
+
+void sideband_observer_lose_way(struct sideband_observer *observer)
+{
+	observer->interrupted = observer->is_unbroken = 0;
 }
 
 /* Whether the flow is in a virtual machine. It comes back to the kernel, which it was entered from. */
@@ -329,22 +347,32 @@ uint64_t sideband_upper_bits(const struct sb_clock *clock, const struct sb_sched
 	return tsc == UINT64_MAX ? 0 : tsc >> TSC_BITS << TSC_BITS;
 }
 
-void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
-                            const struct sb_sched *sched, size_t nscheds, int is_whole)
+static void take_schedule(struct sideband_observer *observer, const struct observed_schedule *schedule)
 {
-	*observer =
-	        (struct sideband_observer){.system = sources->system,
-	                                   .clock = sources->clock,
-	                                   .images = sources->images,
-	                                   .filter = sources->filter,
-	                                   .memory = sources->memory,
-	                                   .kernel = sources->kernel,
-	                                   .evidence = sources->evidence,
-	                                   .tsc_base = sideband_upper_bits(sources->clock, sched, nscheds)};
+	struct switch_track *track = &observer->track;
+
+	observer->asks_cr3 = !schedule->is_whole || !observer->sees_switches;
+	track->sched = schedule->sched;
+	track->nscheds = schedule->nscheds;
+	/* The kernel's own switching shows, where it is traced. */
+	track->losses = observer->kernel ? switch_losses_none : schedule->losses;
+	observer->tsc_base = sideband_upper_bits(observer->clock, schedule->sched, schedule->nscheds);
+}
+
+void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
+                            const struct observed_schedule *schedule)
+{
+	*observer = (struct sideband_observer){.system = sources->system,
+	                                       .clock = sources->clock,
+	                                       .images = sources->images,
+	                                       .filter = sources->filter,
+	                                       .memory = sources->memory,
+	                                       .kernel = sources->kernel,
+	                                       .evidence = sources->evidence};
 	observer->sees_switches =
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
-	observer->asks_cr3 = !is_whole || !observer->sees_switches;
-	switch_track_init(&observer->track, sched, nscheds);
+	switch_track_init(&observer->track, schedule->sched, schedule->nscheds);
+	take_schedule(observer, schedule);
 	observer->track.slack = sources->slack;
 	observer->is_late = sources->is_late;
 	find_out(observer, 0);
@@ -373,6 +401,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	switch_track_forget(&observer->track, jump);
 	observer->in_kernel = 0;
 	observer->in_guest = 0;
+	sideband_observer_lose_way(observer);
 	observer->examined = 0;
 	observer->late = (struct late_time){0};
 	observer->off_time = 0;
@@ -385,13 +414,9 @@ static int forget(struct sideband_observer *observer, int jump)
 	return use_image(observer);
 }
 
-int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds,
-                           int is_whole)
+int sideband_observer_move(struct sideband_observer *observer, const struct observed_schedule *schedule)
 {
-	observer->asks_cr3 = !is_whole || !observer->sees_switches;
-	observer->track.sched = sched;
-	observer->track.nscheds = nscheds;
-	observer->tsc_base = sideband_upper_bits(observer->clock, sched, nscheds);
+	take_schedule(observer, schedule);
 	return forget(observer, 0);
 }
 
@@ -414,6 +439,10 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	return (struct sideband_state){.state = observer->state,
 	                               .in_guest = observer->in_guest,
 	                               .expects_switch = switch_track_expects(track, now),
+	                               .is_fresh = track->losses && track->is_fresh,
+	                               .inferred = track->losses && track->inferred,
+	                               .interrupted = observer->interrupted,
+	                               .is_unbroken = observer->is_unbroken,
 	                               .just_off = observer->is_late && observer->state != ptds_enabled &&
 	                                           observer->off_time == now,
 	                               .who = observer->who,
@@ -432,6 +461,7 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.pid == b->who.pid && a->who.tid == b->who.tid &&
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->late == b->late &&
-	       a->just_off == b->just_off && a->limit == b->limit && a->cr3 == b->cr3 &&
-	       a->mm_insns == b->mm_insns;
+	       a->is_fresh == b->is_fresh && a->inferred == b->inferred && a->interrupted == b->interrupted &&
+	       a->is_unbroken == b->is_unbroken && a->just_off == b->just_off && a->limit == b->limit &&
+	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
 }

@@ -44,6 +44,8 @@ struct sideband_observer {
 	struct late_time late;
 	uint64_t off_time; /* when tracing was turned off last; 0: before the PSB where decoding began */
 	int was_on;        /* tracing was on, since then */
+	int interrupted;   /* it was turned off by an interrupt, as far as that matters */
+	int is_unbroken;   /* it has been on, and the flow known, since user space was entered */
 	uint64_t tsc_base; /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
@@ -77,13 +79,20 @@ struct sideband_sources {
 	int is_late;    /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
 };
 
-/* For one CPU, from the start of its trace on. @is_whole: its schedule lacks nothing, as far as is known. */
+/* Who runs where a stream was recorded. */
+struct observed_schedule {
+	const struct sb_sched *sched; /* borrowed */
+	size_t nscheds;
+	int is_whole; /* lacks nothing, as far as is known */
+	enum switch_losses losses;
+};
+
+/* For one CPU, from the start of its trace on. */
 void sideband_observer_init(struct sideband_observer *observer, const struct sideband_sources *sources,
-                            const struct sb_sched *sched, size_t nscheds, int is_whole);
+                            const struct observed_schedule *schedule);
 
 /* For another CPU; the watched decoder stays. Zero or a negative pt_error_code. */
-int sideband_observer_move(struct sideband_observer *observer, const struct sb_sched *sched, size_t nscheds,
-                           int is_whole);
+int sideband_observer_move(struct sideband_observer *observer, const struct observed_schedule *schedule);
 
 /* Watches @decoder, which is new; the decoder watched before has been freed. Zero or a negative
  * pt_error_code. */
@@ -99,6 +108,12 @@ void sideband_observer_begin_buffer(struct sideband_observer *observer);
 /* Tracing was enabled at @ip of user space, which may be the address where it was disabled last. Zero or a
  * negative pt_error_code. */
 int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed);
+
+/* Tracing was disabled: @interrupted: by an interrupt, not by an instruction. */
+void sideband_observer_disabled(struct sideband_observer *observer, int interrupted);
+
+/* What comes next does not follow what came before. */
+void sideband_observer_lose_way(struct sideband_observer *observer);
 
 /* The page tables @cr3, a page, are in force; 0: that is not known any more. */
 void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3);
@@ -127,6 +142,7 @@ struct sideband_state {
 	enum pt_decode_state state;
 	int in_guest;
 	int expects_switch;
+	int is_fresh, inferred, interrupted, is_unbroken; /* where records of switches are missing */
 	int just_off; /* tracing was turned off at the present time, as far as the trace tells it */
 	struct flow_owner who;
 	const struct sb_space *space;

@@ -305,6 +305,10 @@ static void note_interruption(struct stream_replay *replay, const struct pt_even
 		ledger_hold_left(replay->ledger, event->variant.async_branch.from);
 	else if (event->type == ptev_async_disabled)
 		ledger_hold_left(replay->ledger, event->variant.async_disabled.at);
+	if (event->type == ptev_disabled || event->type == ptev_async_disabled)
+		sideband_observer_disabled(replay->observer, event->type == ptev_async_disabled);
+	else if (event->type == ptev_overflow)
+		sideband_observer_lose_way(replay->observer);
 }
 
 /* What the event says of the page tables in force. */
@@ -446,6 +450,7 @@ static void begin_again(struct stream_replay *replay, uint64_t offset)
 {
 	replay->confirmed = offset;
 	replay->last_ip = 0;
+	sideband_observer_lose_way(replay->observer);
 	end_gap(replay, offset);
 }
 
@@ -601,8 +606,7 @@ static int open_decoder(struct stream_replay *replay)
 	return status < 0 ? fatal(replay, status) : 0;
 }
 
-int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds,
-                       int is_whole)
+int stream_replay_move(struct stream_replay *replay, const struct observed_schedule *schedule)
 {
 	static const uint8_t nothing[1];
 	int status;
@@ -610,7 +614,7 @@ int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sche
 	/* What it decoded last may be gone. */
 	status = pt_blk_set_buffer(replay->decoder, nothing, nothing);
 	if (status == 0)
-		status = sideband_observer_move(replay->observer, sched, nscheds, is_whole);
+		status = sideband_observer_move(replay->observer, schedule);
 	replay->begin = replay->end = NULL;
 	replay->last_ip = 0;
 	replay->border = UINT64_MAX;

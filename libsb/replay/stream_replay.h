@@ -70,8 +70,7 @@ int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *p
                        const struct pt_config *config, struct ledger *ledger, struct image_builder *images,
                        struct sideband_observer *observer, struct sb_error *err);
 /* To another stream; the decoder comes along. Zero or a negative code. */
-int stream_replay_move(struct stream_replay *replay, const struct sb_sched *sched, size_t nscheds,
-                       int is_whole);
+int stream_replay_move(struct stream_replay *replay, const struct observed_schedule *schedule);
 void stream_replay_fini(struct stream_replay *replay);
 
 /* Zero, or positive: ended at a border, or a negative code. */

@@ -14,7 +14,7 @@ void switch_track_forget(struct switch_track *track, int jump)
 {
 	track->next = 0;
 	track->pid = track->tid = -1;
-	track->by_time = track->inferred = 0;
+	track->by_time = track->inferred = track->is_fresh = 0;
 	track->passed = 1;
 	track->jump = jump;
 	memset(track->nswitches, 0, sizeof(track->nswitches));
@@ -27,7 +27,7 @@ static void seek(struct switch_track *track, size_t high, uint64_t now)
 	track->pid = track->next ? track->sched[track->next - 1].pid : -1;
 	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
 	track->by_time = track->next != 0;
-	track->inferred = 0;
+	track->inferred = track->is_fresh = 0;
 }
 
 static void run(struct switch_track *track, int32_t pid, int32_t tid, enum sb_switch_evidence evidence)
@@ -44,6 +44,7 @@ static void take_next(struct switch_track *track, int by_time)
 
 	run(track, entry->pid, entry->tid, by_time ? sb_switch_by_time : sb_switch_seen);
 	track->by_time = by_time;
+	track->is_fresh = 1;
 }
 
 void switch_track_go_to(struct switch_track *track, uint64_t now)
@@ -71,6 +72,13 @@ int switch_track_lacks_record(const struct switch_track *track)
 
 	return entry && entry->prev_tid >= 0 && track->tid >= 0 &&
 	       (entry->prev_tid != track->tid || entry->prev_pid != track->pid);
+}
+
+int switch_track_is_confirmed(const struct switch_track *track)
+{
+	const struct sb_sched *entry = switch_track_next(track);
+
+	return !entry || (entry->prev_tid == track->tid && entry->prev_pid == track->pid);
 }
 
 void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,

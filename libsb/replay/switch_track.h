@@ -11,6 +11,8 @@
 #include <sb/replay.h>
 #include <sb/system.h>
 
+#include "system/system.h"
+
 /* ns: between a switch's record and the switch itself: the rest of the scheduler. */
 enum { SWITCH_TRACK_DELAY = 100 * 1000 };
 
@@ -18,9 +20,11 @@ struct switch_track {
 	const struct sb_sched *sched; /* of the CPU; borrowed */
 	size_t nscheds, next;         /* what is yet to come */
 	int32_t pid, tid;             /* who runs; -1: not known */
-	int by_time;    /* the last entry counts because of its time: the kernel may yet be seen switching */
-	int inferred;   /* pid and tid are not what a record says, but concluded */
-	int passed;     /* the kernel was seen switching since user space was left */
+	int by_time;  /* the last entry counts because of its time: the kernel may yet be seen switching */
+	int inferred; /* pid and tid are not what a record says, but concluded */
+	int passed;   /* the kernel was seen switching since user space was left */
+	int is_fresh; /* the last entry took effect, and user space was not entered since */
+	enum switch_losses losses;
 	int jump;       /* what came before the first moment was not walked along, nor is it counted */
 	uint64_t slack; /* ns: by how much the trace's estimates of time may be early, when they are known */
 	uint64_t nswitches[sb_switch_evidences];
@@ -53,6 +57,9 @@ static inline const struct sb_sched *switch_track_next(const struct switch_track
 /* Whether the next entry's records say that another thread than the present one ran before: its own switch
  * has no record. */
 int switch_track_lacks_record(const struct switch_track *track);
+
+/* Whether the next entry's records say that the present thread ran before. */
+int switch_track_is_confirmed(const struct switch_track *track);
 
 /* Something else says who runs: @evidence. */
 void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,

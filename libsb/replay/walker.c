@@ -39,23 +39,26 @@ void walker_fini(struct walker *walker)
 }
 
 /* A stream of a thread is that thread's; a stream of a CPU follows its schedule. */
-static const struct sb_sched *schedule_of(struct walker *walker, const struct sb_aux_stream *stream,
-                                          size_t *count)
+static struct observed_schedule schedule_of(struct walker *walker, const struct sb_aux_stream *stream)
 {
 	const struct sb_system *system = walker->world->system;
+	struct observed_schedule schedule = {.sched = &walker->fixed, .nscheds = 1, .is_whole = 1};
 
-	if (stream->cpu >= 0 || stream->tid < 0)
-		return sb_system_schedule(system, stream->cpu, count);
+	if (stream->cpu >= 0 || stream->tid < 0) {
+		schedule.sched = sb_system_schedule(system, stream->cpu, &schedule.nscheds);
+		schedule.is_whole = system_schedule_is_whole(system, stream->cpu);
+		schedule.losses = system_switch_losses(system, stream->cpu);
+		return schedule;
+	}
 	walker->fixed = (struct sb_sched){
 	        .tid = stream->tid,
 	        .pid = sb_system_thread_pid(system, stream->tid),
 	};
-	*count = 1;
-	return &walker->fixed;
+	return schedule;
 }
 
 /* The decoder keeps what it has learnt of the code, whose images are the same on all CPUs. */
-static int begin_stream(struct walker *walker, const struct sb_sched *sched, size_t nscheds, int is_whole)
+static int begin_stream(struct walker *walker, const struct observed_schedule *schedule)
 {
 	const struct replay_world *world = walker->world;
 	const struct sb_perfdata_info *info = sb_perfdata_info(world->perfdata);
@@ -73,8 +76,8 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 	int status;
 
 	if (walker->replay.decoder)
-		return stream_replay_move(&walker->replay, sched, nscheds, is_whole);
-	sideband_observer_init(&walker->observer, &sources, sched, nscheds, is_whole);
+		return stream_replay_move(&walker->replay, schedule);
+	sideband_observer_init(&walker->observer, &sources, schedule);
 	stream_replay_fini(&walker->replay);
 	status = stream_replay_init(&walker->replay, world->perfdata, &world->config, walker->ledger,
 	                            &walker->images, &walker->observer, walker->err);
@@ -85,8 +88,7 @@ static int begin_stream(struct walker *walker, const struct sb_sched *sched, siz
 int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 {
 	const struct replay_world *world = walker->world;
-	const struct sb_sched *sched;
-	size_t nscheds;
+	struct observed_schedule schedule;
 	int status;
 
 	close_stream(walker);
@@ -96,10 +98,8 @@ int walker_open(struct walker *walker, const struct sb_aux_stream *stream)
 		return sb_error_set(walker->err, status, NULL, UINT64_MAX, "out of memory");
 	walker->cutter.perfdata = world->perfdata;
 	walker->stream = stream;
-	sched = schedule_of(walker, stream, &nscheds);
-	status =
-	        begin_stream(walker, sched, nscheds,
-	                     sched == &walker->fixed || system_schedule_is_whole(world->system, stream->cpu));
+	schedule = schedule_of(walker, stream);
+	status = begin_stream(walker, &schedule);
 	if (status < 0)
 		return status;
 	ledger_begin_stream(walker->ledger, stream->cpu);

@@ -462,6 +462,13 @@ void process_table_free(struct process_table *table)
 	space_pool_free(&table->pool);
 }
 
+int process_has_other_threads(const struct process_table *table, int32_t pid, int32_t tid)
+{
+	const struct process *process = find_process(table, pid);
+
+	return process && process->only_tid != -2 && process->only_tid != tid;
+}
+
 int32_t process_only_thread(const struct process_table *table, int32_t pid)
 {
 	const struct process *process = find_process(table, pid);

@@ -105,6 +105,8 @@ const struct sb_membership *process_membership(const struct process_table *table
                                                uint64_t time);
 /* -1: it had more than one, or none is known. */
 int32_t process_only_thread(const struct process_table *table, int32_t pid);
+/* Whether @pid ever had another thread than @tid, as far as is known. */
+int process_has_other_threads(const struct process_table *table, int32_t pid, int32_t tid);
 const struct thread *process_thread(const struct process_table *table, int32_t tid);
 
 #endif

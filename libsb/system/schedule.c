@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "record/bytes.h"
+#include "system/lost_switch.h"
 
 static struct cpu_schedule *make_cpu(struct schedule *schedule, uint32_t number)
 {
@@ -429,8 +430,14 @@ static int note_seen(struct cpu_schedule *cpu, const struct sb_record *record, u
 	const struct sb_seen seen = {time, record->sample.pid, record->sample.tid};
 	const struct sb_seen *last = cpu->nseen ? &cpu->seen[cpu->nseen - 1] : NULL;
 
-	if (!(record->sample.has & PERF_SAMPLE_TID) || seen.pid <= 0 ||
-	    (cpu->nscheds && cpu->last.pid == seen.pid && cpu->last.tid == seen.tid) ||
+	if (!(record->sample.has & PERF_SAMPLE_TID) || seen.pid <= 0)
+		return 0;
+	if (record->type == PERF_RECORD_EXIT && record->u.task.tid == seen.tid) {
+		if (array_reserve(&cpu->ended, &cpu->ended_capacity, cpu->nended, sizeof(seen)) < 0)
+			return -sbe_nomem;
+		cpu->ended[cpu->nended++] = seen;
+	}
+	if ((cpu->nscheds && cpu->last.pid == seen.pid && cpu->last.tid == seen.tid) ||
 	    (last && last->tid == seen.tid && last->pid == seen.pid && last->time >= cpu->last.time))
 		return 0;
 	if (array_reserve(&cpu->seen, &cpu->seen_capacity, cpu->nseen, sizeof(seen)) < 0)
@@ -580,6 +587,8 @@ int schedule_seal(struct schedule *schedule, int damaged)
 			status = array_sort(cpu->flag, cpu->nflags, sizeof(*cpu->flag));
 		if (status == 0)
 			status = array_sort(cpu->seen, cpu->nseen, sizeof(*cpu->seen));
+		if (status == 0)
+			status = array_sort(cpu->ended, cpu->nended, sizeof(*cpu->ended));
 		/* The kernel tells of losses with the next record: behind the last one, it cannot. */
 		if (status == 0 && schedule->lost_in_all > schedule->lost_told && cpu->last_time)
 			status = forget_after(cpu, cpu->last_time);
@@ -588,7 +597,7 @@ int schedule_seal(struct schedule *schedule, int damaged)
 		drop_repeats(cpu, 0, cpu->nscheds);
 		cpu->is_whole = is_whole(cpu);
 	}
-	return status;
+	return status < 0 ? status : lost_switch_find(schedule);
 }
 
 void schedule_free(struct schedule *schedule)
@@ -597,6 +606,7 @@ void schedule_free(struct schedule *schedule)
 		free(schedule->cpu[i].sched);
 		free(schedule->cpu[i].flag);
 		free(schedule->cpu[i].seen);
+		free(schedule->cpu[i].ended);
 	}
 	free(schedule->cpu);
 	free(schedule->lost);

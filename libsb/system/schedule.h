@@ -10,6 +10,7 @@
 #include <sb/system.h>
 
 #include "system/arena.h"
+#include "system/system.h"
 
 /* The process of an entry's thread is found out later: see schedule_find_pids(). */
 enum { SCHEDULE_PID_LATER = -2 };
@@ -30,6 +31,8 @@ struct cpu_schedule {
 	int unsorted;         /* those that are not settled may not be in order */
 	struct sb_seen *seen; /* where that is not what entries say; sorted, once sealed */
 	size_t nseen, seen_capacity;
+	struct sb_seen *ended; /* who ended there, and when; sorted, once sealed */
+	size_t nended, ended_capacity;
 	struct sb_aux_flag *flag;
 	size_t nflags, flag_capacity;
 	uint64_t last_time; /* of any record of this CPU */
@@ -38,6 +41,7 @@ struct cpu_schedule {
 	int foreign_tids; /* those samples number threads otherwise than all else: perf ran in a container */
 	int traced;       /* has records, or is expected to have */
 	int is_whole;     /* when sealed: no record of a switch is missing, as far as the others tell */
+	enum switch_losses losses; /* when sealed */
 };
 
 struct schedule {

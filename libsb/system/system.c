@@ -728,7 +728,19 @@ int system_schedule_is_whole(const struct sb_system *system, int32_t cpu)
 	return found && found->is_whole;
 }
 
+enum switch_losses system_switch_losses(const struct sb_system *system, int32_t cpu)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	return found ? found->losses : switch_losses_many;
+}
+
 int32_t system_only_thread(const struct sb_system *system, int32_t pid)
 {
 	return process_only_thread(&system->processes, pid);
+}
+
+int system_has_other_threads(const struct sb_system *system, int32_t pid, int32_t tid)
+{
+	return process_has_other_threads(&system->processes, pid, tid);
 }

@@ -71,6 +71,17 @@ const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, s
 /* Whether no record of a switch on that CPU is missing, as far as the others tell. */
 int system_schedule_is_whole(const struct sb_system *system, int32_t cpu);
 
+/* Records of switches on a CPU that are missing although nobody told of that. */
+enum switch_losses {
+	switch_losses_none,
+	switch_losses_few, /* hardly two that follow each other */
+	switch_losses_many
+};
+enum switch_losses system_switch_losses(const struct sb_system *system, int32_t cpu);
+
+/* Whether process @pid ever had another thread than @tid, as far as is known. */
+int system_has_other_threads(const struct sb_system *system, int32_t pid, int32_t tid);
+
 /* The only thread that process @pid ever had; -1: it had more, or none is known. */
 int32_t system_only_thread(const struct sb_system *system, int32_t pid);
 

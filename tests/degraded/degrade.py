@@ -2,7 +2,7 @@
 """degrade.py IN OUT WHAT...: a copy of a perf.data file (of a directory: its file "data") that is worse, as
 recordings of busy machines are. Intel PT, one file, not packed, recorded with sample_id_all.
 
-  switch=P mmap=P comm=P fork=P   each record of that kind that has a time is missing with probability P
+  switch=P mmap=P comm=P fork=P exit=P   each record of that kind that has a time is missing with probability P
   cpu=N                           all records that CPU N wrote are missing; its trace is there
   strip=mtc,cyc,tsc               no packets of that kind: mtc takes TMA with it; tsc leaves those at PSBs
   overflow=N                      every N bytes of trace, what comes before the next PSB is an overflow
@@ -18,7 +18,7 @@ import sys
 
 MMAP, COMM, EXIT, FORK, MMAP2, AUX, SWITCH, SWITCH_WIDE = 1, 3, 4, 7, 10, 11, 14, 15
 SAMPLE, USER_TYPES, AUXTRACE_INFO, AUXTRACE = 9, 64, 70, 71
-KINDS = {'switch': (SWITCH, SWITCH_WIDE), 'mmap': (MMAP, MMAP2), 'comm': (COMM,), 'fork': (FORK,)}
+KINDS = {'switch': (SWITCH, SWITCH_WIDE), 'mmap': (MMAP, MMAP2), 'comm': (COMM,), 'fork': (FORK,), 'exit': (EXIT,)}
 AUXTRACE_INDEX = 18  # a feature
 TRUNCATED = 1
 PSB = b'\x02\x82' * 8

@@ -177,7 +177,7 @@ static void a_switch_without_a_sample(void **state)
 	sample(system, 10, 7, 7, 7, 81);
 	sample(system, 30, 9, 9, 9, 7);
 	sample(system, 40, 7, 7, 7, 0);
-	assert_schedule(system, "0:7/7 10:8/81<7/7 30:7/7<9/9 40:0/0<7/7");
+	assert_schedule(system, "0:7/7 1:8/81 10:8/81<7/7 30:7/7<9/9 40:0/0<7/7"); /* 8/81 made a record */
 }
 
 static void switch_records_are_better(void **state)

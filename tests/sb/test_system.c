@@ -463,7 +463,51 @@ static void exec_in_a_thread_takes_over_the_leaders_tid(void **state)
 	comm(system, 10, 7, 7, "new", 1);
 	comm(system, 20, 8, 8, "elsewhere", 1);
 	system_seal(system, 0);
-	assert_schedule(system, 0, "5:7/71 10:7/7");
+	assert_schedule(system, 0, "5:7/71 10:7/7 20:8/8"); /* who made that record runs there */
+}
+
+/* 9 made a record between two switches, and so the one to it was lost. */
+static void whoever_makes_a_record_runs_there(void **state)
+{
+	struct sb_system *system = *state;
+
+	switch_wide(system, 10, 0, 7, 1, 8);
+	switch_wide(system, 11, 0, 8, 0, 7);
+	task(system, PERF_RECORD_FORK, 15, 10, 9, 10, 9);
+	switch_wide(system, 20, 0, 9, 1, 7);
+	switch_wide(system, 21, 0, 7, 0, 9);
+	system_seal(system, 0);
+	assert_schedule(system, 0, "0:7/7 10:8/8 15:9/9 20:7/7");
+	assert_int_equal(system_switch_losses(system, 0), switch_losses_many);
+}
+
+/* 8 was on CPU 1 when it should have been on CPU 0 for long; who ran there instead, nobody knows. */
+static void nobody_runs_on_two_cpus(void **state)
+{
+	struct sb_system *system = *state;
+
+	switch_wide(system, 10000, 0, 7, 1, 8);
+	switch_wide(system, 20000, 1, 5, 1, 8);
+	switch_wide(system, 30000, 1, 8, 1, 5);
+	switch_wide(system, 40000, 0, 9, 1, 7);
+	system_seal(system, 0);
+	assert_schedule(system, 0, "0:7/7 10000:8/8 20000:-1/-1 40000:7/7");
+	assert_schedule(system, 1, "0:5/5 20000:8/8 30000:5/5");
+}
+
+/* Where switches are lost, the one behind an end may be one of them. */
+static void whoever_ended_does_not_run(void **state)
+{
+	struct sb_system *system = *state;
+
+	switch_wide(system, 10, 0, 7, 1, 8);
+	task(system, PERF_RECORD_EXIT, 15, 8, 8, 8, 8);
+	switch_wide(system, 20, 0, 9, 1, 7);
+	switch_wide(system, 30, 1, 7, 1, 8);
+	task(system, PERF_RECORD_EXIT, 35, 8, 8, 8, 8);
+	system_seal(system, 0);
+	assert_schedule(system, 0, "0:7/7 10:8/8 15:-1/-1 20:7/7 35:8/8 35:-1/-1");
+	assert_int_equal(system_switch_losses(system, 1), switch_losses_none);
 }
 
 static void after_lost_records_nobody_knows_who_runs(void **state)
@@ -630,6 +674,9 @@ int main(void)
 	        TEST(the_first_switch_says_who_ran_before_it),
 	        TEST(a_plain_switch_out_leaves_the_next_one_unknown),
 	        TEST(exec_in_a_thread_takes_over_the_leaders_tid),
+	        TEST(whoever_makes_a_record_runs_there),
+	        TEST(nobody_runs_on_two_cpus),
+	        TEST(whoever_ended_does_not_run),
 	        TEST(after_lost_records_nobody_knows_who_runs),
 	        TEST(lost_records_at_the_start_leave_the_start_unknown),
 	        TEST(a_cut_recording_knows_nothing_after_its_first_missing_record),
