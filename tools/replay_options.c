@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "job/job_decode.h"
 #include "strict.h"
 #include "tell.h"
 
@@ -158,6 +159,16 @@ static int take_strict(void *target, const char *value, struct option_error *err
 	return strict_set(&job->strict, value, error);
 }
 
+static int take_time_source(void *target, const char *value, struct option_error *error)
+{
+	return job_decode_set_time_source(&((struct job *)target)->decode, value, error);
+}
+
+static int take_switch_evidence(void *target, const char *value, struct option_error *error)
+{
+	return job_decode_set_evidence(&((struct job *)target)->decode, value, error);
+}
+
 static int take_jobs(void *target, const char *value, struct option_error *error)
 {
 	return job_set_jobs(target, value, error);
@@ -189,6 +200,10 @@ const struct option_row replay_option_rows[] = {
         {"address", 0, "FROM-TO", "only instructions at these addresses; may be repeated", take_address},
         {"function", 0, "GLOB", "only instructions of functions whose name matches; may be repeated",
          take_function},
+        {"time-source", 0, "all|tsc", "the packets that tell the time (all)", take_time_source},
+        {"switch-evidence", 0, "LIST",
+         "what says who runs where records do not: addresses,page_tables (both), or none",
+         take_switch_evidence},
         {"symbols", 0, NULL, "tell function and file of each line; in the summary, the busiest functions",
          take_symbols},
         {"no-demangle", 0, NULL, "leave names of C++ and Rust functions as the compiler makes them",

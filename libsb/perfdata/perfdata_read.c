@@ -228,6 +228,17 @@ const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfda
 	return &perfdata->info;
 }
 
+void sb_perfdata_trust_tsc_alone(struct sb_perfdata *perfdata)
+{
+	struct sb_perfdata_info *info = &perfdata->info;
+
+	info->pt_mtc = info->pt_cyc = 0;
+	info->pt_mtc_freq = 0;
+	/* Without these, nobody can tell how long a tick or a cycle is. */
+	info->tsc_ctc_num = info->tsc_ctc_den = 0;
+	info->max_nonturbo_ratio = 0;
+}
+
 const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count)
 {
 	*count = perfdata->nstreams;

@@ -190,7 +190,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	switch_track_infer(&observer->track, verdict.pid, verdict.tid,
 	                   verdict.pid < 0 ? sb_switch_uncertain : sb_switch_by_address);
 	observer->space =
-	        verdict.pid < 0 ? NULL : sb_system_space(observer->system, verdict.pid, verdict.moment);
+	        track->pid < 0 ? NULL : sb_system_space(observer->system, track->pid, verdict.moment);
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, verdict.moment) : NULL;
 	find_out(observer, now);
 	sideband_observer_begin_run(observer);
@@ -374,6 +374,7 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	switch_track_init(&observer->track, schedule->sched, schedule->nscheds);
 	take_schedule(observer, schedule);
 	observer->track.slack = sources->slack;
+	observer->track.without = sources->without;
 	observer->is_late = sources->is_late;
 	find_out(observer, 0);
 }

@@ -75,8 +75,9 @@ struct sideband_sources {
 	struct filter_memory *memory;
 	struct kernel_image *kernel; /* NULL: the kernel is not traced */
 	struct evidence *evidence;
-	uint64_t slack; /* ns, see struct switch_track */
-	int is_late;    /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
+	uint64_t slack;   /* ns, see struct switch_track */
+	int is_late;      /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
+	uint32_t without; /* see struct switch_track */
 };
 
 /* Who runs where a stream was recorded. */

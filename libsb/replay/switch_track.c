@@ -84,6 +84,10 @@ int switch_track_is_confirmed(const struct switch_track *track)
 void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
                         enum sb_switch_evidence evidence)
 {
+	if (track->without >> evidence & 1) {
+		pid = tid = -1;
+		evidence = sb_switch_uncertain;
+	}
 	run(track, pid, tid, evidence);
 	track->inferred = 1;
 }

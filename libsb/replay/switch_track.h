@@ -25,7 +25,8 @@ struct switch_track {
 	int passed;   /* the kernel was seen switching since user space was left */
 	int is_fresh; /* the last entry took effect, and user space was not entered since */
 	enum switch_losses losses;
-	int jump;       /* what came before the first moment was not walked along, nor is it counted */
+	int jump;         /* what came before the first moment was not walked along, nor is it counted */
+	uint32_t without; /* evidence that nothing may be concluded from: bits, as in sb_replay_options */
 	uint64_t slack; /* ns: by how much the trace's estimates of time may be early, when they are known */
 	uint64_t nswitches[sb_switch_evidences];
 };
@@ -61,7 +62,7 @@ int switch_track_lacks_record(const struct switch_track *track);
 /* Whether the next entry's records say that the present thread ran before. */
 int switch_track_is_confirmed(const struct switch_track *track);
 
-/* Something else says who runs: @evidence. */
+/* Something else says who runs: @evidence. If that does not count, nobody is known to. */
 void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
                         enum sb_switch_evidence evidence);
 

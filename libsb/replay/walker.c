@@ -72,6 +72,7 @@ static int begin_stream(struct walker *walker, const struct observed_schedule *s
 	        .evidence = world->evidence,
 	        .slack = stream_replay_slack_ns(info),
 	        .is_late = !info->pt_mtc && !world->traces_kernel,
+	        .without = world->options->without_evidence,
 	};
 	int status;
 

@@ -54,6 +54,10 @@ static const struct mistake mistakes[] = {
         {HEAD "strict: [overflwo]\n",
          "j.yaml:3:10: no gap has the reason 'overflwo'; did you mean 'overflow'?"},
         {HEAD "decode: {errata: [bdm71]}\n", "j.yaml:3:19: errata cannot be 'bdm71'; did you mean 'bdm70'?"},
+        {HEAD "decode: {time_source: tcs}\n",
+         "j.yaml:3:23: time_source cannot be 'tcs'; did you mean 'tsc'?"},
+        {HEAD "decode: {switch_evidence: [adresses]}\n",
+         "j.yaml:3:28: switch_evidence cannot be 'adresses'; did you mean 'addresses'?"},
         {HEAD "decode: {cpu_model: skylake}\n",
          "j.yaml:3:21: expected FAMILY/MODEL/STEPPING such as 6/85/4, found 'skylake'"},
         {HEAD "address: [0x401000]\n", "j.yaml:3:11: expected FROM-TO or FROM+SIZE, found '0x401000'"},
@@ -201,7 +205,7 @@ static void what_is_right_is_not_complained_about(void **state)
 	        "version: 1\nvariables: {r: root, both: \"${r}\", escaped: \"$${r}\"}\nenvironment: [PATH]\n"
 	        "recordings: [\"*.data\", a.data]\nroots: [\"${both}\"]\ncpu: [0-3]\ntime: {from: 1, to: 2.5}\n"
 	        "limits: {memory: 4G, disk: 100}\non_error: skip\nstrict: [-no-sync]\n"
-	        "decode: {cpu_model: 6/85/4, errata: [none]}\naddress: [0x1-0x2, 0x10+16]\nfunction: [main]\n"
+	        "decode: {cpu_model: 6/85/4, errata: [none], time_source: tsc, switch_evidence: [page_tables]}\naddress: [0x1-0x2, 0x10+16]\nfunction: [main]\n"
 	        "sinks:\n- {name: insn, file: \"{recording}-{number}.insn\", filter: {cpu: [3, 4]}}\n"
 	        "- {name: summary}\n- {name: gap, file: /dev/null}\n- {name: block, file: /dev/null}\n",
 	        told, sizeof(told));

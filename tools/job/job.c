@@ -46,6 +46,7 @@ void job_free(struct job *job)
 	job_filter_free(&job->filter);
 	free(job->decode.cpu_model);
 	job_texts_free(&job->decode.errata);
+	job_texts_free(&job->decode.switch_evidence);
 	job_sinks_free(job->sink, job->nsinks);
 	free(job->run_record);
 	free(job->path);

@@ -59,9 +59,14 @@ struct job_sink {
 
 /* How the trace is decoded, where the recording does not know or is wrong. */
 struct job_decode {
-	char *cpu_model;         /* "6/85/4"; NULL: the recording's */
-	struct job_texts errata; /* names; empty: those of the model */
+	char *cpu_model;                  /* "6/85/4"; NULL: the recording's */
+	struct job_texts errata;          /* names; empty: those of the model */
+	unsigned int time_source;         /* enum job_time_source */
+	struct job_texts switch_evidence; /* names; empty: all */
 };
+
+/* The packets that tell the time. */
+enum job_time_source { job_source_unsaid, job_source_all, job_source_tsc };
 
 struct job_limits {
 	uint64_t memory, disk; /* bytes; 0: none */

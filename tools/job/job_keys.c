@@ -105,6 +105,18 @@ static const struct job_key decode_keys[] = {
          .what = "a list of errata",
          .item = "an erratum",
          .word = job_errata},
+        {.name = "time_source",
+         .kind = &job_kind_choice,
+         .offset = offsetof(struct job_decode, time_source),
+         .about = "The packets that tell the time: all, or TSC alone.",
+         .word = job_time_sources},
+        {.name = "switch_evidence",
+         .kind = &job_kind_words,
+         .offset = offsetof(struct job_decode, switch_evidence),
+         .about = "What says who runs where records of switches do not.",
+         .what = "a list of evidence",
+         .item = "a kind of evidence",
+         .word = job_switch_evidence},
 };
 static const struct job_table decode_table = {"decode options", decode_keys, COUNT(decode_keys)};
 

@@ -150,10 +150,12 @@ static int find_word(struct job_source *source, yaml_node_t *node, const struct 
 	for (int i = 0; key->word[i]; i++) {
 		const size_t used = strlen(all);
 
+		if (!*key->word[i])
+			continue;
 		if (!strcmp(key->word[i], text))
 			return i;
 		nearest_offer(&nearest, key->word[i]);
-		snprintf(all + used, sizeof(all) - used, "%s%s", i ? ", " : "", key->word[i]);
+		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", key->word[i]);
 	}
 	if (nearest.best)
 		source_fail(source, node, "%s cannot be '%s'; did you mean '%s'?", key->name, text,
@@ -176,7 +178,9 @@ static int read_choice(struct job_source *source, yaml_node_t *node, const struc
 
 static json_t *choice_value(const struct job_key *key, const void *field)
 {
-	return json_string(key->word[*(const unsigned int *)field]);
+	const char *word = key->word[*(const unsigned int *)field];
+
+	return *word ? json_string(word) : NULL;
 }
 
 static json_t *words_of(const struct job_key *key)
@@ -184,7 +188,8 @@ static json_t *words_of(const struct job_key *key)
 	json_t *words = json_array();
 
 	for (int i = 0; key->word[i]; i++)
-		json_array_append_new(words, json_string(key->word[i]));
+		if (*key->word[i])
+			json_array_append_new(words, json_string(key->word[i]));
 	return job_schema_or_variable(json_pack("{s:o}", "enum", words));
 }
 

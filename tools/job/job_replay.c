@@ -138,8 +138,11 @@ static int open_session(struct replay *replay, struct sb_error *err)
 
 	session.cpu_model = decoding.has_cpu ? &decoding.cpu : NULL;
 	session.errata = decoding.has_errata ? &decoding.errata : NULL;
+	session.without_evidence = decoding.without_evidence;
 	if (!code)
 		code = sb_perfdata_open(&replay->perfdata, replay->request->recording, err);
+	if (!code && decoding.tsc_alone)
+		sb_perfdata_trust_tsc_alone(replay->perfdata);
 	if (!code)
 		code = job_open_resolver(&job->files, &replay->resolver, err);
 	session.resolver = replay->resolver;

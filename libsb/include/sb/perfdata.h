@@ -115,6 +115,10 @@ sb_export const char *sb_perfdata_path(const struct sb_perfdata *perfdata);
 sb_export const char *sb_perfdata_kcore_dir(const struct sb_perfdata *perfdata);
 sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata);
 
+/* From now on it is as if only TSC packets told the time: for recordings whose MTC and CYC packets, or what is
+ * said about them, are wrong. The info then tells of no others. To be called before anybody else reads. */
+sb_export void sb_perfdata_trust_tsc_alone(struct sb_perfdata *perfdata);
+
 /* The release of the kernel that was recorded ("6.1.0-18-amd64"), or NULL: it is not known. */
 sb_export const char *sb_perfdata_osrelease(const struct sb_perfdata *perfdata);
 

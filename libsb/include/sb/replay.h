@@ -149,6 +149,9 @@ struct sb_replay_options {
 	 * themselves, in place of those. Read when the session is opened; NULL: the recording's. */
 	const struct pt_cpu *cpu_model;
 	const struct pt_errata *errata;
+	/* What nothing may be concluded from: 1 << sb_switch_by_address, 1 << sb_switch_by_paging. Where it
+	 * would have said who runs, or contradicts the records, nobody is known to. */
+	uint32_t without_evidence;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
