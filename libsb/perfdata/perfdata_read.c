@@ -245,11 +245,11 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 	return perfdata->stream;
 }
 
-/* With the pages around it that Linux maps along with one that is touched: others may have been done with
- * them already, and where not, they come back as easily. */
+/* With the pages around it that Linux maps along with one that is touched, up to a whole folio of the page
+ * cache: others may have been done with them already, and where not, they come back as easily. */
 static void release_part(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
-	enum { MAPPED_ALONG = 1 << 16 };
+	enum { MAPPED_ALONG = 1 << 21 };
 	const uintptr_t first = (uintptr_t)map->bytes;
 	uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
 
