@@ -39,7 +39,7 @@ static int make_cache(struct pt_cursor *cursor)
 	return 1;
 }
 
-enum { tip_pgd_opcode = 0x01 };
+enum { tip_pgd_opcode = 0x01, opcode_extended = 0x02 };
 
 /* The size of the window at @pos; zero: there is none. */
 static inline uint32_t window_at(const struct pt_flow *flow, const uint8_t *pos)
@@ -73,7 +73,9 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *find(con
 {
 	const struct pt_flow *flow = cursor->flow;
 
-	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns);
+	/* No window has a rest: no room is left for it. */
+	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns, flow->evd.pos,
+	                         flow->evd.pos);
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
@@ -218,6 +220,8 @@ static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32
 	cursor->face->begin(cursor->context);
 	kept = walk_window(cursor) && pt_recorder_end(recorder, cursor->flow, cursor->cache) && keep(cursor);
 	restore(cursor, before);
+	if (!kept)
+		pt_run_cache_refuse(cursor->cache, place, window);
 	return kept ? find(cursor, place, window) : NULL;
 }
 
@@ -347,11 +351,10 @@ int pt_cursor_enter(struct pt_cursor *cursor)
 
 	if (!may_enter(cursor) || (!cursor->cache && !make_cache(cursor)))
 		return 0;
-	if (flow->unit != pt_unit_tnt ||
-	    (flow->fresh_tnt <= tnt_8_bits && flow->evd.tnt_count == flow->fresh_tnt))
+	if (flow->unit != pt_unit_tnt || flow->evd.tnt_count == flow->fresh_tnt)
 		cursor->entry = enter_packets(cursor);
-	else
-		cursor->entry = may_enter_bits(cursor) ? enter_bits(cursor) : NULL;
+	if (!cursor->entry && flow->unit == pt_unit_tnt && may_enter_bits(cursor))
+		cursor->entry = enter_bits(cursor);
 	if (!cursor->entry)
 		return 0;
 	flow->at_start = 0;
@@ -482,19 +485,31 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 	return 0;
 }
 
-static uint32_t tnt_bits(uint8_t packet)
+/* The outcomes of the TNT at @pos with their stop bit. */
+static uint64_t tnt_outcomes(const uint8_t *pos)
 {
-	return 31 - (uint32_t)__builtin_clz(packet >> 1);
+	return *pos == opcode_extended ? pt_packet_tnt_64_bits(pos) : *pos >> 1;
 }
 
-/* Some bits of the TNT-8 before @pos are left. */
+static uint32_t tnt_bits(const uint8_t *pos)
+{
+	return 63 - (uint32_t)__builtin_clzll(tnt_outcomes(pos));
+}
+
+/* Some bits of the TNT at @pos are left. */
 static void stand_in_tnt(struct pt_flow *flow, const uint8_t *pos, uint32_t left)
 {
-	flow->evd.packet = pos - 1;
+	flow->evd.packet = pos;
 	flow->evd.tnt_count = left;
-	flow->evd.tnt = pos[-1] >> 1 & ((1u << left) - 1);
-	flow->fresh_tnt = tnt_bits(pos[-1]);
+	flow->evd.tnt = tnt_outcomes(pos) & ((1ull << left) - 1);
+	flow->fresh_tnt = tnt_bits(pos);
 	flow->unit = pt_unit_tnt;
+}
+
+/* The size of a TNT that begins so. */
+static uint32_t tnt_size(uint8_t opcode)
+{
+	return opcode == opcode_extended ? pt_window_max : 1;
 }
 
 static const struct pt_cursor_state *state_behind(const struct pt_run_entry *entry, uint32_t count)
@@ -509,9 +524,10 @@ static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
 
 	if (cursor->bits)
 		return !state || state->left == cursor->bits;
-	/* Only a TNT-8 is of one byte. */
+	/* Nothing but a TNT is of such a size. */
 	return !state || state->pos == 0 ||
-	       (state->pos == 1 && state->left == tnt_bits(cursor->flow->evd.pos[0]));
+	       (state->left && state->pos == tnt_size(cursor->flow->evd.pos[0]) &&
+	        state->left == tnt_bits(cursor->flow->evd.pos));
 }
 
 const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count)
@@ -526,7 +542,8 @@ const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t co
 /* Whether the first @size bytes of the window hold an address. */
 static int has_address(const uint8_t *window, uint32_t size)
 {
-	for (uint32_t at = 0; at < size; at += pt_window_packet[window[at]] & pt_window_size)
+	for (uint32_t at = 0; at < size && window[at] != opcode_extended;
+	     at += pt_window_packet[window[at]] & pt_window_size)
 		if (window[at] & 1) /* no TNT */
 			return 1;
 	return 0;
@@ -534,13 +551,15 @@ static int has_address(const uint8_t *window, uint32_t size)
 
 static void stand_in_window(struct pt_flow *flow, const struct pt_cursor_state *state)
 {
+	const uint32_t tnt = tnt_size(flow->evd.pos[0]);
+
 	/* Before that, the last IP may be another one than when the path was recorded. */
 	if (has_address(flow->evd.pos, state->pos))
 		flow->evd.last = state->last;
 	flow->evd.pos += state->pos;
 	flow->evd.packet = flow->evd.pos;
 	if (state->left)
-		stand_in_tnt(flow, flow->evd.pos, state->left);
+		stand_in_tnt(flow, flow->evd.pos - (tnt > 1 ? tnt : 1), state->left);
 }
 
 /* The flow, which stands where the path begins, comes to stand behind the first @count items. @bits: as in

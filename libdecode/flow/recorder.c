@@ -58,6 +58,8 @@ void pt_flow_stand_at(struct pt_flow *flow, const struct pt_run_place *place)
 /* How much of the last IP the first address in a window replaces. */
 static uint8_t first_address(uint64_t window, uint32_t size)
 {
+	if (pt_window_is_tnt_64(window))
+		return 0;
 	for (uint32_t at = 0; at < size;) {
 		const uint32_t packet = pt_window_packet[window >> (8 * at) & 0xff];
 
@@ -123,12 +125,32 @@ static int was_enabled(const struct pt_run_cache *cache, uint32_t place)
 	return cache->place[place].kind == pt_place_at;
 }
 
+/* The flow has come to where the window ends, or, if that is a TNT-64, behind TIPs that were deferred. Zero:
+ * it has not. */
+static int take_rest(struct pt_recorder *recorder, const uint8_t *pos)
+{
+	struct pt_run_entry *entry = &recorder->record.entry;
+	const uint8_t *const until = recorder->until;
+
+	if (pos == until)
+		return 1;
+	if (!pt_window_is_tnt_64(entry->window) || pos < until || pos - until > pt_window_rest_max)
+		return 0;
+	for (const uint8_t *at = until; at < pos; at += pt_window_packet[*at] & pt_window_size)
+		if ((*at & 0x1f) != 0x0d || !(pt_window_packet[*at] & pt_window_address))
+			return 0;
+	entry->flags |= (uint8_t)((pt_window_packet[*until] & pt_window_address) >> 4);
+	entry->size = (uint8_t)(entry->size + (pos - until));
+	recorder->record.rest = until;
+	return 1;
+}
+
 int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache)
 {
 	struct pt_run_entry *entry = &recorder->record.entry;
 	int64_t place;
 
-	if (flow->unit != pt_flow_no_unit || flow->evd.pos != recorder->until || flow->evd.tnt_count ||
+	if (flow->unit != pt_flow_no_unit || !take_rest(recorder, flow->evd.pos) || flow->evd.tnt_count ||
 	    !pt_flow_is_plain(flow) ||
 	    !pt_recorder_effect(recorder, &flow->returns, &recorder->record.effect))
 		return 0;

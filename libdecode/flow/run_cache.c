@@ -187,24 +187,39 @@ int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place
 	return cache->place_here = *slot - 1;
 }
 
+/* The lowest bits of a tag. */
+enum { seen_once, seen_twice, seen_refused, seen_states = 3, seen_state_bits = 2 };
+
 /* Windows that share a set of tags take turns: else, two that share a tag would make each other forgotten for
  * good. */
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window)
 {
 	const uint64_t hash = pt_run_hash(window, place);
-	const uint32_t wanted = (uint32_t)hash << 1;
+	const uint32_t wanted = (uint32_t)hash << seen_state_bits;
 	uint32_t *set = &cache->seen[hash >> (64 - seen_bits) & ~(uint64_t)(seen_ways - 1)];
 
 	for (uint32_t i = 0; i < seen_ways; ++i) {
-		if ((set[i] & ~1u) == wanted) {
-			const int twice = set[i] & 1;
+		if ((set[i] & ~(uint32_t)seen_states) == wanted) {
+			const uint32_t state = set[i] & seen_states;
 
-			set[i] |= 1;
-			return twice;
+			if (state == seen_once)
+				set[i] = wanted | seen_twice;
+			return state == seen_twice;
 		}
 	}
 	set[cache->seen_turn++ % seen_ways] = wanted;
 	return 0;
+}
+
+void pt_run_cache_refuse(struct pt_run_cache *cache, uint32_t place, uint64_t window)
+{
+	const uint64_t hash = pt_run_hash(window, place);
+	const uint32_t wanted = (uint32_t)hash << seen_state_bits;
+	uint32_t *set = &cache->seen[hash >> (64 - seen_bits) & ~(uint64_t)(seen_ways - 1)];
+
+	for (uint32_t i = 0; i < seen_ways; ++i)
+		if ((set[i] & ~(uint32_t)seen_states) == wanted)
+			set[i] = wanted | seen_refused;
 }
 
 static uint32_t make_slot(uint64_t hash, uint32_t number)
@@ -320,6 +335,8 @@ static void keep_extra(struct pt_run_entry *entry, struct pt_run_extra *extra,
 
 	memset(extra, 0, sizeof(*extra));
 	extra->effect = *effect;
+	if (record->rest)
+		memcpy(extra->rest, record->rest, entry->size - (size_t)pt_window_max);
 	if (effect->npop || effect->npush || effect->rise)
 		entry->flags |= pt_entry_effect;
 	if (record->event) {
@@ -333,7 +350,8 @@ static void keep_extra(struct pt_run_entry *entry, struct pt_run_extra *extra,
 static int keep(struct pt_run_cache *cache, struct pt_run_entry *entry, const struct pt_run_record *record)
 {
 	const struct pt_stack_effect *effect = &record->effect;
-	const int plain = record->block && !record->event && !effect->npop && !effect->npush && !effect->rise;
+	const int plain = record->block && !record->event && !record->rest && !effect->npop &&
+	                  !effect->npush && !effect->rise;
 	const size_t extra_size = plain ? 0 : aligned(sizeof(struct pt_run_extra));
 	uint8_t *memory = pt_run_cache_take(cache, extra_size + size_of(record));
 
@@ -348,10 +366,16 @@ static int keep(struct pt_run_cache *cache, struct pt_run_entry *entry, const st
 	return 0;
 }
 
+static int same_rest(const struct pt_run_entry *found, const struct pt_run_entry *entry, const uint8_t *rest)
+{
+	return found->size == entry->size &&
+	       (!rest || !memcmp(found->extra->rest, rest, entry->size - (size_t)pt_window_max));
+}
+
 /* The slot for @entry, which is not there yet; NULL: too many come before it that can be told from it only by
  * more than one return. One of another view's may be in it: that path is not found any more, but stays valid.
  */
-static uint32_t *free_slot(const struct pt_run_cache *cache, struct pt_run_entry *entry,
+static uint32_t *free_slot(const struct pt_run_cache *cache, struct pt_run_entry *entry, const uint8_t *rest,
                            const struct pt_return_stack *before)
 {
 	uint64_t i = pt_run_hash(entry->window, entry->place) >> cache->shift;
@@ -364,7 +388,8 @@ static uint32_t *free_slot(const struct pt_run_cache *cache, struct pt_run_entry
 		if (!*slot)
 			return slot;
 		if (!pt_entry_is(found, entry->place, entry->window, entry->last,
-		                 entry->flags & pt_entry_by_return))
+		                 entry->flags & pt_entry_by_return) ||
+		    !same_rest(found, entry, rest))
 			continue;
 		if (!pt_ground_stands_here(&cache->grounds, found->ground)) {
 			if (++strangers == max_strangers)
@@ -399,7 +424,7 @@ const struct pt_run_entry *pt_run_cache_add(struct pt_run_cache *cache, const st
 		return NULL;
 	}
 	entry.ground = (uint16_t)ground;
-	slot = free_slot(cache, &entry, before);
+	slot = free_slot(cache, &entry, record->rest, before);
 	if (!slot || keep(cache, &entry, record) < 0)
 		return NULL;
 	entry.path.id = cache->npaths++;

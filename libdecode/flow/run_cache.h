@@ -1,10 +1,11 @@
 /* The run cache: from a place and the next bytes of trace to the path that they lead along, and to the place
  * behind it, in one look-up.
  *
- * What is looked up is a window: one or two whole packets, TNT-8 or TIP, or a lone TIP.PGE or TIP.PGD. Which
- * packets belong to the window is told by the trace's bytes alone. A path goes from the place where the first
- * packet comes into sight to the place where the last one is used up, so that whatever stands behind the
- * window may still hold at the first instruction there.
+ * What is looked up is a window: one or two whole packets, TNT-8 or TIP, or a lone TIP.PGE, TIP.PGD or
+ * TNT-64. Which packets belong to the window is told by the trace's bytes alone; but for the TIPs behind a
+ * TNT-64 that are deferred, which come with it: these are compared when it was found. A path goes from the
+ * place where the first packet comes into sight to the place where the last one is used up, so that whatever
+ * stands behind the window may still hold at the first instruction there.
  *
  * Besides place and bytes, the outcome may depend on the last IP, as far as the first TIP does not replace
  * it, and on the return stack, as far as returns go to callers from before the path: both are compared. And
@@ -22,7 +23,7 @@
 #include "packet/bytes.h"
 #include "packet/last_ip.h"
 
-enum { pt_window_max = 8, pt_effect_max = 8, pt_effect_max_rise = 32 };
+enum { pt_window_max = 8, pt_window_rest_max = 24, pt_effect_max = 8, pt_effect_max_rise = 32 };
 
 /* Where execution stands, or would go on. */
 enum pt_place_kind {
@@ -48,8 +49,9 @@ enum { pt_run_parts = 5 };
 
 /* What most paths do without. */
 struct pt_run_extra {
-	const void *part[pt_run_parts]; /* see struct pt_run_record */
-	struct pt_event event;          /* behind the path; its time is not set */
+	const void *part[pt_run_parts];   /* see struct pt_run_record */
+	struct pt_event event;            /* behind the path; its time is not set */
+	uint8_t rest[pt_window_rest_max]; /* of the trace, behind the window's eight bytes */
 	struct pt_stack_effect effect;
 };
 
@@ -68,7 +70,7 @@ struct pt_run_entry {
 	const struct pt_run_extra *extra; /* or NULL */
 	uint32_t place, place_after;
 	uint8_t flags; /* enum pt_run_entry_flag */
-	uint8_t size;  /* of the window */
+	uint8_t size;  /* of the window with its rest */
 	uint16_t ground;
 	/* See run_chain.h: the first chain that begins with it, or zero; and what followed it last. */
 	uint16_t chain, tag;
@@ -122,6 +124,7 @@ struct pt_run_record {
 	struct pt_run_ground ground;
 	struct pt_stack_effect effect;
 	const struct pt_event *event; /* or NULL */
+	const uint8_t *rest;          /* of the window, if it is longer than eight bytes */
 	/* entry.path.nblocks blocks with entry.path.ninsn instructions; or NULL, and then whatever else is
 	 * kept of the way; each part is aligned for any type. */
 	const struct pt_run_block *block;
@@ -148,6 +151,9 @@ int64_t pt_run_cache_place(struct pt_run_cache *cache, const struct pt_run_place
  * not worth keeping. This time counts. */
 int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t window);
 
+/* No path along it can be kept: that is not tried again soon. */
+void pt_run_cache_refuse(struct pt_run_cache *cache, uint32_t place, uint64_t window);
+
 /* Memory that stays until the cache is cleared; NULL: there is none, or the cache is full. */
 void *pt_run_cache_take(struct pt_run_cache *cache, size_t size);
 
@@ -168,6 +174,12 @@ enum pt_window_flag {
 };
 extern const uint8_t pt_window_packet[256];
 
+/* A TNT-64 with at least one outcome. */
+static inline int pt_window_is_tnt_64(uint64_t word)
+{
+	return (word & 0xffff) == 0xa302 && word >> 17;
+}
+
 /* The size of the window that begins with the bytes of @word; zero: there is none. @events: with TIP.PGE
  * and TIP.PGD. A second address in a window replaces no more than the first. */
 static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
@@ -178,7 +190,7 @@ static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
 	if (first & pt_window_alone)
 		return first & pt_window_event && !events ? 0 : size;
 	if (!size)
-		return 0;
+		return pt_window_is_tnt_64(word) ? pt_window_max : 0;
 	second = pt_window_packet[word >> (8 * size) & 0xff];
 	if (!(second & pt_window_alone) && (!address || (second & pt_window_address) <= address) &&
 	    size + (second & pt_window_size) <= pt_window_max)
@@ -249,10 +261,19 @@ static inline int pt_entry_is(const struct pt_run_entry *entry, uint32_t place, 
 	       !((entry->last ^ last) & pt_entry_last_mask(entry->flags));
 }
 
-/* The way from @place along @window in the present view; NULL: none is known. */
+/* Whether what stands behind the window's eight bytes, at @behind, is the entry's, too. */
+static inline int pt_entry_rest_is(const struct pt_run_entry *entry, const uint8_t *behind,
+                                   const uint8_t *end)
+{
+	const uint32_t size = entry->size - (uint32_t)pt_window_max;
+
+	return end - behind >= size && !memcmp(entry->extra->rest, behind, size);
+}
+
+/* The way from @place along @window, which @behind follows, in the present view; NULL: none is known. */
 static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_cache_find(
         const struct pt_run_cache *cache, uint32_t place, uint64_t window, uint64_t last,
-        const struct pt_return_stack *stack)
+        const struct pt_return_stack *stack, const uint8_t *behind, const uint8_t *end)
 {
 	uint64_t hash = pt_run_hash(window, place);
 	uint32_t by_return = 0;
@@ -265,6 +286,8 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_c
 			return NULL;
 		if ((slot ^ pt_run_tag(hash)) >> 16 || !pt_entry_is(entry, place, window, last, by_return) ||
 		    !pt_ground_stands_here(&cache->grounds, entry->ground))
+			continue;
+		if (entry->size > pt_window_max && !pt_entry_rest_is(entry, behind, end))
 			continue;
 		if (!(entry->flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack))
 			return entry;

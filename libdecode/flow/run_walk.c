@@ -320,7 +320,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 			continue;
 		}
 		entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
-		                          stride.last, &flow->returns);
+		                          stride.last, &flow->returns, stride.pos + size, end);
 		if (!entry) {
 			walk->misses += 1;
 			break;
