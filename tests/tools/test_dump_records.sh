@@ -67,6 +67,19 @@ else
 	echo "no jq here: JSON is not read"
 fi
 
+# The code of BPF programs, from the header.
+tail -c +2 "$SOURCE_DIR/tests/fuzz/corpus/perfdata/file-bpf" >"$dir/bpf.data"
+"$SBTRACE" dump --sideband --raw "$dir/bpf.data" >"$dir/out" 2>/dev/null
+program='# BPF program 7 function 0 addr 0xffffffffc0001000 size 0x3 tag 0707070707070707 name "first" bytes 900f05'
+grep -qxF "$program" "$dir/out" || fail "no BPF program: $(grep BPF "$dir/out")"
+"$SBTRACE" dump --sideband --json "$dir/bpf.data" 2>/dev/null |
+	grep -qF '{"bpf_program":7,"function":0,"addr":"0xffffffffc0001000","size":3,"tag":"0707070707070707","name":"first"}' ||
+	fail "JSON: no BPF program"
+for part in '--type COMM' '--to 300' -q; do
+	# shellcheck disable=SC2086
+	"$SBTRACE" dump --sideband $part "$dir/bpf.data" 2>/dev/null | grep BPF && fail "$part: a BPF program"
+done
+
 # Cut inside of the 50th record.
 head -c $((middle + 4)) "$recording" >"$dir/cut.data"
 "$SBTRACE" dump --sideband "$dir/cut.data" >"$dir/out" 2>"$dir/err" && fail "a cut recording is fine"

@@ -83,9 +83,10 @@ recorded groups SAMPLE -a -e '{sched:sched_switch,cpu-clock}:S'
 recorded threads 'COMM SWITCH_CPU_WIDE' -a --threads -e dummy:u --switch-events
 shift=-
 recorded packed 'COMM SWITCH_CPU_WIDE' -a -z -e dummy:u --switch-events
+recorded everything 'COMM SWITCH_CPU_WIDE NAMESPACES' -a -z --threads -e dummy:u --switch-events --namespaces --all-cgroups
 shift=16
-if perf record -a -e sched:sched_switch -o - -- sh -c 'ls / | sort >/dev/null' 2>"$dir/out" >"$dir/pipe.data"; then
-	compare pipe "$dir/pipe.data" HEADER_ATTR HEADER_FEATURE TRACING_DATA SAMPLE
+if perf record -a -e sched:sched_switch -e dummy:u --switch-events -o - -- sh -c 'ls / | sort >/dev/null' 2>"$dir/out" >"$dir/pipe.data"; then
+	compare pipe "$dir/pipe.data" HEADER_ATTR HEADER_FEATURE TRACING_DATA SAMPLE SWITCH_CPU_WIDE
 else
 	echo "left out: pipe: $(head -n 1 "$dir/out")"
 fi

@@ -51,6 +51,21 @@ static int take_record(struct walk *walk, const struct sb_record *record)
 	return walk->options->quiet ? 0 : walk->form->record(&walk->writer, record);
 }
 
+/* What is in the header is in no place and of no type: it is there when all is asked for. */
+static int write_bpf(struct walk *walk, const struct sb_perfdata *perfdata)
+{
+	const struct dump_options *options = walk->options;
+	size_t count;
+	const struct sb_bpf_image *image = sb_perfdata_bpf_images(perfdata, &count);
+	int status = 0;
+
+	if (options->quiet || walk->counts.outside || options->has_types)
+		return 0;
+	for (size_t i = 0; i < count && status == 0; i++)
+		status = walk->form->bpf(&walk->writer, &image[i]);
+	return status;
+}
+
 static int begin_file(struct walk *walk, const char *file)
 {
 	if (!strcmp(walk->file, file))
@@ -76,6 +91,8 @@ static int walk_records(struct walk *walk, const struct sb_perfdata *perfdata, s
 		if (written < 0)
 			break;
 	}
+	if (written == 0)
+		written = write_bpf(walk, perfdata);
 	if (written == 0)
 		written = walk->form->end(&walk->writer, &walk->counts);
 	if (written < 0)

@@ -32,6 +32,8 @@ struct sideband_form {
 	/* @file: where the records that follow are; only called where there are several. */
 	int (*file)(struct sideband_writer *writer, const char *file);
 	int (*record)(struct sideband_writer *writer, const struct sb_record *record);
+	/* A BPF program whose code is in the recording's header. */
+	int (*bpf)(struct sideband_writer *writer, const struct sb_bpf_image *image);
 	int (*end)(struct sideband_writer *writer, const struct sideband_counts *counts);
 	void (*close)(struct sideband_writer *writer); /* also follows an open() that failed */
 };

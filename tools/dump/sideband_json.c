@@ -175,6 +175,23 @@ static int json_record(struct sideband_writer *writer, const struct sb_record *r
 	return write_line(writer, line);
 }
 
+static int json_bpf(struct sideband_writer *writer, const struct sb_bpf_image *image)
+{
+	char name[sizeof(image->name) + 1] = "";
+	json_t *line = json_object();
+
+	memcpy(name, image->name, sizeof(image->name));
+	json_object_set_new(line, "bpf_program", json_integer(image->program));
+	json_object_set_new(line, "function", json_integer(image->function));
+	json_object_set_new(line, "addr", json_hex(image->begin));
+	json_object_set_new(line, "size", json_unsigned(image->size));
+	json_object_set_new(line, "tag", json_bytes(image->tag, sizeof(image->tag)));
+	json_object_set_new(line, "name", json_text(name));
+	if (writer->raw)
+		json_object_set_new(line, "bytes", json_bytes(image->bytes, image->size));
+	return write_line(writer, line);
+}
+
 static int json_end(struct sideband_writer *writer, const struct sideband_counts *counts)
 {
 	json_t *types = json_object();
@@ -186,4 +203,4 @@ static int json_end(struct sideband_writer *writer, const struct sideband_counts
 	                  json_pack("{so,so}", "records", types, "total", json_unsigned(counts->total)));
 }
 
-const struct sideband_form sideband_json = {NULL, json_file, json_record, json_end, NULL};
+const struct sideband_form sideband_json = {NULL, json_file, json_record, json_bpf, json_end, NULL};

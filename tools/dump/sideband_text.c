@@ -7,6 +7,8 @@
 
 #include <sb/record_fields.h>
 
+#include "sink/printable.h"
+
 /* A stream whose bytes go to @cookie, an output. */
 static ssize_t write_through(void *cookie, const char *bytes, size_t size)
 {
@@ -61,6 +63,26 @@ static int text_record(struct sideband_writer *writer, const struct sb_record *r
 	return ferror(out) ? -1 : 0;
 }
 
+static int text_bpf(struct sideband_writer *writer, const struct sb_bpf_image *image)
+{
+	char name[4 * sizeof(image->name) + 1];
+	FILE *out = writer->state;
+
+	fprintf(out,
+	        "# BPF program %" PRIu32 " function %" PRIu32 " addr 0x%" PRIx64 " size 0x%" PRIx64 " tag ",
+	        image->program, image->function, image->begin, image->size);
+	for (size_t i = 0; i < sizeof(image->tag); i++)
+		fprintf(out, "%02x", image->tag[i]);
+	fprintf(out, " name \"%s\"", printable(name, image->name, sizeof(image->name)));
+	if (writer->raw) {
+		fputs(" bytes ", out);
+		for (uint64_t i = 0; i < image->size; i++)
+			fprintf(out, "%02x", image->bytes[i]);
+	}
+	fputc('\n', out);
+	return ferror(out) ? -1 : 0;
+}
+
 static int text_end(struct sideband_writer *writer, const struct sideband_counts *counts)
 {
 	FILE *out = writer->state;
@@ -73,4 +95,5 @@ static int text_end(struct sideband_writer *writer, const struct sideband_counts
 	return fflush(out) || ferror(out) ? -1 : 0;
 }
 
-const struct sideband_form sideband_text = {text_open, text_file, text_record, text_end, text_close};
+const struct sideband_form sideband_text = {text_open, text_file, text_record,
+                                            text_bpf,  text_end,  text_close};
