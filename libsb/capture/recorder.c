@@ -120,7 +120,9 @@ static int write_kernel(struct recorder *recorder)
 
 	if (missing)
 		recorder_note(recorder, "%s", missing);
-	return status;
+	return status == 0
+	               ? live_bpf_read(&recorder->bpf, recorder->writer, NULL, recorder->proc, recorder->err)
+	               : status;
 }
 
 /* Before there are rings, which may take all memory that we may lock. */
@@ -156,6 +158,8 @@ static int write_state(struct recorder *recorder)
 		status = enable(recorder, live_role_cgroup, 1);
 	if (status == 0)
 		status = live_state_catch_up(&recorder->state);
+	if (status == 0)
+		status = recorder_read_bpf(recorder);
 	recorder->is_catching_up = 0;
 	return status == 0 ? recorder_drain(recorder) : status;
 }
@@ -275,6 +279,8 @@ static int run(struct recorder *recorder)
 	while (status == 0) {
 		wait_for_some(recorder);
 		status = recorder_drain(recorder);
+		if (status == 0 && recorder->bpf.pending)
+			status = recorder_read_bpf(recorder);
 		if (status == 0 && now() - watched >= watch_ns) {
 			watched = now();
 			status = recorder_watch_cpus(recorder);
@@ -332,6 +338,7 @@ static void fini(struct recorder *recorder)
 	live_events_fini(&recorder->events);
 	live_state_fini(&recorder->state);
 	live_control_close(&recorder->control);
+	live_bpf_fini(&recorder->bpf);
 }
 
 int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
@@ -349,6 +356,7 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 	                            .control = {.source = {{.fd = -1}, {.fd = -1}}, .writer = -1}};
 	int status;
 
+	live_bpf_init(&recorder.bpf);
 	*recorder.result = (struct sb_recorder_result){0};
 	*recorder.err = (struct sb_error){0};
 	if (!config)

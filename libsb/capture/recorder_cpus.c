@@ -17,6 +17,13 @@ static int list(void *context, uint32_t number)
 	return 0;
 }
 
+int recorder_list_cpus(struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->events.ncpus; ++i)
+		recorder->events.cpu[i].listed = 0;
+	return live_cpus(recorder->sysfs, "online", list, recorder);
+}
+
 /* What it has told until now has been taken. */
 static void lose(struct recorder *recorder, struct live_cpu *cpu)
 {
@@ -62,9 +69,7 @@ int recorder_watch_cpus(struct recorder *recorder)
 	struct live_events *events = &recorder->events;
 	int status;
 
-	for (size_t i = 0; i < events->ncpus; ++i)
-		events->cpu[i].listed = 0;
-	if (live_cpus(recorder->sysfs, "online", list, recorder) < 0)
+	if (recorder_list_cpus(recorder) < 0)
 		return 0;
 	status = recorder_drain(recorder);
 	for (size_t i = 0; i < events->ncpus && status == 0; ++i)

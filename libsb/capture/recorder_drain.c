@@ -17,23 +17,30 @@ static int append(void *context, const uint8_t *bytes, size_t size)
 	return sb_writer_append(recorder->writer, bytes, size, recorder->err);
 }
 
-/* While the state is being read: who begins is told by the kernel. */
+/* While the state is being read: who begins is told by the kernel. And at all times, BPF programs. */
 static void look(void *context, const struct live_ring *ring, uint64_t position,
                  const struct perf_event_header *header)
 {
 	struct recorder *recorder = context;
 	int32_t task[4]; /* pid, ppid, tid, ptid */
+	struct {
+		uint16_t type, flags;
+		uint32_t id;
+	} program;
 
-	if (header->type != PERF_RECORD_FORK)
-		return;
-	live_ring_copy(ring, position + sizeof(*header), task, sizeof(task));
-	live_state_forked(&recorder->state, task[2]);
+	if (header->type == PERF_RECORD_FORK && recorder->is_catching_up) {
+		live_ring_copy(ring, position + sizeof(*header), task, sizeof(task));
+		live_state_forked(&recorder->state, task[2]);
+	} else if (header->type == PERF_RECORD_BPF_EVENT) {
+		live_ring_copy(ring, position + sizeof(*header), &program, sizeof(program));
+		if (program.type == PERF_BPF_EVENT_PROG_LOAD)
+			live_bpf_loaded(&recorder->bpf, program.id);
+	}
 }
 
 static int drain_ring(struct recorder *recorder, struct live_cpu *cpu)
 {
-	const int status = live_ring_drain(&cpu->ring, &recorder->tally, append,
-	                                   recorder->is_catching_up ? look : NULL, recorder);
+	const int status = live_ring_drain(&cpu->ring, &recorder->tally, append, look, recorder);
 
 	if (status == -EPROTO)
 		return sb_error_set(recorder->err, -sbe_format, NULL, UINT64_MAX,
@@ -110,6 +117,14 @@ int recorder_snapshot(struct recorder *recorder)
 		if (recorder->events.cpu[i].ring.aux)
 			status = write_trace(recorder, &recorder->events.cpu[i]);
 	return status == 0 ? end_round(recorder) : status;
+}
+
+int recorder_read_bpf(struct recorder *recorder)
+{
+	const struct sb_write_sample sample = {.time = live_clock_now(&recorder->clock),
+	                                       .cpu = recorder->events.cpu[0].cpu};
+
+	return live_bpf_read(&recorder->bpf, recorder->writer, &sample, recorder->proc, recorder->err);
 }
 
 int recorder_account(struct recorder *recorder)

@@ -8,6 +8,7 @@
 
 #include "capture/freeze.h"
 #include "capture/live_attrs.h"
+#include "capture/live_bpf.h"
 #include "capture/live_command.h"
 #include "capture/live_control.h"
 #include "capture/live_events.h"
@@ -29,6 +30,7 @@ struct recorder {
 	struct live_control control;
 	struct live_state state;
 	struct live_clock clock;
+	struct live_bpf bpf;
 	struct live_tally tally;
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
 	int has_pt;
@@ -55,6 +57,8 @@ int recorder_open_file(struct recorder *recorder);
 /* Descriptors of the events from @first on get identifiers in the file. */
 int recorder_add_ids(struct recorder *recorder, size_t first);
 
+/* Notes which CPUs are online, those that were not there before included. Zero or -errno. */
+int recorder_list_cpus(struct recorder *recorder);
 /* Looks which CPUs are online now: some may have gone, or come. */
 int recorder_watch_cpus(struct recorder *recorder);
 
@@ -62,6 +66,8 @@ int recorder_watch_cpus(struct recorder *recorder);
 int recorder_drain(struct recorder *recorder);
 /* The rings that are filling up. */
 int recorder_drain_full(struct recorder *recorder);
+/* BPF programs that have come. */
+int recorder_read_bpf(struct recorder *recorder);
 /* At the end: what was lost, and no record tells of it, as none came behind it. */
 int recorder_account(struct recorder *recorder);
 /* What a snapshot's buffers hold, while the trace is at rest. */

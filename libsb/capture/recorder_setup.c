@@ -204,20 +204,9 @@ static int add_events(struct recorder *recorder)
 
 /* ---- On which CPUs ---------------------------------------------------------------------------- */
 
-static int take_cpu(void *context, uint32_t number)
-{
-	struct recorder *recorder = context;
-	struct live_cpu *cpu = live_events_cpu(&recorder->events, number);
-
-	if (!cpu)
-		return -ENOMEM;
-	cpu->listed = 1;
-	return 0;
-}
-
 static int list_cpus(struct recorder *recorder)
 {
-	const int status = live_cpus(recorder->sysfs, "online", take_cpu, recorder);
+	const int status = recorder_list_cpus(recorder);
 
 	if (status < 0)
 		return sb_error_set(recorder->err, -sbe_io, recorder->sysfs, UINT64_MAX,

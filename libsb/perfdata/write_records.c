@@ -259,6 +259,30 @@ int sb_write_aux(struct sb_perfdata_writer *writer, const struct sb_write_sample
 	return end(writer, sample, from_pt, err);
 }
 
+int sb_write_ksymbol(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint64_t addr,
+                     uint32_t size, const char *name, struct sb_error *err)
+{
+	begin(writer, PERF_RECORD_KSYMBOL, 0);
+	put_u64(writer, addr);
+	put_u32(writer, size);
+	put_u16(writer, PERF_RECORD_KSYMBOL_TYPE_BPF);
+	put_u16(writer, 0);
+	put_string(writer, name, strnlen(name, PATH_MAX));
+	return end(writer, sample, from_dummy, err);
+}
+
+int sb_write_bpf_event(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint32_t id,
+                       const uint8_t tag[8], struct sb_error *err)
+{
+	begin(writer, PERF_RECORD_BPF_EVENT, 0);
+	put_u16(writer, PERF_BPF_EVENT_PROG_LOAD);
+	put_u16(writer, 0);
+	put_u32(writer, id);
+	memcpy(writer->record + writer->record_size, tag, 8);
+	writer->record_size += 8;
+	return end(writer, sample, from_dummy, err);
+}
+
 int sb_write_lost(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint64_t lost,
                   struct sb_error *err)
 {

@@ -99,6 +99,11 @@ sb_export int sb_write_itrace_start(struct sb_perfdata_writer *, const struct sb
 /* AUX: [offset, offset + size) of the CPU's stream became available; PERF_AUX_FLAG_*. */
 sb_export int sb_write_aux(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t offset,
                            uint64_t size, uint64_t flags, struct sb_error *);
+/* A function of a BPF program, and the program, which was loaded. */
+sb_export int sb_write_ksymbol(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t addr,
+                               uint32_t size, const char *name, struct sb_error *);
+sb_export int sb_write_bpf_event(struct sb_perfdata_writer *, const struct sb_write_sample *, uint32_t id,
+                                 const uint8_t tag[8], struct sb_error *);
 /* So many records found no room before this one. */
 sb_export int sb_write_lost(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t lost,
                             struct sb_error *);
