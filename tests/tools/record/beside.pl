@@ -36,6 +36,17 @@ sub fail {
 	++$failures;
 }
 
+# A thread that has ended loses its number when its parent takes note of it, which may be between one event's
+# record of a switch and the other's: that says -1.
+sub alike {
+	my ($perf, $our) = @_;
+	return 1 if $perf eq $our;
+	return 0 unless $perf =~ /SWITCH/ && $our =~ /SWITCH/ && "$perf $our" =~ /-1/;
+	my @perf = $perf =~ /(-?\w+)/g;
+	my @our = $our =~ /(-?\w+)/g;
+	return @perf == @our && !grep { $perf[$_] ne $our[$_] && $perf[$_] ne '-1' && $our[$_] ne '-1' } 0 .. $#perf;
+}
+
 # Where the stretch begins: at the first place, near in time, from which all is alike.
 sub find {
 	my ($cpu, $perf, $our) = @_;
@@ -43,10 +54,10 @@ sub find {
 	for my $begin (0 .. $#$our) {
 		next if $our->[$begin]{time} < $perf->[0]{time} - 1000;
 		last if $our->[$begin]{time} > $perf->[0]{time} + 1000;
-		next if $our->[$begin]{text} ne $perf->[0]{text};
+		next unless alike($perf->[0]{text}, $our->[$begin]{text});
 		my $alike = 0;
 		++$alike while $alike < @$perf && $begin + $alike < @$our &&
-		    $perf->[$alike]{text} eq $our->[$begin + $alike]{text};
+		    alike($perf->[$alike]{text}, $our->[$begin + $alike]{text});
 		return 1 if $alike == @$perf;
 		$far = [ $begin, $alike ] if !$far || $alike > $far->[1];
 	}
