@@ -25,7 +25,7 @@ target_link_libraries(tsan_sb PUBLIC tsan_ipt)
 add_executable(tsan_threads decode/test_threads.c support/trace.c support/temp_dir.c support/code_file.c)
 target_link_libraries(tsan_threads PRIVATE tsan_ipt)
 add_test(NAME decode/tsan_threads COMMAND tsan_threads)
-add_executable(tsan_replay_jobs sb/test_replay_jobs.c support/temp_dir.c)
+add_executable(tsan_replay_jobs sb/test_replay_jobs.c support/temp_dir.c support/spans.c)
 target_compile_definitions(tsan_replay_jobs PRIVATE BRIEF SOURCE_DIR="${PROJECT_SOURCE_DIR}"
   CORPUS_DIR="/nowhere" SBTRACE_EXE="$<TARGET_FILE:sbtrace>")
 target_link_libraries(tsan_replay_jobs PRIVATE tsan_sb)

@@ -1,10 +1,11 @@
 /* cmd_job.c - `sbtrace job`: what can be done with a job besides replaying it. */
-#include "commands.h"
+#include "cmd_job.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "commands.h"
 #include "interrupt.h"
 #include "job/job_keys.h"
 #include "job/job_run.h"
@@ -54,23 +55,30 @@ static int verify(struct replay_command *command, struct sb_error *err)
 struct action_row {
 	const char *name, *about;
 	job_action *action;
+	int (*command)(int argc, char **argv); /* with a command line of its own; NULL: that of replay */
 };
 
+static int print_schema(int argc, char **argv);
+static int run_or_shards(int argc, char **argv);
+
 static const struct action_row actions[] = {
-        {"check", "tell what is wrong with a job, before anything runs", check},
-        {"show", "the job with includes, variables and options resolved", show},
-        {"run", "replay it: the same as sbtrace replay", run},
-        {"verify", "replay it again, and compare with its run record", verify},
-        {"schema", "the JSON Schema of job files, for editors", NULL},
+        {"check", "tell what is wrong with a job, before anything runs", check, NULL},
+        {"show", "the job with includes, variables and options resolved", show, NULL},
+        {"run", "replay it, as sbtrace replay; with --shard, a part of a plan", run, run_or_shards},
+        {"verify", "replay it again, and compare with its run record", verify, NULL},
+        {"schema", "the JSON Schema of job files, for editors", NULL, print_schema},
+        {"plan", "cut it into shards, for many machines", NULL, job_plan_command},
+        {"merge", "write its outputs, out of the results of all shards", NULL, job_merge_command},
 };
 
 enum { nactions = sizeof(actions) / sizeof(actions[0]) };
 
-static int print_schema(int argc)
+static int print_schema(int argc, char **argv)
 {
 	json_t *schema;
 	int failed;
 
+	(void)argv;
 	if (argc > 1) {
 		fprintf(stderr, "sbtrace job schema: takes no arguments\n");
 		return exit_usage;
@@ -126,6 +134,14 @@ static int act(const struct action_row *row, int argc, char **argv)
 	return status;
 }
 
+static int run_or_shards(int argc, char **argv)
+{
+	for (int i = 0; i < nactions; i++)
+		if (actions[i].action == run && !job_is_shard_run(argc, argv))
+			return act(&actions[i], argc, argv);
+	return job_shard_run_command(argc, argv);
+}
+
 static void usage(FILE *file)
 {
 	fprintf(file, "usage: sbtrace job ACTION [OPTIONS] JOB.yaml\n\nactions:\n");
@@ -152,7 +168,8 @@ int cmd_job(int argc, char **argv)
 			nearest_offer(&nearest, actions[i].name);
 			continue;
 		}
-		return actions[i].action ? act(&actions[i], argc - 1, argv + 1) : print_schema(argc - 1);
+		return actions[i].command ? actions[i].command(argc - 1, argv + 1)
+		                          : act(&actions[i], argc - 1, argv + 1);
 	}
 	fprintf(stderr, "sbtrace job: there is no action '%s'", argv[1]);
 	if (nearest.best)

@@ -622,5 +622,8 @@ int pt_run_walk_next(struct pt_run_walk *walk)
 		flow->status = status;
 		return status;
 	}
-	return errcode < 0 ? errcode : pt_flow_status(flow);
+	if (errcode < 0)
+		return errcode;
+	/* What comes next may be fetched only when the one has been told who is to be told first. */
+	return pt_flow_crosses(flow) && !flow->due && !flow->tick_is_due ? 0 : pt_flow_status(flow);
 }

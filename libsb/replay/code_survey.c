@@ -307,21 +307,47 @@ static int make(struct code_survey *survey)
 
 /* ---- Asking ----------------------------------------------------------------------------------- */
 
-int code_survey_find(struct code_survey *survey, const struct sb_epoch *epoch, uint64_t ip,
-                     struct sb_map *map)
+/* Makes it unless it is. */
+static int make_once(struct code_survey *survey)
 {
-	size_t low = 0, high;
+	int status;
 
-	if (!survey->system)
-		return 0;
 	pthread_mutex_lock(&survey->lock);
 	if (!survey->made) {
 		survey->made = 1;
 		survey->status = make(survey);
 	}
+	status = survey->status;
 	pthread_mutex_unlock(&survey->lock);
-	if (survey->status < 0)
-		return survey->status;
+	return status;
+}
+
+int code_survey_make(struct code_survey *survey)
+{
+	return survey->system ? make_once(survey) : 0;
+}
+
+int code_survey_is_made(struct code_survey *survey)
+{
+	int made;
+
+	pthread_mutex_lock(&survey->lock);
+	made = survey->made;
+	pthread_mutex_unlock(&survey->lock);
+	return made;
+}
+
+int code_survey_find(struct code_survey *survey, const struct sb_epoch *epoch, uint64_t ip,
+                     struct sb_map *map)
+{
+	size_t low = 0, high;
+	int status;
+
+	if (!survey->system)
+		return 0;
+	status = make_once(survey);
+	if (status < 0)
+		return status;
 	/* The last one that begins at or before it. */
 	for (high = survey->nfound; low < high;) {
 		const size_t middle = low + (high - low) / 2;

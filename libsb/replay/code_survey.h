@@ -38,6 +38,11 @@ void code_survey_init(struct code_survey *survey, const struct sb_system *system
                       const struct sb_perfdata *perfdata, struct sb_resolver *resolver);
 void code_survey_fini(struct code_survey *survey);
 
+/* Makes the survey now, if there is something to ask. Zero or -sbe_nomem. */
+int code_survey_make(struct code_survey *survey);
+/* Whether it was made: somebody asked. */
+int code_survey_is_made(struct code_survey *survey);
+
 /* The mapping of @epoch at @ip: 1, or 0: none is known, or -sbe_nomem. */
 int code_survey_find(struct code_survey *survey, const struct sb_epoch *epoch, uint64_t ip,
                      struct sb_map *map);

@@ -158,39 +158,57 @@ size_t parcel_size(const struct parcel *parcel)
 
 /* ---- Handing out ------------------------------------------------------------------------------ */
 
+int parcel_target_flow(const struct parcel_target *target, struct sb_flow *flow)
+{
+	const struct sb_sink *sink = target->ledger->sink;
+
+	if (flow->tsc < target->last_tsc)
+		flow->tsc = target->last_tsc;
+	return target->uncounted ? ledger_flow(target->ledger, flow) : sink->flow(sink->context, flow);
+}
+
+int parcel_target_gap(const struct parcel_target *target, struct sb_gap *gap, int timeless)
+{
+	const struct sb_sink *sink = target->ledger->sink;
+
+	if (!timeless && gap->tsc_from < target->last_tsc)
+		gap->tsc_from = target->last_tsc;
+	/* An overflow has no end. */
+	if (!timeless && gap->reason != sb_gap_overflow && gap->tsc_to < target->last_tsc)
+		gap->tsc_to = target->last_tsc;
+	return sink->gap(sink->context, gap);
+}
+
+int parcel_target_event(const struct parcel_target *target, struct sb_flow_event *event)
+{
+	const struct sb_sink *sink = target->ledger->sink;
+
+	if (event->tsc < target->last_tsc)
+		event->tsc = target->last_tsc;
+	return target->uncounted ? ledger_event(target->ledger, event) : sink->event(sink->context, event);
+}
+
 static int deliver_flow(const struct parcel *parcel, const struct parcel_item *item,
                         const struct parcel_target *target)
 {
-	const struct sb_sink *sink = target->ledger->sink;
 	struct sb_flow flow = item->flow;
 
 	flow.path = parcel->path + item->first;
-	if (flow.tsc < target->last_tsc)
-		flow.tsc = target->last_tsc;
-	return target->uncounted ? ledger_flow(target->ledger, &flow) : sink->flow(sink->context, &flow);
+	return parcel_target_flow(target, &flow);
 }
 
 static int deliver_gap(const struct parcel_item *item, const struct parcel_target *target)
 {
-	const struct sb_sink *sink = target->ledger->sink;
 	struct sb_gap gap = *item->gap;
 
-	if (!item->timeless && gap.tsc_from < target->last_tsc)
-		gap.tsc_from = target->last_tsc;
-	/* An overflow has no end. */
-	if (!item->timeless && gap.reason != sb_gap_overflow && gap.tsc_to < target->last_tsc)
-		gap.tsc_to = target->last_tsc;
-	return sink->gap(sink->context, &gap);
+	return parcel_target_gap(target, &gap, item->timeless);
 }
 
 static int deliver_event(const struct parcel_item *item, const struct parcel_target *target)
 {
-	const struct sb_sink *sink = target->ledger->sink;
 	struct sb_flow_event event = item->event;
 
-	if (event.tsc < target->last_tsc)
-		event.tsc = target->last_tsc;
-	return target->uncounted ? ledger_event(target->ledger, &event) : sink->event(sink->context, &event);
+	return parcel_target_event(target, &event);
 }
 
 static int deliver(const struct parcel *parcel, const struct parcel_item *item,

@@ -50,6 +50,11 @@ struct parcel_target {
 	int uncounted; /* the ledger is to filter and count the flow; else it was done, and is the sink's */
 };
 
+/* Hands one thing out, at a time that does not go back. What the sink said. @timeless: as above. */
+int parcel_target_flow(const struct parcel_target *target, struct sb_flow *flow);
+int parcel_target_gap(const struct parcel_target *target, struct sb_gap *gap, int timeless);
+int parcel_target_event(const struct parcel_target *target, struct sb_flow_event *event);
+
 /* Hands all out, in order. Zero, or what the sink said. */
 int parcel_deliver(const struct parcel *parcel, const struct parcel_target *target);
 

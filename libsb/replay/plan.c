@@ -134,13 +134,34 @@ static size_t find_piece(const struct segment_cutter *cutter, uint64_t position)
 	return low;
 }
 
-int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *planned)
+/* Opens @stream at @position. */
+static int seek(struct plan *plan, size_t stream, uint64_t position)
 {
 	if ((!plan->is_open || plan->opened != stream) && open_stream(plan, stream) < 0)
 		return -sbe_nomem;
-	plan->index = find_piece(&plan->cutter, from);
-	plan->target = from;
-	return next_place(plan, planned);
+	plan->index = find_piece(&plan->cutter, position);
+	plan->target = position;
+	return 0;
+}
+
+int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *planned)
+{
+	return seek(plan, stream, from) < 0 ? -sbe_nomem : next_place(plan, planned);
+}
+
+int plan_find(struct plan *plan, size_t stream, uint64_t position, struct planned *planned)
+{
+	uint64_t begin, psb;
+
+	if (seek(plan, stream, position) < 0)
+		return -sbe_nomem;
+	if (plan->index >= plan->cutter.npieces)
+		return 0;
+	begin = plan->cutter.piece[plan->index].position;
+	if (position < begin || !segment_find_psb(&plan->cutter, plan->index, position - begin, &psb) ||
+	    begin + psb != position)
+		return 0;
+	return take_place(plan, planned, psb);
 }
 
 void plan_leave(struct plan *plan, size_t stream)

@@ -41,6 +41,10 @@ int plan_next(struct plan *plan, struct planned *planned);
 /* A piece of @stream that begins at @from, bytes of the stream, or behind it. As plan_next(). */
 int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *planned);
 
+/* The piece of @stream that begins at the PSB at @position, wherever that is good to begin at: 1, or 0 when none
+ * can, or -sbe_nomem. */
+int plan_find(struct plan *plan, size_t stream, uint64_t position, struct planned *planned);
+
 /* There are no more pieces of that stream. */
 void plan_leave(struct plan *plan, size_t stream);
 

@@ -10,12 +10,14 @@
 #include <string.h>
 
 #include <sb/binary.h>
+#include <sb/shard.h>
 
 #include "binary/resolver.h"
 #include "replay/crew.h"
 #include "replay/kernel_sources.h"
 #include "replay/lanes.h"
 #include "replay/session.h"
+#include "replay/span_merge.h"
 
 /* Images and mappings in them: some 200 bytes each. */
 enum { IMAGE_PARTS_MAX = 1 << 20 };
@@ -37,6 +39,7 @@ struct sb_session {
 	int traces_kernel;
 	struct ledger ledger;
 	uint64_t piece_size;
+	const struct sb_span_source *source; /* borrowed; what is replayed was decoded elsewhere; NULL: it was not */
 	int ran;
 };
 
@@ -287,15 +290,22 @@ static int in_order_of_time(const struct sb_session *session, const struct sb_au
 }
 
 /* What was recorded by thread comes first. */
+static size_t first_cpu(const struct sb_aux_stream *stream, size_t count)
+{
+	size_t first = 0;
+
+	while (first < count && stream[first].cpu < 0)
+		first += 1;
+	return first;
+}
+
 static int replay_by_time(struct sb_session *session, const struct replay_world *world,
                           const struct sb_aux_stream *stream, size_t count, unsigned int jobs,
                           struct sb_error *err)
 {
-	size_t first = 0;
+	const size_t first = first_cpu(stream, count);
 	int status;
 
-	while (first < count && stream[first].cpu < 0)
-		first += 1;
 	status = walk(session, world, stream, first, err);
 	if (status < 0 || first == count)
 		return status;
@@ -314,7 +324,7 @@ static void configure(const struct sb_session *session, struct pt_config *config
 		config->errata = session->errata;
 }
 
-static int replay_all(struct sb_session *session, struct sb_error *err)
+struct replay_world session_world(const struct sb_session *session)
 {
 	struct replay_world world = {.perfdata = session->perfdata,
 	                             .options = &session->options,
@@ -322,10 +332,19 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	                             .filter = &session->filter,
 	                             .resolver = session->resolver,
 	                             .sections = session->sections,
-	                             .evidence = &session->evidence,
+	                             /* It takes care of threads. */
+	                             .evidence = (struct evidence *)(uintptr_t)&session->evidence,
 	                             .jit = session->jit,
 	                             .traces_kernel = session->traces_kernel,
 	                             .kernel = session->traces_kernel ? &session->kernel : NULL};
+
+	configure(session, &world.config);
+	return world;
+}
+
+static int replay_all(struct sb_session *session, struct sb_error *err)
+{
+	const struct replay_world world = session_world(session);
 	const unsigned int jobs =
 	        crew_size(session->options.jobs, session->ledger.account.bytes_total, session->piece_size);
 	const struct sb_aux_stream *stream;
@@ -333,7 +352,9 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	int status = 1;
 
 	stream = sb_perfdata_streams(session->perfdata, &count);
-	configure(session, &world.config);
+	if (session->source)
+		return span_merge(&world, session->source, &session->ledger,
+		                  in_order_of_time(session, stream, count), first_cpu(stream, count), err);
 	if (in_order_of_time(session, stream, count))
 		return replay_by_time(session, &world, stream, count, jobs, err);
 	if (jobs > 1)
@@ -397,6 +418,15 @@ int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struc
 	if (status == -sbe_nomem && err && !err->code)
 		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
 	return status;
+}
+
+int sb_session_merge(struct sb_session *session, const struct sb_span_source *source,
+                     const struct sb_sink *sink, struct sb_error *err)
+{
+	if (!session || !source || source->size < sizeof(*source) || !source->read)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_session_merge: no spans");
+	session->source = source;
+	return sb_session_run(session, sink, err);
 }
 
 const struct sb_system *sb_session_system(const struct sb_session *session)

@@ -8,6 +8,7 @@
 
 #include "binary/kernel_text.h"
 #include "replay/lost_map.h"
+#include "replay/walker.h"
 
 /* @size > 0: pieces begin at least so many bytes apart. */
 void session_set_piece_size(struct sb_session *session, uint64_t size);
@@ -23,5 +24,8 @@ struct session_code {
 };
 
 struct session_code session_code(const struct sb_session *session);
+
+/* What the session's walkers see; the session's. */
+struct replay_world session_world(const struct sb_session *session);
 
 #endif

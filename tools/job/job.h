@@ -156,6 +156,9 @@ void job_variables_free(struct job_variables *variables);
  * FILE:LINE:COLUMN. On failure @job is empty. */
 int job_read(struct job *job, const char *path, const struct job_variables *set, struct sb_error *err);
 
+/* The same from the @size bytes of @text, as if they were in a file at @path. */
+int job_read_text(struct job *job, const char *path, const char *text, size_t size, struct sb_error *err);
+
 /* Whether a job makes sense as a whole: files are there, filters do not exclude each other, no two outputs
  * are one file. What has a place in a file is told with it. */
 int job_check(const struct job *job, struct sb_error *err);

@@ -13,6 +13,8 @@ struct reading {
 	struct job_scope *scope;
 	struct sb_error *err;
 	unsigned int depth;
+	const char *text; /* in place of what is in the file; NULL: there is none */
+	size_t size;
 };
 
 static int read_file(const struct reading *reading, struct job *job, const char *path);
@@ -85,7 +87,7 @@ static int include(struct job_source *source, yaml_node_t *node, const void *key
 {
 	const struct including *including = target;
 	const struct reading deeper = {including->reading->scope, including->reading->err,
-	                               including->reading->depth + 1};
+	                               including->reading->depth + 1, NULL, 0};
 	struct job job = {0};
 	char *path;
 	int code;
@@ -162,7 +164,8 @@ static int read_file(const struct reading *reading, struct job *job, const char 
 {
 	struct job_source source = {.scope = reading->scope, .job = job, .err = reading->err};
 	struct job base = {0};
-	int code = source_open(&source, path);
+	int code = reading->text ? source_parse(&source, path, reading->text, reading->size)
+	                         : source_open(&source, path);
 
 	if (code)
 		return code;
@@ -187,12 +190,13 @@ static int read_file(const struct reading *reading, struct job *job, const char 
 	return code;
 }
 
-int job_read(struct job *job, const char *path, const struct job_variables *set, struct sb_error *err)
+static int read_scoped(struct job *job, const char *path, const struct job_variables *set, const char *text,
+                       size_t size, struct sb_error *err)
 {
 	struct job_scope scope;
 	struct sb_error spare;
 	struct option_error error;
-	const struct reading reading = {&scope, err ? err : &spare, 0};
+	const struct reading reading = {&scope, err ? err : &spare, 0, text, size};
 	int code;
 
 	memset(job, 0, sizeof(*job));
@@ -205,4 +209,14 @@ int job_read(struct job *job, const char *path, const struct job_variables *set,
 	if (code)
 		job_free(job);
 	return code;
+}
+
+int job_read(struct job *job, const char *path, const struct job_variables *set, struct sb_error *err)
+{
+	return read_scoped(job, path, set, NULL, 0, err);
+}
+
+int job_read_text(struct job *job, const char *path, const char *text, size_t size, struct sb_error *err)
+{
+	return read_scoped(job, path, NULL, text, size, err);
 }

@@ -15,7 +15,7 @@
 
 #include "interrupt.h"
 #include "job/account_value.h"
-#include "job/job_decode.h"
+#include "job/job_session.h"
 #include "progress.h"
 #include "sink/sink.h"
 #include "strict.h"
@@ -24,9 +24,7 @@
 struct replay {
 	const struct job_replay_request *request;
 	const struct job *job;
-	struct sb_perfdata *perfdata;
-	struct sb_resolver *resolver;
-	struct sb_session *session;
+	struct job_session opened;
 	struct sb_symbols *symbols; /* NULL: not wanted */
 	struct sink_context context;
 	struct sink_filter filter;       /* of all */
@@ -42,25 +40,10 @@ static void replay_close(struct replay *replay)
 	sink_set_free(replay->sinks);
 	free(replay->sink_filter);
 	sb_symbols_free(replay->symbols);
-	sb_session_close(replay->session);
-	sb_resolver_free(replay->resolver);
-	sb_perfdata_close(replay->perfdata);
+	job_session_close(&replay->opened);
 }
 
 /* ---- What is wanted --------------------------------------------------------------------------- */
-
-/* The type of the sink at @index; NULL: past the last. Without any, the summary is written. */
-static const struct sink_type *sink_at(const struct job *job, size_t index)
-{
-	if (!job->nsinks)
-		return index ? NULL : &sink_summary;
-	return index < job->nsinks ? job->sink[index].type : NULL;
-}
-
-static bool asks_for_symbols(const struct job *job, size_t index)
-{
-	return job->symbols || (index < job->nsinks && job->sink[index].symbols);
-}
 
 static bool wants_symbols(const struct job *job)
 {
@@ -69,30 +52,10 @@ static bool wants_symbols(const struct job *job)
 
 	for (size_t i = 0; i < job->nsinks; i++)
 		functions += job->sink[i].filter.function.count;
-	for (size_t i = 0; (type = sink_at(job, i)); i++)
-		if (sink_type_wants_symbols(type, asks_for_symbols(job, i)))
+	for (size_t i = 0; (type = job_sink_type(job, i)); i++)
+		if (sink_type_wants_symbols(type, job_sink_symbols(job, i)))
 			return true;
 	return functions != 0;
-}
-
-static bool wants_flow(const struct job *job)
-{
-	const struct sink_type *type;
-
-	for (size_t i = 0; (type = sink_at(job, i)); i++)
-		if (sink_type_wants_flow(type, asks_for_symbols(job, i)))
-			return true;
-	return false;
-}
-
-static bool wants_order_of_time(const struct job *job)
-{
-	const struct sink_type *type;
-
-	for (size_t i = 0; (type = sink_at(job, i)); i++)
-		if (type->by_time)
-			return true;
-	return false;
 }
 
 /* Whether lines scroll over the terminal where the progress bar would be. */
@@ -109,51 +72,6 @@ static bool scrolls(const struct job_replay_request *request)
 
 /* ---- Opening ---------------------------------------------------------------------------------- */
 
-static int open_session(struct replay *replay, struct sb_error *err)
-{
-	const struct job *job = replay->job;
-	const struct job_filter *filter = &job->filter;
-	struct sb_replay_options session = {
-	        .size = sizeof(session),
-	        .cpu = filter->cpu.value,
-	        .ncpus = filter->cpu.count,
-	        .pid = filter->pid.value,
-	        .npids = filter->pid.count,
-	        .jobs = job->jobs,
-	        .kcore = job->file[job_kcore],
-	        .vmlinux = job->file[job_vmlinux],
-	        .kallsyms = job->file[job_kallsyms],
-	        .container = (const char *const *)filter->container.value,
-	        .ncontainers = filter->container.count,
-	        .cgroup = (const char *const *)filter->cgroup.value,
-	        .ncgroups = filter->cgroup.count,
-	        .comm = (const char *const *)filter->comm.value,
-	        .ncomms = filter->comm.count,
-	        .jitdump = (const char *const *)job->jitdump.value,
-	        .njitdumps = job->jitdump.count,
-	        .by_time = wants_order_of_time(job),
-	};
-	struct job_decoding decoding;
-	int code = job_decoding_of(&job->decode, &decoding, err);
-
-	session.cpu_model = decoding.has_cpu ? &decoding.cpu : NULL;
-	session.errata = decoding.has_errata ? &decoding.errata : NULL;
-	session.without_evidence = decoding.without_evidence;
-	if (!code)
-		code = sb_perfdata_open(&replay->perfdata, replay->request->recording, err);
-	if (!code && decoding.tsc_alone)
-		sb_perfdata_trust_tsc_alone(replay->perfdata);
-	if (!code)
-		code = job_open_resolver(&job->files, &replay->resolver, err);
-	session.resolver = replay->resolver;
-	if (!code)
-		code = job_span(filter, &sb_perfdata_info(replay->perfdata)->clock,
-		                replay->request->recording, &session.tsc_from, &session.tsc_to, err);
-	if (!code)
-		code = sb_session_open(&replay->session, replay->perfdata, &session, err);
-	return code;
-}
-
 static bool is_there(const struct sb_container *const *container, size_t count, const char *pattern)
 {
 	for (size_t i = 0; i < count; i++)
@@ -169,7 +87,7 @@ static void tell_unknown_containers(const struct replay *replay)
 	const struct sb_container *const *container;
 	size_t count;
 
-	container = sb_system_containers(sb_session_system(replay->session), &count);
+	container = sb_system_containers(sb_session_system(replay->opened.session), &count);
 	for (size_t i = 0; i < wanted->count; i++)
 		if (!is_there(container, count, wanted->value[i]))
 			fprintf(stderr, "%s: warning: no container matches '%s' (the recording has %zu)\n",
@@ -181,15 +99,15 @@ static void tell_unknown_containers(const struct replay *replay)
 static int add_kernel_symbols(struct replay *replay, const struct sb_system *system, struct sb_error *err)
 {
 	char *const *file = replay->job->file;
-	const char *recording = sb_perfdata_path(replay->perfdata);
+	const char *recording = sb_perfdata_path(replay->opened.perfdata);
 	char *vmlinux = NULL, *kallsyms = NULL;
 	const char *named;
 	int code = 0;
 
 	if (!file[job_vmlinux] && !file[job_kcore])
-		vmlinux = sb_bundle_named_kernel(replay->resolver, recording, "vmlinux");
+		vmlinux = sb_bundle_named_kernel(replay->opened.resolver, recording, "vmlinux");
 	if (!file[job_kallsyms])
-		kallsyms = sb_bundle_named_kernel(replay->resolver, recording, "kallsyms");
+		kallsyms = sb_bundle_named_kernel(replay->opened.resolver, recording, "kallsyms");
 	named = file[job_vmlinux] ? file[job_vmlinux] : vmlinux;
 	if (named)
 		code = sb_symbols_add_vmlinux(replay->symbols, named, sb_system_kernel_shift(system, named),
@@ -206,14 +124,14 @@ static int open_symbols(struct replay *replay, struct sb_error *err)
 {
 	const struct sb_symbols_options wanted = {.size = sizeof(wanted),
 	                                          .no_demangle = replay->job->no_demangle};
-	const struct sb_system *system = sb_session_system(replay->session);
+	const struct sb_system *system = sb_session_system(replay->opened.session);
 	int code;
 
 	if (!wants_symbols(replay->job))
 		return 0;
-	code = sb_symbols_new(&replay->symbols, replay->resolver, &wanted, err);
+	code = sb_symbols_new(&replay->symbols, replay->opened.resolver, &wanted, err);
 	if (!code)
-		code = sb_symbols_add_recording(replay->symbols, replay->perfdata, system, err);
+		code = sb_symbols_add_recording(replay->symbols, replay->opened.perfdata, system, err);
 	return code ? code : add_kernel_symbols(replay, system, err);
 }
 
@@ -235,7 +153,7 @@ static int filter_of(const struct replay *replay, const struct job_filter *from,
 	                           .naddresses = from->address.count,
 	                           .function = (const char *const *)from->function.value,
 	                           .nfunctions = from->function.count};
-	return job_span(from, &sb_perfdata_info(replay->perfdata)->clock, replay->request->recording,
+	return job_span(from, &sb_perfdata_info(replay->opened.perfdata)->clock, replay->request->recording,
 	                &to->tsc_from, &to->tsc_to, err);
 }
 
@@ -259,7 +177,7 @@ static int fill_requests(struct replay *replay, struct sink_request *request, st
 		code = filter_of(replay, &sink->filter, filter, err);
 		request[i] = (struct sink_request){.type = sink->type,
 		                                   .file = replay->request->file[i],
-		                                   .symbols = asks_for_symbols(job, i),
+		                                   .symbols = job_sink_symbols(job, i),
 		                                   .setting = sink->setting,
 		                                   .nsettings = sink->nsettings,
 		                                   .filter = is_filter(&sink->filter) ? filter : NULL};
@@ -291,11 +209,11 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 
 	replay->sink_filter = calloc(count, sizeof(*replay->sink_filter));
 	replay->context = (struct sink_context){.symbols = replay->symbols,
-	                                        .clock = &sb_perfdata_info(replay->perfdata)->clock,
-	                                        .system = sb_session_system(replay->session),
-	                                        .perfdata = replay->perfdata,
-	                                        .resolver = replay->resolver,
-	                                        .session = replay->session,
+	                                        .clock = &sb_perfdata_info(replay->opened.perfdata)->clock,
+	                                        .system = sb_session_system(replay->opened.session),
+	                                        .perfdata = replay->opened.perfdata,
+	                                        .resolver = replay->opened.resolver,
+	                                        .session = replay->opened.session,
 	                                        .cut = replay->job->filter.address.count ||
 	                                               replay->job->filter.function.count};
 	if (request && replay->sink_filter)
@@ -345,7 +263,7 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 static int run(struct replay *replay, struct sb_error *err)
 {
 	const struct sb_sink sink = {.context = replay,
-	                             .flow = wants_flow(replay->job) ? on_flow : NULL,
+	                             .flow = job_wants_flow(replay->job) ? on_flow : NULL,
 	                             .gap = on_gap,
 	                             .progress = on_progress,
 	                             .event = sink_set_wants_events(replay->sinks) ? on_event : NULL};
@@ -354,13 +272,16 @@ static int run(struct replay *replay, struct sb_error *err)
 
 	progress_begin(&replay->progress, replay->request->label, scrolls(replay->request),
 	               replay->request->progress);
-	code = sb_session_run(replay->session, &sink, &failure);
+	if (replay->request->spans)
+		code = sb_session_merge(replay->opened.session, replay->request->spans, &sink, &failure);
+	else
+		code = sb_session_run(replay->opened.session, &sink, &failure);
 	progress_end(&replay->progress);
 	if (interrupt_came())
 		return sb_error_set(err, -sbe_stop, replay->request->recording, UINT64_MAX, "interrupted");
 	if (!code)
-		return sink_set_finish(replay->sinks, sb_session_account(replay->session), replay->perfdata,
-		                       err);
+		return sink_set_finish(replay->sinks, sb_session_account(replay->opened.session),
+		                       replay->opened.perfdata, err);
 	if (sink_set_error(replay->sinks, err))
 		return code;
 	replay->stopped = sink_set_all_gone(replay->sinks);
@@ -381,7 +302,7 @@ static void tell_gaps(const struct replay *replay)
 		if (job->sink[i].type == &sink_summary)
 			return;
 	if (job->nsinks)
-		gaps_tell(replay->request->command, sb_session_account(replay->session), strict_all,
+		gaps_tell(replay->request->command, sb_session_account(replay->opened.session), strict_all,
 		          "; --sink summary has the details");
 }
 
@@ -407,16 +328,17 @@ static bool check_account(const char *command, const struct sb_account *account)
 
 static enum job_replay_end judge(struct replay *replay)
 {
-	const struct sb_account *account = sb_session_account(replay->session);
+	const struct sb_account *account = sb_session_account(replay->opened.session);
 	const char *command = replay->request->command;
 
 	if (replay->stopped)
 		return job_replay_stopped;
-	sb_resolver_doubts(replay->resolver, tell_doubt, replay);
+	sb_resolver_doubts(replay->opened.resolver, tell_doubt, replay);
 	tell_gaps(replay);
 	if (!check_account(command, account))
 		return job_replay_wrong;
-	return strict_allows(command, replay->job->strict, account, sb_perfdata_damage(replay->perfdata))
+	return strict_allows(command, replay->job->strict, account,
+	                     sb_perfdata_damage(replay->opened.perfdata))
 	               ? job_replay_whole
 	               : job_replay_gaps;
 }
@@ -427,7 +349,7 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	struct replay replay = {.request = request, .job = request->job};
 	const struct sb_error *damage;
 	struct interrupt_watch watch;
-	int code = open_session(&replay, err);
+	int code = job_session_open(&replay.opened, request->job, request->recording, err);
 
 	if (!code)
 		code = open_symbols(&replay, err);
@@ -437,7 +359,7 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 		code = open_sinks(&replay, err);
 	if (!code) {
 		tell_unknown_containers(&replay);
-		damage = sb_perfdata_damage(replay.perfdata);
+		damage = sb_perfdata_damage(replay.opened.perfdata);
 		if (damage)
 			tell(request->command, "warning: ", damage);
 		code = run(&replay, err);
@@ -445,7 +367,7 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	if (!code) {
 		*end = judge(&replay);
 		if (account)
-			*account = account_value(sb_session_account(replay.session));
+			*account = account_value(sb_session_account(replay.opened.session));
 	}
 	replay_close(&replay);
 	interrupt_unwatch(&watch);

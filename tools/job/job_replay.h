@@ -4,6 +4,8 @@
 
 #include <jansson.h>
 
+#include <sb/shard.h>
+
 #include "job/job.h"
 
 enum job_replay_end {
@@ -18,9 +20,10 @@ struct job_replay_request {
 	const struct job *job;
 	const char *recording;
 	char *const *file; /* of each of the job's sinks, NULL: standard output; nothing without sinks */
-	struct output_limit *limit; /* of what is written; NULL: none */
-	const char *label;          /* before the progress bar */
-	bool progress;              /* tell it even when stderr is no terminal */
+	struct output_limit *limit;         /* of what is written; NULL: none */
+	const char *label;                  /* before the progress bar */
+	bool progress;                      /* tell it even when stderr is no terminal */
+	const struct sb_span_source *spans; /* it was decoded already; NULL: it was not */
 };
 
 /* *end says how it ended; *account (may be NULL) becomes the account, to be freed. Zero or a negative code.

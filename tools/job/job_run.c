@@ -13,6 +13,7 @@
 #include "job/job_keys.h"
 #include "job/job_replay.h"
 #include "job/run_record.h"
+#include "job/shard_merge.h"
 #include "output.h"
 #include "tell.h"
 
@@ -38,7 +39,7 @@ static void raise_status(struct run *run, int status)
 /* ---- Before ----------------------------------------------------------------------------------- */
 
 /* Private memory that can be written: what recordings are mapped to does not count. */
-static int limit_memory(const struct job *job, struct sb_error *err)
+int job_limit_memory(const struct job *job, struct sb_error *err)
 {
 	const struct rlimit limit = {job->limits.memory, job->limits.memory};
 
@@ -103,7 +104,7 @@ static int prepare(struct run *run, struct sb_error *err)
 		code = read_before(run, err);
 	if (!code)
 		code = clean(run, err);
-	return code ? code : limit_memory(run->job, err);
+	return code ? code : job_limit_memory(run->job, err);
 }
 
 static void finish(struct run *run)
@@ -177,13 +178,21 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 	const char *recording = run->inputs.path[index];
 	enum job_replay_end end = job_replay_whole;
 	json_t *input = NULL, *account = NULL;
+	struct sb_span_source spans;
 	char label[48] = "";
 	int code;
 
 	if (run->inputs.count > 1)
 		snprintf(label, sizeof(label), "%zu/%zu ", index + 1, run->inputs.count);
+	if (run->options->merge) {
+		if (shard_merge_error(run->options->merge, index))
+			return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s",
+			                    shard_merge_error(run->options->merge, index));
+		spans = shard_merge_source(run->options->merge, index);
+	}
 	if (run->record) {
-		input = run_record_input(recording, err);
+		/* What shards have read is not read again. */
+		input = run->options->merge ? json_object() : run_record_input(recording, err);
 		if (!input)
 			return -sbe_io;
 		if (is_done(run, recording, input, file)) {
@@ -197,7 +206,8 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 	                                               .file = file,
 	                                               .limit = run->job->limits.disk ? &run->limit : NULL,
 	                                               .label = label,
-	                                               .progress = run->options->progress},
+	                                               .progress = run->options->progress,
+	                                               .spans = run->options->merge ? &spans : NULL},
 	                  &end, run->record ? &account : NULL, err);
 	if (code) {
 		json_decref(input);

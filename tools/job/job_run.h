@@ -4,15 +4,22 @@
 
 #include "job/job.h"
 
+struct shard_merge; /* shard_merge.h */
+
 struct job_run_options {
 	const char *command; /* for what is told on stderr: "sbtrace replay" */
 	bool progress;       /* tell it even when stderr is no terminal */
 	bool resume;         /* leave out what the run record says is finished, as far as files say so, too */
+	struct shard_merge
+	        *merge; /* the recordings were decoded in shards, of which this is; NULL: they were not */
 };
 
 /* *status becomes the exit status (commands.h) of what came to its end. Zero, or a negative code: the job was
  * given up. */
 int job_run(const struct job *job, const struct job_run_options *options, int *status, struct sb_error *err);
+
+/* What a job's limit of memory says holds from now on. Zero or a negative code. */
+int job_limit_memory(const struct job *job, struct sb_error *err);
 
 /* Runs a job again, into a directory that is then removed, and compares with its run record; differences are
  * told on stderr. *same: there are none. */

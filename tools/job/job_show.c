@@ -87,7 +87,7 @@ static int put(yaml_document_t *document, const json_t *value)
 	}
 }
 
-static int emit(const json_t *value, FILE *to)
+int job_show_value(const json_t *value, FILE *to)
 {
 	yaml_document_t document;
 	yaml_emitter_t emitter;
@@ -112,7 +112,7 @@ static int emit(const json_t *value, FILE *to)
 int job_show(const struct job *job, FILE *to)
 {
 	json_t *value = job_value(job);
-	const int result = value ? emit(value, to) : -1;
+	const int result = value ? job_show_value(value, to) : -1;
 
 	json_decref(value);
 	return result;

@@ -250,21 +250,35 @@ static int read_text(const char *path, unsigned char *text, size_t *size, struct
 	return code;
 }
 
+/* Zero or -sbe_nomem. */
+static int keep_path(struct job_source *source, const char *path)
+{
+	const char *slash;
+
+	source->path = job_places_file(&source->job->places, path);
+	if (!source->path)
+		return sb_error_set(source->err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	slash = strrchr(source->path, '/');
+	source->directory = slash ? (size_t)(slash - source->path) + 1 : 0;
+	return 0;
+}
+
+int source_parse(struct job_source *source, const char *path, const char *text, size_t size)
+{
+	const int code = keep_path(source, path);
+
+	return code ? code : parse(source, (const unsigned char *)text, size);
+}
+
 int source_open(struct job_source *source, const char *path)
 {
 	unsigned char *text = malloc(job_file_most);
-	const char *slash;
 	size_t size = 0;
-	int code;
+	int code = text ? keep_path(source, path)
+	                : sb_error_set(source->err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 
-	source->path = job_places_file(&source->job->places, path);
-	if (!text || !source->path) {
-		free(text);
-		return sb_error_set(source->err, -sbe_nomem, path, UINT64_MAX, "out of memory");
-	}
-	slash = strrchr(source->path, '/');
-	source->directory = slash ? (size_t)(slash - source->path) + 1 : 0;
-	code = read_text(source->path, text, &size, source->err);
+	if (!code)
+		code = read_text(source->path, text, &size, source->err);
 	if (!code)
 		code = parse(source, text, size);
 	free(text);

@@ -20,6 +20,8 @@ struct job_source {
 
 /* Reads and parses @path, one document; the source is then to be closed. Zero or a negative code. */
 int source_open(struct job_source *source, const char *path);
+/* The same with the @size bytes of @text, which are not at @path. */
+int source_parse(struct job_source *source, const char *path, const char *text, size_t size);
 void source_close(struct job_source *source);
 
 struct job_place source_place(const struct job_source *source, const yaml_node_t *node);

@@ -1,0 +1,60 @@
+/* span_format.h - the bytes of a span's replay (sb/shard.h).
+ *
+ * Blocks, each a uint32_t with the size of what it holds, a uint32_t with the CRC-32 of that (zlib's), and
+ * items. Everything is little-endian; a number in an item is a varint: seven bits to a byte, the lowest
+ * first; "signed" ones are zigzagged. An item is a byte, enum span_item, and:
+ *
+ *   begin      version; stream, from, to (to + 1; 0: the stream's end)
+ *   piece      its place in the stream: the flow that follows is as if nothing had come before it
+ *   flow       flags (enum span_flow); tsc (signed, from the item before); what the flags say; how many
+ * paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which follows
+ *   (a path)   how many blocks, and each: ip (signed, from the end_ip before), end_ip - ip, flags, mode and
+ * iclass (a byte each), how many instructions, and the length of each (a byte each) renumber   numbers of
+ * paths begin anew gap        reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset,
+ * bytes, ip, size and bytes of the detail event      kind, tsc (signed, as of flow), pid, tid (signed),
+ * membership + 1, from, to piece_end  where the next one begins (+ 1; 0: the stream has ended), the last
+ * time, the account, and how many threads and for each pid, tid (signed), container + 1, instructions, blocks
+ *   end        whether lost mappings were looked for in the trace
+ *
+ * cpu of flow and events is the stream's. Memberships, epochs and containers go by their numbers in the
+ * system.
+ */
+#ifndef SB_SPAN_FORMAT_H
+#define SB_SPAN_FORMAT_H
+
+#include <stdint.h>
+
+enum { SPAN_VERSION = 1, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+
+enum span_item_kind {
+	span_none, /* no item */
+	span_begin = 'B',
+	span_piece = 'P',
+	span_flow = 'F',
+	span_renumber = 'R',
+	span_gap = 'G',
+	span_event = 'E',
+	span_piece_end = 'Q',
+	span_end = 'Z'
+};
+
+enum span_flow_flag {
+	span_flow_owner = 1 << 0, /* pid and tid follow (signed); else they are those of the item before */
+	span_flow_membership = 1 << 1, /* its number + 1 follows (0: none), likewise */
+	span_flow_epoch = 1 << 2,      /* the same */
+	span_flow_left = 1 << 3,       /* left_ip follows */
+	span_flow_sums = 1 << 4,       /* nblocks and ninsn follow; else they are the paths' */
+	span_flow_flags = (1 << 5) - 1
+};
+
+static inline uint64_t span_zigzag(int64_t value)
+{
+	return (uint64_t)value << 1 ^ (uint64_t)(value >> 63);
+}
+
+static inline int64_t span_unzigzag(uint64_t value)
+{
+	return (int64_t)(value >> 1 ^ (0 - (value & 1)));
+}
+
+#endif

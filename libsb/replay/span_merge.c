@@ -1,0 +1,197 @@
+/* span_merge.c - see span_merge.h. Stream after stream, one file is read at a time; in the order of time, one
+ * of each stream. */
+#include "replay/span_merge.h"
+
+#include <stdlib.h>
+
+/* ---- Stream after stream ----------------------------------------------------------------------- */
+
+static int deliver_stream(struct span_merge *merge, size_t first, size_t *next, struct sb_error *err)
+{
+	struct strand strand;
+	int status;
+
+	strand_init(&strand, merge, first);
+	*next = strand.last;
+	while ((status = strand_next(&strand, err)) > 0) {
+		status = strand_deliver(&strand);
+		if (status < 0)
+			break;
+	}
+	strand_fini(&strand);
+	return status;
+}
+
+/* Spans up to that of stream @end. */
+static int deliver_in_line(struct span_merge *merge, size_t *span, size_t end, struct sb_error *err)
+{
+	const struct sb_line *line = &merge->source->line;
+	int status = 0;
+
+	while (status == 0 && *span < line->nspans && line->span[*span].stream < end) {
+		status = deliver_stream(merge, *span, span, err);
+		if (status == 0)
+			status = ledger_progress(merge->ledger, 0);
+	}
+	return status;
+}
+
+/* ---- In the order of time ---------------------------------------------------------------------- */
+
+/* Strands that have something, the one that comes next first. */
+struct queue {
+	struct strand *strand; /* owned; by CPU */
+	uint64_t *tsc;         /* owned; of what comes next of each, which never goes back */
+	size_t *heap;          /* owned; indices of both */
+	size_t count, nheap;
+};
+
+static int comes_before(const struct queue *queue, size_t a, size_t b)
+{
+	return queue->tsc[a] != queue->tsc[b] ? queue->tsc[a] < queue->tsc[b] : a < b;
+}
+
+static void sink_down(struct queue *queue, size_t at)
+{
+	const size_t strand = queue->heap[at];
+
+	for (;;) {
+		size_t child = 2 * at + 1;
+
+		if (child + 1 < queue->nheap &&
+		    comes_before(queue, queue->heap[child + 1], queue->heap[child]))
+			child += 1;
+		if (child >= queue->nheap || !comes_before(queue, queue->heap[child], strand))
+			break;
+		queue->heap[at] = queue->heap[child];
+		at = child;
+	}
+	queue->heap[at] = strand;
+}
+
+/* Flow and events of other times than were asked for have no place among the others: they are only counted.
+ */
+static int is_of_another_time(const struct strand *strand)
+{
+	const struct sb_replay_options *options = strand->merge->world->options;
+	const uint64_t tsc = strand_tsc(strand);
+
+	return strand->merge->uncounted && strand->item.kind != span_gap &&
+	       (tsc < options->tsc_from || tsc > options->tsc_to);
+}
+
+static int advance(struct queue *queue, size_t index, struct sb_error *err)
+{
+	struct strand *strand = &queue->strand[index];
+	int status;
+	uint64_t tsc;
+
+	while ((status = strand_next(strand, err)) > 0 && is_of_another_time(strand)) {
+		status = strand_deliver(strand);
+		if (status < 0)
+			break;
+	}
+	tsc = status > 0 ? strand_tsc(strand) : 0;
+	if (tsc > queue->tsc[index])
+		queue->tsc[index] = tsc;
+	return status;
+}
+
+static int fill(struct queue *queue, struct sb_error *err)
+{
+	for (size_t i = 0; i < queue->count; ++i) {
+		const int status = advance(queue, i, err);
+
+		if (status < 0)
+			return status;
+		if (status > 0)
+			queue->heap[queue->nheap++] = i;
+	}
+	for (size_t i = queue->nheap / 2; i-- > 0;)
+		sink_down(queue, i);
+	return 0;
+}
+
+static int deliver_queue(struct queue *queue, struct sb_error *err)
+{
+	int status = fill(queue, err);
+
+	while (status >= 0 && queue->nheap) {
+		const size_t first = queue->heap[0];
+
+		status = strand_deliver(&queue->strand[first]);
+		if (status < 0)
+			break;
+		status = advance(queue, first, err);
+		if (status == 0)
+			queue->heap[0] = queue->heap[--queue->nheap];
+		if (status >= 0 && queue->nheap)
+			sink_down(queue, 0);
+	}
+	return status < 0 ? status : 0;
+}
+
+/* A strand for each stream from span @first on. */
+static int open_queue(struct queue *queue, struct span_merge *merge, size_t first)
+{
+	const struct sb_line *line = &merge->source->line;
+	const size_t most = line->span[line->nspans - 1].stream - line->span[first].stream + 1;
+
+	queue->strand = calloc(most, sizeof(*queue->strand));
+	queue->tsc = calloc(most, sizeof(*queue->tsc));
+	queue->heap = calloc(most, sizeof(*queue->heap));
+	if (!queue->strand || !queue->tsc || !queue->heap)
+		return -sbe_nomem;
+	while (first < line->nspans) {
+		struct strand *strand = &queue->strand[queue->count++];
+
+		strand_init(strand, merge, first);
+		first = strand->last;
+	}
+	return 0;
+}
+
+static void close_queue(struct queue *queue)
+{
+	for (size_t i = 0; i < queue->count; ++i)
+		strand_fini(&queue->strand[i]);
+	free(queue->strand);
+	free(queue->tsc);
+	free(queue->heap);
+}
+
+static int deliver_by_time(struct span_merge *merge, size_t first, struct sb_error *err)
+{
+	struct queue queue = {0};
+	int status = first < merge->source->line.nspans ? open_queue(&queue, merge, first) : 0;
+
+	if (status == 0)
+		status = deliver_queue(&queue, err);
+	close_queue(&queue);
+	return status;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
+int span_merge(const struct replay_world *world, const struct sb_span_source *source, struct ledger *ledger,
+               int by_time, size_t first_cpu, struct sb_error *err)
+{
+	const struct sb_replay_options *options = world->options;
+	struct span_merge merge = {.world = world,
+	                           .source = source,
+	                           .ledger = ledger,
+	                           .uncounted = options->tsc_from || options->tsc_to};
+	size_t span = 0;
+	int status = span_line_check(&source->line, world->perfdata, err);
+
+	if (status == 0)
+		status = span_world_init(&merge.numbers, world->system);
+	if (status == 0)
+		status = deliver_in_line(&merge, &span, by_time ? first_cpu : SIZE_MAX, err);
+	if (status == 0 && by_time)
+		status = deliver_by_time(&merge, span, err);
+	if (status == 0 && merge.surveyed)
+		status = code_survey_make(&world->evidence->maps.survey);
+	span_world_fini(&merge.numbers);
+	return status;
+}

@@ -1,0 +1,488 @@
+/* span_read.c - see span_read.h. */
+#include "replay/span_read.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "system/arena.h"
+
+int span_reader_init(struct span_reader *reader, const struct span_world *world, uint64_t numbering)
+{
+	*reader = (struct span_reader){.world = world, .numbering = numbering};
+	reader->known = calloc(ptr_max_paths, sizeof(*reader->known));
+	return reader->known ? 0 : -sbe_nomem;
+}
+
+void span_reader_fini(struct span_reader *reader)
+{
+	path_store_fini(&reader->numbered);
+	path_store_fini(&reader->unnumbered);
+	free(reader->block);
+	free(reader->known);
+	free(reader->path);
+	free(reader->blocks);
+	free(reader->slot);
+	*reader = (struct span_reader){0};
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------------ */
+
+static const char *name_of(const struct span_reader *reader)
+{
+	return reader->name ? reader->name(reader->context, reader->index) : NULL;
+}
+
+static int damaged(const struct span_reader *reader, struct sb_error *err, const char *what)
+{
+	return sb_error_set(err, -sbe_format, name_of(reader), reader->offset - (reader->size - reader->at),
+	                    "%s", what);
+}
+
+static int cut_short(const struct span_reader *reader, struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_truncated, name_of(reader), reader->offset,
+	                    "the result of a span ends here, in the middle");
+}
+
+/* All of @size bytes. */
+static int read_whole(struct span_reader *reader, void *bytes, size_t size, struct sb_error *err)
+{
+	for (size_t have = 0; have < size;) {
+		const int64_t n = reader->read(reader->context, reader->index, reader->offset,
+		                               (uint8_t *)bytes + have, size - have, err);
+
+		if (n < 0)
+			return (int)n;
+		if (n == 0)
+			return cut_short(reader, err);
+		have += (size_t)n;
+		reader->offset += (uint64_t)n;
+	}
+	return 0;
+}
+
+/* Step by step: what the size says may be wrong. */
+static int read_block(struct span_reader *reader, size_t size, struct sb_error *err)
+{
+	size_t have = 0;
+
+	while (have < size) {
+		const size_t step = size - have < 1 << 20 ? size - have : 1 << 20;
+		int status = array_reserve_more(&reader->block, &reader->capacity, have, step, 1);
+
+		if (status == 0)
+			status = read_whole(reader, reader->block + have, step, err);
+		if (status < 0)
+			return status;
+		have += step;
+	}
+	return 0;
+}
+
+static int next_block(struct span_reader *reader, struct sb_error *err)
+{
+	uint32_t header[2];
+	int status;
+
+	reader->size = reader->at = 0;
+	status = read_whole(reader, header, sizeof(header), err);
+	if (status < 0)
+		return status;
+	if (!header[0] || header[0] > SPAN_BLOCK_MAX)
+		return sb_error_set(err, -sbe_format, name_of(reader), reader->offset - sizeof(header),
+		                    "expected a block of at most %d bytes, found one of %" PRIu32,
+		                    SPAN_BLOCK_MAX, header[0]);
+	status = read_block(reader, header[0], err);
+	if (status < 0)
+		return status;
+	reader->size = header[0];
+	if (crc32_z(0, reader->block, reader->size) == header[1])
+		return 0;
+	return sb_error_set(err, -sbe_format, name_of(reader), reader->offset - reader->size,
+	                    "%zu bytes are damaged: their CRC-32 is not the one that was written",
+	                    reader->size);
+}
+
+/* What cannot be read is zero, and leaves the reader behind the block. */
+static uint64_t get(struct span_reader *reader)
+{
+	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; at < end && shift < 64; shift += 7) {
+		value |= (uint64_t)(*at & 0x7f) << shift;
+		if (!(*at++ & 0x80)) {
+			reader->at = (size_t)(at - reader->block);
+			return value;
+		}
+	}
+	reader->at = reader->size + 1;
+	return 0;
+}
+
+static int64_t get_signed(struct span_reader *reader)
+{
+	return span_unzigzag(get(reader));
+}
+
+static uint8_t get_byte(struct span_reader *reader)
+{
+	if (reader->at < reader->size)
+		return reader->block[reader->at++];
+	reader->at = reader->size + 1;
+	return 0;
+}
+
+static int is_over(const struct span_reader *reader)
+{
+	return reader->at > reader->size;
+}
+
+/* As many bytes are left, at least; so many things can be there. */
+static int has(const struct span_reader *reader, uint64_t count)
+{
+	return reader->at <= reader->size && count <= reader->size - reader->at;
+}
+
+/* ---- Paths ------------------------------------------------------------------------------------ */
+
+/* Whether instructions of these lengths stand one after the other from @block->ip to @block->end_ip. */
+static int lengths_fit(const struct pt_run_block *block)
+{
+	uint64_t ip = block->ip;
+
+	for (uint16_t i = 0; i < block->ninsn; ++i) {
+		if (!block->length[i] || block->length[i] > pt_max_insn_size)
+			return 0;
+		ip += i + 1 < block->ninsn ? block->length[i] : 0;
+	}
+	return ip == block->end_ip;
+}
+
+static int get_block(struct span_reader *reader, uint64_t *last, struct pt_run_block *block)
+{
+	uint64_t ninsn, flags;
+
+	block->ip = *last + (uint64_t)get_signed(reader);
+	block->end_ip = block->ip + get(reader);
+	flags = get(reader);
+	block->mode = get_byte(reader);
+	block->iclass = get_byte(reader);
+	ninsn = get(reader);
+	if (!ninsn || ninsn > UINT16_MAX || !has(reader, ninsn) || flags > UINT32_MAX ||
+	    block->mode > ptem_64bit || block->iclass > ptic_indirect)
+		return -1;
+	block->flags = (uint32_t)flags;
+	block->ninsn = (uint16_t)ninsn;
+	block->length = reader->block + reader->at;
+	reader->at += ninsn;
+	*last = block->end_ip;
+	return lengths_fit(block) ? 0 : -1;
+}
+
+/* Into @store, under the number @id. NULL: *status says why. */
+static const struct pt_run_path *get_path(struct span_reader *reader, struct path_store *store, uint32_t id,
+                                          int *status)
+{
+	struct pt_run_path path = {.id = id};
+	const uint64_t nblocks = get(reader);
+	const struct pt_run_path *copy;
+	uint64_t last = 0, ninsn = 0;
+
+	*status = -sbe_format;
+	if (!nblocks || !has(reader, nblocks))
+		return NULL;
+	if (array_reserve_more(&reader->blocks, &reader->block_capacity, 0, nblocks,
+	                       sizeof(*reader->blocks)) < 0) {
+		*status = -sbe_nomem;
+		return NULL;
+	}
+	for (uint64_t i = 0; i < nblocks; ++i) {
+		reader->blocks[i] = (struct pt_run_block){0};
+		if (get_block(reader, &last, &reader->blocks[i]) < 0)
+			return NULL;
+		ninsn += reader->blocks[i].ninsn;
+	}
+	path.block = reader->blocks;
+	path.nblocks = (uint32_t)nblocks;
+	path.ninsn = (uint32_t)ninsn;
+	copy = path_store_copy(store, &path, id);
+	*status = copy ? 0 : -sbe_nomem;
+	return copy;
+}
+
+static const struct pt_run_path *next_path(struct span_reader *reader, int *status)
+{
+	const uint64_t reference = get(reader), id = (reference - 1) / 2;
+
+	*status = -sbe_format;
+	if (!reference)
+		return is_over(reader) ? NULL : get_path(reader, &reader->unnumbered, ptr_no_id, status);
+	if (id >= ptr_max_paths)
+		return NULL;
+	if (reference % 2) {
+		*status = reader->known[id] ? 0 : -sbe_format;
+		return reader->known[id];
+	}
+	/* Whoever counts has noted what it holds. */
+	if (reader->known[id])
+		return NULL;
+	reader->known[id] = get_path(reader, &reader->numbered, (uint32_t)id, status);
+	return reader->known[id];
+}
+
+static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_sums)
+{
+	const uint64_t npaths = get(reader);
+	uint64_t ninsn = 0, nblocks = 0;
+	int status = -sbe_format;
+
+	path_store_clear(&reader->unnumbered);
+	if (!has(reader, npaths))
+		return -sbe_format;
+	if (array_reserve_more(&reader->path, &reader->path_capacity, 0, npaths, sizeof(*reader->path)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < npaths; ++i) {
+		const struct pt_run_path *path = next_path(reader, &status);
+
+		if (!path)
+			return status;
+		reader->path[i] = path;
+		ninsn += path->ninsn;
+		nblocks += path->nblocks;
+	}
+	flow->path = reader->path;
+	flow->npaths = (uint32_t)npaths;
+	if (!has_sums) {
+		flow->ninsn = ninsn;
+		flow->nblocks = (uint32_t)nblocks;
+	}
+	return nblocks <= UINT32_MAX ? 0 : -sbe_format;
+}
+
+/* ---- Items ------------------------------------------------------------------------------------ */
+
+static int get_int(struct span_reader *reader, int32_t *value)
+{
+	const int64_t wide = get_signed(reader);
+
+	*value = (int32_t)wide;
+	return wide == *value ? 0 : -sbe_format;
+}
+
+static int get_owner(struct span_reader *reader, int32_t *pid, int32_t *tid)
+{
+	return get_int(reader, pid) < 0 ? -sbe_format : get_int(reader, tid);
+}
+
+static int get_membership(struct span_reader *reader, const struct sb_membership **membership)
+{
+	const uint64_t number = get(reader);
+
+	if (number > reader->world->nmemberships)
+		return -sbe_format;
+	*membership = number ? reader->world->membership + number - 1 : NULL;
+	return 0;
+}
+
+static int get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
+{
+	const uint64_t number = get(reader);
+
+	if (number > reader->world->nepochs)
+		return -sbe_format;
+	*epoch = number ? reader->world->epoch[number - 1] : NULL;
+	return 0;
+}
+
+static int get_flow(struct span_reader *reader, struct sb_flow *flow)
+{
+	const uint8_t flags = get_byte(reader);
+	int status = flags & ~(unsigned int)span_flow_flags ? -sbe_format : 0;
+
+	*flow = (struct sb_flow){.cpu = reader->cpu, .numbering = reader->numbering};
+	reader->tsc += (uint64_t)get_signed(reader);
+	if (status == 0 && flags & span_flow_owner)
+		status = get_owner(reader, &reader->pid, &reader->tid);
+	if (status == 0 && flags & span_flow_membership)
+		status = get_membership(reader, &reader->membership);
+	if (status == 0 && flags & span_flow_epoch)
+		status = get_epoch(reader, &reader->epoch);
+	if (flags & span_flow_left)
+		flow->left_ip = get(reader);
+	if (flags & span_flow_sums) {
+		flow->nblocks = (uint32_t)get(reader);
+		flow->ninsn = get(reader);
+	}
+	flow->tsc = reader->tsc;
+	flow->pid = reader->pid;
+	flow->tid = reader->tid;
+	flow->membership = reader->membership;
+	flow->epoch = reader->epoch;
+	return status < 0 ? status : get_paths(reader, flow, flags & span_flow_sums);
+}
+
+static int get_gap(struct span_reader *reader, struct span_item *item)
+{
+	struct sb_gap *gap = &item->gap;
+	const uint64_t reason = get(reader);
+	uint64_t length;
+
+	*gap = (struct sb_gap){0};
+	item->timeless = get(reader) != 0;
+	if (reason >= sb_gap_reasons || get_int(reader, &gap->cpu) < 0 ||
+	    get_owner(reader, &gap->pid, &gap->tid) < 0)
+		return -sbe_format;
+	gap->reason = (enum sb_gap_reason)reason;
+	gap->tsc_from = get(reader);
+	gap->tsc_to = get(reader);
+	gap->offset = get(reader);
+	gap->bytes = get(reader);
+	gap->ip = get(reader);
+	length = get(reader);
+	if (length >= sizeof(gap->detail) || !has(reader, length))
+		return -sbe_format;
+	memcpy(gap->detail, reader->block + reader->at, length);
+	reader->at += length;
+	return 0;
+}
+
+static int get_event(struct span_reader *reader, struct sb_flow_event *event)
+{
+	const uint64_t kind = get(reader);
+
+	*event = (struct sb_flow_event){.cpu = reader->cpu};
+	if (kind >= sb_flow_event_kinds)
+		return -sbe_format;
+	event->kind = (enum sb_flow_event_kind)kind;
+	reader->tsc += (uint64_t)get_signed(reader);
+	event->tsc = reader->tsc;
+	if (get_owner(reader, &event->pid, &event->tid) < 0 || get_membership(reader, &event->membership) < 0)
+		return -sbe_format;
+	event->from = get(reader);
+	event->to = get(reader);
+	return 0;
+}
+
+static int get_slot(struct span_reader *reader, struct account_slot *slot)
+{
+	uint64_t container;
+
+	*slot = (struct account_slot){.used = 1};
+	if (get_owner(reader, &slot->thread.pid, &slot->thread.tid) < 0)
+		return -sbe_format;
+	container = get(reader);
+	if (container > reader->world->ncontainers)
+		return -sbe_format;
+	slot->container = container ? reader->world->container[container - 1] : NULL;
+	slot->thread.ninsn = get(reader);
+	slot->thread.nblocks = get(reader);
+	return 0;
+}
+
+static void get_account(struct span_reader *reader, struct sb_account *account)
+{
+	*account = (struct sb_account){0};
+	account->bytes_decoded = get(reader);
+	account->ninsn = get(reader);
+	account->nblocks = get(reader);
+	account->ninsn_filtered = get(reader);
+	account->nswitches = get(reader);
+	for (int i = 0; i < sb_switch_evidences; ++i)
+		account->switches[i] = get(reader);
+	for (int i = 0; i < sb_gap_reasons; ++i) {
+		account->gap[i].count = get(reader);
+		account->gap[i].bytes = get(reader);
+	}
+}
+
+static int get_piece_end(struct span_reader *reader, struct span_item *item)
+{
+	uint64_t count;
+
+	item->position = get(reader) - 1;
+	item->last_tsc = get(reader);
+	item->part = (struct ledger_part){0};
+	get_account(reader, &item->part.account);
+	count = get(reader);
+	if (!has(reader, count))
+		return -sbe_format;
+	if (array_reserve_more(&reader->slot, &reader->slot_capacity, 0, count, sizeof(*reader->slot)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < count; ++i)
+		if (get_slot(reader, &reader->slot[i]) < 0)
+			return -sbe_format;
+	item->part.slot = reader->slot;
+	item->part.nslots = item->part.nused = count;
+	return 0;
+}
+
+static int get_begin(struct span_reader *reader, struct span_item *item)
+{
+	if (get(reader) != SPAN_VERSION)
+		return -sbe_unsupported;
+	item->span.stream = get(reader);
+	item->span.from = get(reader);
+	item->span.to = get(reader) - 1;
+	return 0;
+}
+
+static void renumber(struct span_reader *reader)
+{
+	memset(reader->known, 0, ptr_max_paths * sizeof(*reader->known));
+	path_store_clear(&reader->numbered);
+	reader->numbering += 1;
+}
+
+static int get_item(struct span_reader *reader, struct span_item *item)
+{
+	switch (item->kind) {
+	case span_begin:
+		return get_begin(reader, item);
+	case span_piece:
+		item->position = get(reader);
+		return 0;
+	case span_flow:
+		return get_flow(reader, &item->flow);
+	case span_gap:
+		return get_gap(reader, item);
+	case span_event:
+		return get_event(reader, &item->event);
+	case span_piece_end:
+		return get_piece_end(reader, item);
+	case span_end:
+		item->surveyed = get_byte(reader);
+		reader->ended = 1;
+		return 0;
+	default:
+		return -sbe_format;
+	}
+}
+
+int span_read(struct span_reader *reader, struct span_item *item, struct sb_error *err)
+{
+	int status = 0;
+
+	if (reader->ended)
+		return 0;
+	do {
+		if (reader->at >= reader->size)
+			status = next_block(reader, err);
+		if (status < 0)
+			return status;
+		item->kind = (enum span_item_kind)get_byte(reader);
+		if (item->kind == span_renumber)
+			renumber(reader);
+	} while (item->kind == span_renumber);
+	status = get_item(reader, item);
+	if (status == -sbe_nomem)
+		return sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
+	if (status == -sbe_unsupported)
+		return sb_error_set(err, status, name_of(reader), reader->offset,
+		                    "a span's result of another version of sbtrace");
+	if (status < 0 || is_over(reader))
+		return damaged(reader, err, "expected an item of a span's result, found something else");
+	return 1;
+}

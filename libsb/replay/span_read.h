@@ -1,0 +1,64 @@
+/* span_read.h - a span's bytes, item by item. They are input as any other: nothing in them is believed.
+ */
+#ifndef SB_SPAN_READ_H
+#define SB_SPAN_READ_H
+
+#include <sb/shard.h>
+
+#include "replay/ledger.h"
+#include "replay/path_store.h"
+#include "replay/span_format.h"
+#include "replay/span_world.h"
+
+/* What the flow etc. point to is valid until the next item is read. */
+struct span_item {
+	enum span_item_kind kind;
+	int timeless;      /* gap */
+	int surveyed;      /* end */
+	uint64_t position; /* piece: where it begins; its end: where the next one does, UINT64_MAX: nowhere */
+	uint64_t last_tsc; /* piece_end */
+	struct sb_span span; /* begin */
+	union {
+		struct sb_flow flow;
+		struct sb_gap gap;
+		struct sb_flow_event event;
+		struct ledger_part part; /* the reader's: not to be freed */
+	};
+};
+
+struct span_reader {
+	const struct span_world *world; /* borrowed */
+	void *context;
+	int64_t (*read)(void *context, size_t index, uint64_t offset, void *bytes, size_t size,
+	                struct sb_error *err);
+	const char *(*name)(void *context, size_t index); /* for errors; NULL: it has none */
+	size_t index;
+	int32_t cpu;
+	uint64_t offset;       /* of the block behind the present one */
+	uint8_t *block;        /* owned */
+	size_t size, capacity; /* of the present block */
+	size_t at;
+
+	const struct pt_run_path **known; /* owned; by number */
+	struct path_store numbered, unnumbered;
+	const struct pt_run_path **path; /* owned; of the present flow */
+	size_t path_capacity;
+	struct pt_run_block *blocks; /* owned; of a path that is read */
+	size_t block_capacity;
+	struct account_slot *slot; /* owned; of a part */
+	size_t slot_capacity;
+	uint64_t numbering, tsc;
+	int32_t pid, tid;
+	const struct sb_membership *membership;
+	const struct sb_epoch *epoch;
+	int ended;
+};
+
+/* @numbering: the first one of the reader's flow. Zero or -sbe_nomem. */
+int span_reader_init(struct span_reader *reader, const struct span_world *world, uint64_t numbering);
+void span_reader_fini(struct span_reader *reader);
+
+/* The next item: 1; 0: the last one was an end; or a negative code. */
+int span_read(struct span_reader *reader, struct span_item *item, struct sb_error *err);
+
+#endif

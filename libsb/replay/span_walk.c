@@ -1,0 +1,340 @@
+/* span_walk.c - see span_walk.h. */
+#include "replay/span_walk.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "replay/joint.h"
+#include "replay/span_write.h"
+
+/* Begins anew at one place after another, only to see how it would go on. */
+struct probe {
+	struct walker walker;
+	struct ledger ledger;
+	struct sb_error error;
+	uint64_t position; /* where it is to begin */
+	int arrived;
+};
+
+struct spanner {
+	const struct span_walk *walk;
+	struct walker walker;
+	struct ledger ledger;
+	struct sb_sink sink;              /* of the ledger */
+	struct sb_replay_options options; /* of the ledger */
+	struct sb_error error;            /* of the walker */
+	struct span_world numbers;
+	struct span_writer writer;
+	struct ledger total; /* of all pieces */
+	struct probe probe;
+	int is_probing;   /* the probe is initialised */
+	int uncounted;    /* filtering by time, and counting, is left to whoever knows the time */
+	int starting;     /* the walk has not come to the place where it begins */
+	int missed;       /* it cannot begin there */
+	struct plan plan; /* for points */
+	size_t span;      /* that the last point was in */
+	uint64_t point;   /* the last point that was made, as yet ahead; UINT64_MAX: there is none */
+};
+
+/* ---- What the ledger gives --------------------------------------------------------------------- */
+
+static int on_flow(void *context, const struct sb_flow *flow)
+{
+	struct spanner *spanner = context;
+
+	return spanner->starting ? 0
+	                         : span_write_flow(&spanner->writer, flow, spanner->walk->sink->flow != NULL);
+}
+
+static int on_gap(void *context, const struct sb_gap *gap)
+{
+	struct spanner *spanner = context;
+
+	return spanner->starting ? 0 : span_write_gap(&spanner->writer, gap, spanner->walker.finishing);
+}
+
+static int on_event(void *context, const struct sb_flow_event *event)
+{
+	struct spanner *spanner = context;
+
+	return spanner->starting ? 0 : span_write_event(&spanner->writer, event);
+}
+
+static int on_progress(void *context, uint64_t done, uint64_t total)
+{
+	const struct sb_sink *sink = ((struct spanner *)context)->walk->sink;
+
+	return sink->progress(sink->context, done, total);
+}
+
+/* ---- Pieces ----------------------------------------------------------------------------------- */
+
+static int end_piece(struct spanner *spanner, uint64_t to)
+{
+	struct ledger_part part;
+	int status;
+
+	walker_settle(&spanner->walker);
+	ledger_take_part(&spanner->ledger, &part);
+	status = span_write_piece_end(&spanner->writer, to, spanner->ledger.last_tsc, &part);
+	if (status == 0)
+		status = ledger_add_part(&spanner->total, &part);
+	ledger_part_fini(&part);
+	return status;
+}
+
+/* ---- The probe -------------------------------------------------------------------------------- */
+
+static int on_arrival(void *context, uint64_t position)
+{
+	struct probe *probe = context;
+
+	probe->arrived = position == probe->position;
+	return 1;
+}
+
+static int open_probe(struct spanner *spanner)
+{
+	static const struct sb_sink nobody;
+	struct probe *probe = &spanner->probe;
+
+	if (spanner->is_probing)
+		return 0;
+	spanner->is_probing = 1;
+	ledger_init(&probe->ledger, &nobody, &spanner->options);
+	return walker_init(&probe->walker, spanner->walk->world, &probe->ledger, spanner->walk->nparts,
+	                   &probe->error);
+}
+
+/* Whether a replay that begins at @place comes to it, and would go on as this one. Or a negative code. */
+static int fits(struct spanner *spanner, const struct stream_place *place)
+{
+	struct probe *probe = &spanner->probe;
+	struct joint joint;
+	int status = open_probe(spanner);
+
+	if (status == 0 && probe->walker.stream != spanner->walker.stream)
+		status = walker_open(&probe->walker, spanner->walker.stream);
+	if (status < 0)
+		return status;
+	probe->position = place->position;
+	probe->arrived = 0;
+	probe->walker.replay.border = place->position;
+	probe->walker.replay.at_border = on_arrival;
+	probe->walker.replay.border_context = probe;
+	/* What goes wrong there goes wrong in whoever begins there, too: they never arrive. */
+	if (walker_run_from(&probe->walker, place) <= 0 || !probe->arrived)
+		return 0;
+	ledger_restart(&probe->ledger);
+	status = joint_init(&joint, &probe->walker.replay);
+	if (status < 0)
+		return status;
+	status = joint_fits(&joint, &spanner->walker.replay);
+	joint_fini(&joint);
+	return status;
+}
+
+/* ---- Points ----------------------------------------------------------------------------------- */
+
+/* Where the span behind that of the last point begins; UINT64_MAX: the stream ends first. */
+static uint64_t next_span(const struct spanner *spanner)
+{
+	const struct sb_line *line = spanner->walk->line;
+	const struct sb_span *span = &line->span[spanner->span];
+
+	return spanner->span + 1 < line->nspans && span[1].stream == span->stream ? span[1].from : UINT64_MAX;
+}
+
+/* The first point behind @position. Zero or -sbe_nomem. */
+static int advance(struct spanner *spanner, uint64_t position)
+{
+	const size_t stream = spanner->walk->line->span[spanner->walk->index].stream;
+
+	while (spanner->point <= position && spanner->point != UINT64_MAX) {
+		const uint64_t step = spanner->walk->line->step, from = spanner->point;
+		struct planned planned;
+		int status = 0;
+
+		if (from < UINT64_MAX - step)
+			status = plan_cut(&spanner->plan, stream, from + step, &planned);
+		if (status < 0)
+			return status;
+		if (status && planned.place.position < next_span(spanner)) {
+			spanner->point = planned.place.position;
+			continue;
+		}
+		spanner->point = next_span(spanner);
+		if (spanner->point != UINT64_MAX)
+			spanner->span += 1;
+	}
+	spanner->walker.replay.border = spanner->point;
+	return 0;
+}
+
+/* The replay has come to a point. Positive: it ends there. */
+static int pass_point(struct spanner *spanner, uint64_t position)
+{
+	const size_t stream = spanner->walk->line->span[spanner->walk->index].stream;
+	struct planned planned;
+	int status;
+
+	/* What is held back here would be nobody's. */
+	if (ledger_holds(&spanner->ledger) || spanner->walker.replay.in_gap)
+		return 0;
+	status = plan_find(&spanner->plan, stream, position, &planned);
+	if (status > 0)
+		status = fits(spanner, &planned.place);
+	if (status <= 0)
+		return status;
+	status = end_piece(spanner, position);
+	if (status < 0 || position >= spanner->walk->until)
+		return status < 0 ? status : 1;
+	return span_write_piece(&spanner->writer, position);
+}
+
+static int on_border(void *context, uint64_t position)
+{
+	struct spanner *spanner = context;
+	int status = 0;
+
+	if (spanner->starting && position != spanner->walk->from) {
+		spanner->missed = 1;
+		return 1;
+	}
+	if (spanner->starting) {
+		spanner->starting = 0;
+		walker_settle(&spanner->walker);
+		ledger_restart(&spanner->ledger);
+		status = span_write_piece(&spanner->writer, position);
+	} else if (position == spanner->point) {
+		status = pass_point(spanner, position);
+	}
+	return status ? status : advance(spanner, position);
+}
+
+/* ---- The walk --------------------------------------------------------------------------------- */
+
+/* Positive: it ended at a point, or could not begin; zero: at the stream's end. */
+static int go(struct spanner *spanner, struct sb_error *err)
+{
+	const struct span_walk *walk = spanner->walk;
+	const size_t index = walk->line->span[walk->index].stream;
+	struct walker *walker = &spanner->walker;
+	struct planned planned;
+	int status = walker_open(walker, &spanner->plan.stream[index]);
+
+	if (status < 0)
+		return status;
+	walker->replay.at_border = on_border;
+	walker->replay.border_context = spanner;
+	spanner->starting = walk->from != 0;
+	if (!walk->from) {
+		status = span_write_piece(&spanner->writer, 0);
+		if (status == 0)
+			status = advance(spanner, 0);
+		return status < 0 ? status : walker_run(walker);
+	}
+	status = plan_find(&spanner->plan, index, walk->from, &planned);
+	if (status == 0)
+		status = sb_error_set(err, -sbe_invalid, sb_perfdata_path(walk->world->perfdata), UINT64_MAX,
+		                      "CPU %d has no PSB at 0x%" PRIx64 " of its trace, where a span begins",
+		                      spanner->plan.stream[index].cpu, walk->from);
+	if (status < 0)
+		return status;
+	walker->replay.border = walk->from;
+	return walker_run_from(walker, &planned.place);
+}
+
+static int init(struct spanner *spanner, const struct span_walk *walk)
+{
+	const struct sb_replay_options *options = walk->world->options;
+	const struct sb_sink *sink = walk->sink;
+	int status;
+
+	*spanner = (struct spanner){.walk = walk, .options = *options, .span = walk->index};
+	spanner->point = walk->from;
+	spanner->uncounted = options->tsc_from || options->tsc_to;
+	spanner->sink = (struct sb_sink){.context = spanner,
+	                                 .flow = sink->flow || spanner->uncounted ? on_flow : NULL,
+	                                 .gap = sink->gap ? on_gap : NULL,
+	                                 .progress = sink->progress ? on_progress : NULL,
+	                                 .event = sink->event ? on_event : NULL};
+	if (spanner->uncounted)
+		spanner->options.tsc_from = spanner->options.tsc_to = 0;
+	plan_init(&spanner->plan, walk->world, walk->line->step, 0);
+	ledger_init(&spanner->ledger, &spanner->sink, &spanner->options);
+	ledger_init(&spanner->total, &spanner->sink, &spanner->options);
+	status = span_world_init(&spanner->numbers, walk->world->system);
+	if (status == 0)
+		status = span_writer_init(&spanner->writer, walk->write, walk->context, &spanner->numbers);
+	return status < 0 ? status
+	                  : walker_init(&spanner->walker, walk->world, &spanner->ledger, walk->nparts,
+	                                &spanner->error);
+}
+
+static void fini(struct spanner *spanner)
+{
+	walker_fini(&spanner->walker);
+	ledger_fini(&spanner->ledger);
+	ledger_fini(&spanner->total);
+	if (spanner->is_probing) {
+		walker_fini(&spanner->probe.walker);
+		ledger_fini(&spanner->probe.ledger);
+	}
+	span_writer_fini(&spanner->writer);
+	span_world_fini(&spanner->numbers);
+	plan_fini(&spanner->plan);
+}
+
+int span_walk(const struct span_walk *walk, struct sb_account *account, struct sb_error *err)
+{
+	struct spanner spanner;
+	struct sb_span span = walk->line->span[walk->index];
+	int status = init(&spanner, walk);
+
+	span.from = walk->from;
+	if (status == 0)
+		status = span_write_begin(&spanner.writer, &span);
+	if (status == 0)
+		status = go(&spanner, err);
+	if (status == 0)
+		status = end_piece(&spanner, UINT64_MAX);
+	if (status >= 0)
+		status = span_write_end(&spanner.writer,
+		                        code_survey_is_made(&walk->world->evidence->maps.survey));
+	if (status < 0 && spanner.error.code && err && !err->code)
+		*err = spanner.error;
+	if (account)
+		*account = spanner.total.account;
+	fini(&spanner);
+	return status < 0 ? status : 0;
+}
+
+/* ---- The line --------------------------------------------------------------------------------- */
+
+/* Whether @span can follow @before, which is NULL at the beginning. */
+static int follows(const struct sb_span *span, const struct sb_span *before)
+{
+	if (!before)
+		return !span->stream && !span->from;
+	if (span->stream == before->stream)
+		return span->from == before->to && span->from > before->from;
+	return span->stream == before->stream + 1 && before->to == UINT64_MAX && !span->from;
+}
+
+int span_line_check(const struct sb_line *line, const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	size_t count;
+
+	sb_perfdata_streams(perfdata, &count);
+	for (size_t i = 0; i < line->nspans; ++i)
+		if (!follows(&line->span[i], i ? &line->span[i - 1] : NULL))
+			return sb_error_set(err, -sbe_invalid, sb_perfdata_path(perfdata), UINT64_MAX,
+			                    "span %zu does not follow the one before it", i);
+	if (line->step && (line->nspans ? line->span[line->nspans - 1].stream + 1 == count &&
+	                                          line->span[line->nspans - 1].to == UINT64_MAX
+	                                : !count))
+		return 0;
+	return sb_error_set(err, -sbe_invalid, sb_perfdata_path(perfdata), UINT64_MAX,
+	                    "the spans are not all of the recording's %zu streams", count);
+}

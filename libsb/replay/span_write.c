@@ -1,0 +1,333 @@
+/* span_write.c - see span_write.h. */
+#include "replay/span_write.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "replay/span_format.h"
+
+int span_writer_init(struct span_writer *writer, sb_span_write *write, void *context,
+                     const struct span_world *world)
+{
+	*writer = (struct span_writer){.write = write, .context = context, .world = world};
+	writer->capacity = 2 * SPAN_BLOCK_SIZE;
+	writer->buffer = malloc(writer->capacity);
+	writer->known = calloc(ptr_max_paths, sizeof(*writer->known));
+	writer->size = SPAN_BLOCK_HEADER;
+	return writer->buffer && writer->known ? 0 : -sbe_nomem;
+}
+
+void span_writer_fini(struct span_writer *writer)
+{
+	free(writer->buffer);
+	free(writer->known);
+	*writer = (struct span_writer){0};
+}
+
+/* ---- Bytes ------------------------------------------------------------------------------------ */
+
+static int flush(struct span_writer *writer)
+{
+	const uint32_t size = (uint32_t)(writer->size - SPAN_BLOCK_HEADER);
+	uint32_t sum;
+
+	if (!size || writer->failed)
+		return writer->failed;
+	sum = (uint32_t)crc32_z(0, writer->buffer + SPAN_BLOCK_HEADER, size);
+	memcpy(writer->buffer, &size, sizeof(size));
+	memcpy(writer->buffer + sizeof(size), &sum, sizeof(sum));
+	writer->failed = writer->write(writer->context, writer->buffer, writer->size);
+	writer->size = SPAN_BLOCK_HEADER;
+	return writer->failed;
+}
+
+/* Room for @more bytes; NULL: there is none, and never will be. */
+static uint8_t *room(struct span_writer *writer, size_t more)
+{
+	uint8_t *bigger;
+
+	if (writer->failed)
+		return NULL;
+	if (writer->capacity - writer->size >= more)
+		return writer->buffer + writer->size;
+	bigger = realloc(writer->buffer, 2 * writer->capacity + more);
+	if (!bigger) {
+		writer->failed = -sbe_nomem;
+		return NULL;
+	}
+	writer->buffer = bigger;
+	writer->capacity = 2 * writer->capacity + more;
+	return writer->buffer + writer->size;
+}
+
+static uint8_t *put(uint8_t *at, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		*at++ = (uint8_t)(value | 0x80);
+	*at++ = (uint8_t)value;
+	return at;
+}
+
+static uint8_t *put_signed(uint8_t *at, int64_t value)
+{
+	return put(at, span_zigzag(value));
+}
+
+enum { VARINT_MAX = 10, ITEM_MAX = 24 * VARINT_MAX };
+
+/* The item up to @at is written; a block that is full goes out. */
+static int done(struct span_writer *writer, const uint8_t *at)
+{
+	writer->size = (size_t)(at - writer->buffer);
+	return writer->size >= SPAN_BLOCK_SIZE ? flush(writer) : 0;
+}
+
+/* ---- Items ------------------------------------------------------------------------------------ */
+
+int span_write_begin(struct span_writer *writer, const struct sb_span *span)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_begin;
+	at = put(at, SPAN_VERSION);
+	at = put(at, span->stream);
+	at = put(at, span->from);
+	return done(writer, put(at, span->to + 1));
+}
+
+int span_write_piece(struct span_writer *writer, uint64_t position)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_piece;
+	return done(writer, put(at, position));
+}
+
+static uint8_t *put_account(uint8_t *at, const struct sb_account *account)
+{
+	at = put(at, account->bytes_decoded);
+	at = put(at, account->ninsn);
+	at = put(at, account->nblocks);
+	at = put(at, account->ninsn_filtered);
+	at = put(at, account->nswitches);
+	for (int i = 0; i < sb_switch_evidences; ++i)
+		at = put(at, account->switches[i]);
+	for (int i = 0; i < sb_gap_reasons; ++i) {
+		at = put(at, account->gap[i].count);
+		at = put(at, account->gap[i].bytes);
+	}
+	return at;
+}
+
+int span_write_piece_end(struct span_writer *writer, uint64_t to, uint64_t last_tsc,
+                         const struct ledger_part *part)
+{
+	enum { NUMBERS = 8 + sb_switch_evidences + 2 * sb_gap_reasons };
+	uint8_t *at = room(writer, NUMBERS * VARINT_MAX + part->nused * 5 * VARINT_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_piece_end;
+	at = put(at, to + 1);
+	at = put(at, last_tsc);
+	at = put_account(at, &part->account);
+	at = put(at, part->nused);
+	for (size_t i = 0; i < part->nslots; ++i) {
+		const struct account_slot *slot = &part->slot[i];
+
+		if (!slot->used)
+			continue;
+		at = put_signed(at, slot->thread.pid);
+		at = put_signed(at, slot->thread.tid);
+		at = put(at, slot->container ? (uint64_t)slot->container->index + 1 : 0);
+		at = put(at, slot->thread.ninsn);
+		at = put(at, slot->thread.nblocks);
+	}
+	return done(writer, at);
+}
+
+static int put_path(struct span_writer *writer, const struct pt_run_path *path)
+{
+	uint64_t last = 0;
+	uint8_t *at = room(writer, (2 + 6 * (size_t)path->nblocks) * VARINT_MAX + path->ninsn);
+
+	if (!at)
+		return writer->failed;
+	at = put(at, path->nblocks);
+	for (uint32_t i = 0; i < path->nblocks; ++i) {
+		const struct pt_run_block *block = &path->block[i];
+
+		at = put_signed(at, (int64_t)(block->ip - last));
+		at = put(at, block->end_ip - block->ip);
+		at = put(at, block->flags);
+		*at++ = block->mode;
+		*at++ = block->iclass;
+		at = put(at, block->ninsn);
+		memcpy(at, block->length, block->ninsn);
+		at += block->ninsn;
+		last = block->end_ip;
+	}
+	writer->size = (size_t)(at - writer->buffer);
+	return 0;
+}
+
+static int put_paths(struct span_writer *writer, const struct sb_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->npaths; ++i) {
+		const struct pt_run_path *path = flow->path[i];
+		const int numbered = path->id != ptr_no_id, is_new = !numbered || !writer->known[path->id];
+		uint8_t *at = room(writer, VARINT_MAX);
+
+		if (!at)
+			return writer->failed;
+		at = put(at, numbered ? 2 * (uint64_t)path->id + 1 + (uint64_t)is_new : 0);
+		writer->size = (size_t)(at - writer->buffer);
+		if (!is_new)
+			continue;
+		if (put_path(writer, path) < 0)
+			return writer->failed;
+		if (numbered)
+			writer->known[path->id] = 1;
+	}
+	return 0;
+}
+
+static uint32_t number_of(const struct span_writer *writer, const struct sb_membership *membership)
+{
+	return membership ? (uint32_t)(membership - writer->world->membership) + 1 : 0;
+}
+
+static int renumber(struct span_writer *writer, uint64_t numbering)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_renumber;
+	writer->size = (size_t)(at - writer->buffer);
+	memset(writer->known, 0, ptr_max_paths * sizeof(*writer->known));
+	writer->numbering = numbering;
+	return 0;
+}
+
+/* Whether the flow's sums are not those of its paths. */
+static int has_sums(const struct sb_flow *flow, int paths)
+{
+	uint64_t ninsn = 0, nblocks = 0;
+
+	for (uint32_t i = 0; paths && i < flow->npaths; ++i) {
+		ninsn += flow->path[i]->ninsn;
+		nblocks += flow->path[i]->nblocks;
+	}
+	return ninsn != flow->ninsn || nblocks != flow->nblocks;
+}
+
+/* What is not as it was, and what little else there is. */
+static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struct sb_flow *flow, int paths)
+{
+	const uint32_t membership = number_of(writer, flow->membership);
+	uint32_t flags = has_sums(flow, paths) ? span_flow_sums : 0;
+
+	flags |= flow->pid != writer->pid || flow->tid != writer->tid ? span_flow_owner : 0;
+	flags |= membership != writer->membership ? span_flow_membership : 0;
+	flags |= flow->epoch != writer->epoch ? span_flow_epoch : 0;
+	flags |= flow->left_ip ? span_flow_left : 0;
+	*at++ = (uint8_t)flags;
+	at = put_signed(at, (int64_t)(flow->tsc - writer->tsc));
+	if (flags & span_flow_owner) {
+		at = put_signed(at, flow->pid);
+		at = put_signed(at, flow->tid);
+	}
+	if (flags & span_flow_membership)
+		at = put(at, membership);
+	if (flags & span_flow_epoch)
+		at = put(at, span_world_epoch(writer->world, flow->epoch));
+	if (flags & span_flow_left)
+		at = put(at, flow->left_ip);
+	if (flags & span_flow_sums) {
+		at = put(at, flow->nblocks);
+		at = put(at, flow->ninsn);
+	}
+	writer->tsc = flow->tsc;
+	writer->pid = flow->pid;
+	writer->tid = flow->tid;
+	writer->membership = membership;
+	writer->epoch = flow->epoch;
+	return at;
+}
+
+int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int paths)
+{
+	uint8_t *at;
+
+	if (paths && flow->numbering != writer->numbering && renumber(writer, flow->numbering) < 0)
+		return writer->failed;
+	at = room(writer, ITEM_MAX);
+	if (!at)
+		return writer->failed;
+	*at++ = span_flow;
+	at = put_changes(writer, at, flow, paths);
+	at = put(at, paths ? flow->npaths : 0);
+	writer->size = (size_t)(at - writer->buffer);
+	if (paths && put_paths(writer, flow) < 0)
+		return writer->failed;
+	return done(writer, writer->buffer + writer->size);
+}
+
+int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless)
+{
+	const size_t length = strnlen(gap->detail, sizeof(gap->detail) - 1);
+	uint8_t *at = room(writer, ITEM_MAX + sizeof(gap->detail));
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_gap;
+	at = put(at, gap->reason);
+	at = put(at, timeless ? 1 : 0);
+	at = put_signed(at, gap->cpu);
+	at = put_signed(at, gap->pid);
+	at = put_signed(at, gap->tid);
+	at = put(at, gap->tsc_from);
+	at = put(at, gap->tsc_to);
+	at = put(at, gap->offset);
+	at = put(at, gap->bytes);
+	at = put(at, gap->ip);
+	at = put(at, length);
+	memcpy(at, gap->detail, length);
+	return done(writer, at + length);
+}
+
+int span_write_event(struct span_writer *writer, const struct sb_flow_event *event)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_event;
+	at = put(at, event->kind);
+	at = put_signed(at, (int64_t)(event->tsc - writer->tsc));
+	at = put_signed(at, event->pid);
+	at = put_signed(at, event->tid);
+	at = put(at, number_of(writer, event->membership));
+	at = put(at, event->from);
+	at = put(at, event->to);
+	writer->tsc = event->tsc;
+	return done(writer, at);
+}
+
+int span_write_end(struct span_writer *writer, int surveyed)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_end;
+	*at++ = surveyed != 0;
+	writer->size = (size_t)(at - writer->buffer);
+	return flush(writer);
+}

@@ -1,0 +1,45 @@
+/* span_write.h - what a span's replay gives, as bytes: the format is told in span_format.h.
+ */
+#ifndef SB_SPAN_WRITE_H
+#define SB_SPAN_WRITE_H
+
+#include <sb/shard.h>
+
+#include "replay/ledger.h"
+#include "replay/span_world.h"
+
+struct span_writer {
+	sb_span_write *write;
+	void *context;
+	uint8_t *buffer; /* owned; of the block that is being filled */
+	size_t size, capacity;
+	/* What the reader knows already. */
+	uint8_t *known; /* owned; by number: the path was defined */
+	uint64_t numbering;
+	uint64_t tsc;
+	int32_t pid, tid;
+	uint32_t membership;
+	const struct sb_epoch *epoch;
+	const struct span_world *world; /* borrowed */
+	int failed;                     /* negative: nothing more is written */
+};
+
+/* Zero or -sbe_nomem. */
+int span_writer_init(struct span_writer *writer, sb_span_write *write, void *context,
+                     const struct span_world *world);
+void span_writer_fini(struct span_writer *writer);
+
+/* All return zero, or negative when it cannot be written, and then always. */
+int span_write_begin(struct span_writer *writer, const struct sb_span *span);
+/* A piece, which begins at that place of the stream, and its end: where the next one begins. */
+int span_write_piece(struct span_writer *writer, uint64_t position);
+int span_write_piece_end(struct span_writer *writer, uint64_t to, uint64_t last_tsc,
+                         const struct ledger_part *part);
+/* @paths: they are wanted, not only their sums. */
+int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int paths);
+int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless);
+int span_write_event(struct span_writer *writer, const struct sb_flow_event *event);
+/* @surveyed: the trace was asked for lost mappings. Everything is written. */
+int span_write_end(struct span_writer *writer, int surveyed);
+
+#endif

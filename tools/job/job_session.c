@@ -1,0 +1,99 @@
+/* job_session.c - see job_session.h. Everything is opened in the order in which it can fail cheaply. */
+#include "job/job_session.h"
+
+#include "job/job_decode.h"
+
+const struct sink_type *job_sink_type(const struct job *job, size_t index)
+{
+	if (!job->nsinks)
+		return index ? NULL : &sink_summary;
+	return index < job->nsinks ? job->sink[index].type : NULL;
+}
+
+bool job_sink_symbols(const struct job *job, size_t index)
+{
+	return job->symbols || (index < job->nsinks && job->sink[index].symbols);
+}
+
+bool job_wants_flow(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = job_sink_type(job, i)); i++)
+		if (sink_type_wants_flow(type, job_sink_symbols(job, i)))
+			return true;
+	return false;
+}
+
+bool job_wants_events(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = job_sink_type(job, i)); i++)
+		if (type->event)
+			return true;
+	return false;
+}
+
+static bool wants_order_of_time(const struct job *job)
+{
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = job_sink_type(job, i)); i++)
+		if (type->by_time)
+			return true;
+	return false;
+}
+
+int job_session_open(struct job_session *opened, const struct job *job, const char *recording,
+                     struct sb_error *err)
+{
+	const struct job_filter *filter = &job->filter;
+	struct sb_replay_options options = {
+	        .size = sizeof(options),
+	        .cpu = filter->cpu.value,
+	        .ncpus = filter->cpu.count,
+	        .pid = filter->pid.value,
+	        .npids = filter->pid.count,
+	        .jobs = job->jobs,
+	        .kcore = job->file[job_kcore],
+	        .vmlinux = job->file[job_vmlinux],
+	        .kallsyms = job->file[job_kallsyms],
+	        .container = (const char *const *)filter->container.value,
+	        .ncontainers = filter->container.count,
+	        .cgroup = (const char *const *)filter->cgroup.value,
+	        .ncgroups = filter->cgroup.count,
+	        .comm = (const char *const *)filter->comm.value,
+	        .ncomms = filter->comm.count,
+	        .jitdump = (const char *const *)job->jitdump.value,
+	        .njitdumps = job->jitdump.count,
+	        .by_time = wants_order_of_time(job),
+	};
+	struct job_decoding decoding;
+	int code = job_decoding_of(&job->decode, &decoding, err);
+
+	options.cpu_model = decoding.has_cpu ? &decoding.cpu : NULL;
+	options.errata = decoding.has_errata ? &decoding.errata : NULL;
+	options.without_evidence = decoding.without_evidence;
+	if (!code)
+		code = sb_perfdata_open(&opened->perfdata, recording, err);
+	if (!code && decoding.tsc_alone)
+		sb_perfdata_trust_tsc_alone(opened->perfdata);
+	if (!code)
+		code = job_open_resolver(&job->files, &opened->resolver, err);
+	options.resolver = opened->resolver;
+	if (!code)
+		code = job_span(filter, &sb_perfdata_info(opened->perfdata)->clock, recording,
+		                &options.tsc_from, &options.tsc_to, err);
+	if (!code)
+		code = sb_session_open(&opened->session, opened->perfdata, &options, err);
+	return code;
+}
+
+void job_session_close(struct job_session *opened)
+{
+	sb_session_close(opened->session);
+	sb_resolver_free(opened->resolver);
+	sb_perfdata_close(opened->perfdata);
+	*opened = (struct job_session){0};
+}

@@ -1,0 +1,32 @@
+/* tools/job/job_session.h - a recording of a job, opened as the job says: for those who replay all of it, who
+ * replay a part, and who cut it into parts. */
+#ifndef TOOLS_JOB_SESSION_H
+#define TOOLS_JOB_SESSION_H
+
+#include <sb/binary.h>
+#include <sb/perfdata.h>
+#include <sb/replay.h>
+
+#include "job/job.h"
+
+struct job_session {
+	struct sb_perfdata *perfdata;
+	struct sb_resolver *resolver;
+	struct sb_session *session;
+};
+
+/* Zeroed before; to be closed in any case. Zero or a negative code. */
+int job_session_open(struct job_session *session, const struct job *job, const char *recording,
+                     struct sb_error *err);
+void job_session_close(struct job_session *session);
+
+/* The type of a job's sink at @index; NULL: past the last. Without any, the summary is written. */
+const struct sink_type *job_sink_type(const struct job *job, size_t index);
+/* Whether it is to use symbols. */
+bool job_sink_symbols(const struct job *job, size_t index);
+
+/* What a job's sinks look at: flow at all, and the events between flow. */
+bool job_wants_flow(const struct job *job);
+bool job_wants_events(const struct job *job);
+
+#endif

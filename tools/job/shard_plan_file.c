@@ -1,0 +1,316 @@
+/* shard_plan_file.c - see shard_plan.h: the file. */
+#include "job/shard_plan.h"
+
+#include <errno.h>
+#include <nettle/sha2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "job/job_keys.h"
+#include "job/job_show.h"
+#include "output.h"
+#include "version.h"
+
+static const char format[] = "sbtrace plan 1";
+
+static int out_of_memory(struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
+void shard_plan_free(struct shard_plan *plan)
+{
+	for (size_t i = 0; i < plan->nrecordings; i++) {
+		struct plan_recording *recording = &plan->recording[i];
+
+		free(recording->path);
+		free(recording->error);
+		free(recording->part);
+		free(recording->span);
+		json_decref(recording->files);
+	}
+	free(plan->recording);
+	free(plan->path);
+	free(plan->results);
+	free(plan->directory);
+	job_free(&plan->job);
+	*plan = (struct shard_plan){0};
+}
+
+struct sb_line shard_plan_line(const struct shard_plan *plan, size_t recording)
+{
+	return (struct sb_line){plan->recording[recording].span, plan->recording[recording].nparts,
+	                        plan->step};
+}
+
+char *shard_plan_result(const struct shard_plan *plan, size_t shard)
+{
+	char *path;
+
+	return asprintf(&path, "%s/%06zu.shard", plan->results, shard) < 0 ? NULL : path;
+}
+
+/* ---- Writing ---------------------------------------------------------------------------------- */
+
+/* Of all that is said but the hash itself. */
+static int hash_of(const json_t *root, char text[65])
+{
+	json_t *copy = json_copy((json_t *)(uintptr_t)root);
+	char *dump;
+	struct sha256_ctx context;
+	uint8_t digest[SHA256_DIGEST_SIZE];
+
+	json_object_del(copy, "hash");
+	dump = json_dumps(copy, JSON_COMPACT | JSON_SORT_KEYS);
+	json_decref(copy);
+	if (!dump)
+		return -1;
+	sha256_init(&context);
+	sha256_update(&context, strlen(dump), (const uint8_t *)dump);
+	sha256_digest(&context, sizeof(digest), digest);
+	free(dump);
+	for (size_t i = 0; i < sizeof(digest); i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+	return 0;
+}
+
+static json_t *part_value(const struct plan_part *part, size_t recording)
+{
+	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "shard", (json_int_t)part->shard, "recording",
+	                 (json_int_t)recording, "stream", (json_int_t)part->span.stream, "from",
+	                 (json_int_t)part->span.from, "to",
+	                 part->span.to == UINT64_MAX ? json_null() : json_integer((json_int_t)part->span.to));
+}
+
+static json_t *plan_value(const struct shard_plan *plan)
+{
+	json_t *recordings = json_array(), *parts = json_array();
+
+	for (size_t i = 0; i < plan->nrecordings; i++) {
+		const struct plan_recording *recording = &plan->recording[i];
+
+		json_array_append_new(recordings,
+		                      json_pack("{s:s, s:O*, s:s*}", "recording", recording->path, "files",
+		                                recording->files, "error", recording->error));
+		for (size_t k = 0; k < recording->nparts; k++)
+			json_array_append_new(parts, part_value(&recording->part[k], i));
+	}
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o}", "format", format, "hash", "",
+	                 "sbtrace", sbtrace_version, "shards", (json_int_t)plan->nshards, "step",
+	                 (json_int_t)plan->step, "directory", plan->directory, "job_file", plan->job.path,
+	                 "job", job_value(&plan->job), "recordings", recordings, "parts", parts);
+}
+
+int shard_plan_write(struct shard_plan *plan, struct sb_error *err)
+{
+	json_t *root = plan_value(plan);
+	char *text = NULL;
+	struct output *output;
+	int code = 0;
+
+	if (!root)
+		return sb_error_set(err, -sbe_invalid, plan->job.path, UINT64_MAX,
+		                    "paths that are no UTF-8 text cannot be in a plan");
+	if (!hash_of(root, plan->hash)) {
+		json_object_set_new(root, "hash", json_string(plan->hash));
+		text = json_dumps(root, JSON_INDENT(1));
+	}
+	json_decref(root);
+	if (!text)
+		return out_of_memory(err);
+	code = output_open(&output, plan->path, err);
+	if (!code) {
+		output_write(output, text, strlen(text));
+		output_write(output, "\n", 1);
+		code = output_commit(output, err);
+		output_close(output);
+	}
+	free(text);
+	return code;
+}
+
+/* ---- Reading ---------------------------------------------------------------------------------- */
+
+static int wrong(const struct shard_plan *plan, struct sb_error *err, const char *what)
+{
+	return sb_error_set(err, -sbe_format, plan->path, UINT64_MAX, "expected a plan: %s", what);
+}
+
+static int read_recording(struct shard_plan *plan, const json_t *value, struct sb_error *err)
+{
+	struct plan_recording *recording = &plan->recording[plan->nrecordings];
+	const char *path = json_string_value(json_object_get(value, "recording"));
+	const char *error = json_string_value(json_object_get(value, "error"));
+
+	if (!path || (!error && !json_is_object(json_object_get(value, "files"))))
+		return wrong(plan, err, "a recording without its path, or its files");
+	plan->nrecordings++;
+	recording->path = strdup(path);
+	recording->error = error ? strdup(error) : NULL;
+	recording->files = json_incref(json_object_get(value, "files"));
+	return recording->path && (!error || recording->error) ? 0 : out_of_memory(err);
+}
+
+static int get_number(const json_t *value, const char *key, uint64_t most, uint64_t *number)
+{
+	const json_t *found = json_object_get(value, key);
+
+	*number = (uint64_t)json_integer_value(found);
+	return json_is_integer(found) && json_integer_value(found) >= 0 && *number <= most ? 0 : -1;
+}
+
+static int read_part(struct shard_plan *plan, const json_t *value, struct sb_error *err)
+{
+	struct plan_recording *recording;
+	uint64_t shard, index, stream, from, to = UINT64_MAX;
+	struct plan_part *part;
+	struct sb_span *span;
+
+	if (!plan->nshards || get_number(value, "shard", plan->nshards - 1, &shard) || !plan->nrecordings ||
+	    get_number(value, "recording", plan->nrecordings - 1, &index) ||
+	    get_number(value, "stream", INT32_MAX, &stream) || get_number(value, "from", INT64_MAX, &from) ||
+	    (!json_is_null(json_object_get(value, "to")) && get_number(value, "to", INT64_MAX, &to)))
+		return wrong(plan, err, "a part with its shard, recording, stream, from and to");
+	recording = &plan->recording[index];
+	part = reallocarray(recording->part, recording->nparts + 1, sizeof(*part));
+	if (part)
+		recording->part = part;
+	span = reallocarray(recording->span, recording->nparts + 1, sizeof(*span));
+	if (span)
+		recording->span = span;
+	if (!part || !span)
+		return out_of_memory(err);
+	span[recording->nparts] = (struct sb_span){stream, from, to};
+	part[recording->nparts] = (struct plan_part){shard, span[recording->nparts]};
+	recording->nparts++;
+	return 0;
+}
+
+/* The names of recordings are those that the job had. */
+static int name_recordings(struct shard_plan *plan, struct sb_error *err)
+{
+	struct job *job = &plan->job;
+	struct option_error error;
+
+	free(job->recording);
+	job->recording = NULL;
+	job_texts_free(&job->recordings);
+	for (size_t i = 0; i < plan->nrecordings; i++)
+		if (job_texts_add(&job->recordings, shards_most, "a recording", plan->recording[i].path,
+		                  &error))
+			return sb_error_set(err, -sbe_invalid, plan->path, UINT64_MAX, "%s", error.why);
+	return 0;
+}
+
+static int read_job(struct shard_plan *plan, const json_t *root, struct sb_error *err)
+{
+	const char *path = json_string_value(json_object_get(root, "job_file"));
+	char *text = NULL;
+	size_t size = 0;
+	FILE *to;
+	int code;
+
+	if (!path || !json_is_object(json_object_get(root, "job")))
+		return wrong(plan, err, "no job in it");
+	to = open_memstream(&text, &size);
+	code = to && !job_show_value(json_object_get(root, "job"), to) ? 0 : out_of_memory(err);
+	if (to)
+		fclose(to);
+	if (!code)
+		code = job_read_text(&plan->job, path, text, size, err);
+	free(text);
+	return code ? code : name_recordings(plan, err);
+}
+
+static int read_lists(struct shard_plan *plan, const json_t *root, struct sb_error *err)
+{
+	const json_t *recordings = json_object_get(root, "recordings"),
+	             *parts = json_object_get(root, "parts");
+	int code = 0;
+
+	if (!json_is_array(recordings) || !json_is_array(parts))
+		return wrong(plan, err, "no recordings, or no parts");
+	plan->recording = calloc(json_array_size(recordings) + 1, sizeof(*plan->recording));
+	if (!plan->recording)
+		return out_of_memory(err);
+	for (size_t i = 0; i < json_array_size(recordings) && !code; i++)
+		code = read_recording(plan, json_array_get(recordings, i), err);
+	for (size_t i = 0; i < json_array_size(parts) && !code; i++)
+		code = read_part(plan, json_array_get(parts, i), err);
+	return code;
+}
+
+static int read_root(struct shard_plan *plan, const json_t *root, struct sb_error *err)
+{
+	const char *is = json_string_value(json_object_get(root, "format"));
+	const char *hash = json_string_value(json_object_get(root, "hash"));
+	const char *version = json_string_value(json_object_get(root, "sbtrace"));
+	const char *directory = json_string_value(json_object_get(root, "directory"));
+	uint64_t number;
+	int code;
+
+	if (!is || strcmp(is, format) != 0)
+		return sb_error_set(err, -sbe_format, plan->path, UINT64_MAX,
+		                    "expected \"format\": \"%s\", found %s", format, is ? is : "none");
+	if (hash_of(root, plan->hash))
+		return out_of_memory(err);
+	if (!hash || strcmp(hash, plan->hash) != 0)
+		return wrong(plan, err, "its hash is not that of what it says: it was changed");
+	if (!version || strcmp(version, sbtrace_version) != 0)
+		return sb_error_set(err, -sbe_mismatch, plan->path, UINT64_MAX,
+		                    "this is sbtrace %s, and the plan is of %s: make it anew",
+		                    sbtrace_version, version ? version : "another");
+	if (get_number(root, "shards", shards_most, &number))
+		return wrong(plan, err, "no number of shards");
+	plan->nshards = number;
+	if (get_number(root, "step", INT64_MAX, &plan->step) || !plan->step || !directory)
+		return wrong(plan, err, "no step, or no directory");
+	plan->directory = strdup(directory);
+	code = plan->directory ? read_lists(plan, root, err) : out_of_memory(err);
+	return code ? code : read_job(plan, root, err);
+}
+
+/* Paths of ours that are relative to where we are now. */
+static int keep_paths(struct shard_plan *plan, const char *path, const char *results)
+{
+	plan->path = realpath(path, NULL);
+	if (!plan->path)
+		plan->path = strdup(path);
+	if (!plan->path)
+		return -1;
+	if (!results)
+		return asprintf(&plan->results, "%s.shards", plan->path) < 0 ? (plan->results = NULL, -1) : 0;
+	if (*results == '/') {
+		plan->results = strdup(results);
+	} else {
+		char *here = getcwd(NULL, 0);
+
+		if (!here || asprintf(&plan->results, "%s/%s", here, results) < 0)
+			plan->results = NULL;
+		free(here);
+	}
+	return plan->results ? 0 : -1;
+}
+
+int shard_plan_read(struct shard_plan *plan, const char *path, const char *results, struct sb_error *err)
+{
+	json_error_t error;
+	json_t *root;
+	int code;
+
+	*plan = (struct shard_plan){0};
+	if (keep_paths(plan, path, results))
+		return out_of_memory(err);
+	root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!root)
+		return sb_error_set(err, -sbe_format, path, UINT64_MAX, "no plan: %s", error.text);
+	code = read_root(plan, root, err);
+	json_decref(root);
+	if (!code && chdir(plan->directory))
+		code = sb_error_set(err, -sbe_io, plan->directory, UINT64_MAX,
+		                    "the plan was made there, and its paths are relative to it: %s",
+		                    strerror(errno));
+	return code;
+}

@@ -1,0 +1,288 @@
+/* shard_run.c - see shard_run.h. A recording is opened once for all shards that have parts of it, and threads
+ * take one shard after the other. */
+#include "job/shard_run.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "interrupt.h"
+#include "job/job_session.h"
+#include "job/recording_files.h"
+#include "job/shard_result.h"
+#include "tell.h"
+
+enum shard_state { shard_unwanted, shard_waiting, shard_open, shard_failed };
+
+struct shard_work {
+	enum shard_state state;
+	struct shard_writer writer; /* open */
+	size_t nleft;               /* parts yet to be run */
+};
+
+struct running {
+	const struct shard_plan *plan;
+	const struct shard_run_options *options;
+	struct shard_work *shard;
+	pthread_mutex_t lock; /* of what follows, and of what is told */
+	size_t next;          /* shard to be looked at, in this recording */
+	size_t nfailed;
+
+	/* Of the present recording. */
+	size_t recording;
+	struct job_session opened;
+	struct sb_line line;
+};
+
+/* ---- One shard -------------------------------------------------------------------------------- */
+
+static void give_up(struct running *running, size_t shard, const struct sb_error *why)
+{
+	struct shard_work *work = &running->shard[shard];
+	char what[64];
+
+	pthread_mutex_lock(&running->lock);
+	if (work->state == shard_open)
+		shard_writer_cancel(&work->writer);
+	work->state = shard_failed;
+	running->nfailed++;
+	snprintf(what, sizeof(what), "shard %zu: ", shard);
+	tell(running->options->command, what, why);
+	pthread_mutex_unlock(&running->lock);
+}
+
+static int on_progress(void *context, uint64_t done, uint64_t total)
+{
+	(void)context;
+	(void)done;
+	(void)total;
+	return interrupt_came() ? -sbe_stop : 0;
+}
+
+/* Called by nobody: they say what is wanted. */
+static int no_flow(void *context, const struct sb_flow *flow)
+{
+	(void)context;
+	(void)flow;
+	return 0;
+}
+
+static int no_gap(void *context, const struct sb_gap *gap)
+{
+	(void)context;
+	(void)gap;
+	return 0;
+}
+
+static int no_event(void *context, const struct sb_flow_event *event)
+{
+	(void)context;
+	(void)event;
+	return 0;
+}
+
+static int run_part(struct running *running, struct shard_work *work, size_t index, struct sb_error *err)
+{
+	const struct job *job = &running->plan->job;
+	const struct sb_sink sink = {.flow = job_wants_flow(job) ? no_flow : NULL,
+	                             .gap = no_gap,
+	                             .event = job_wants_events(job) ? no_event : NULL,
+	                             .progress = on_progress};
+	const uint64_t offset = shard_writer_offset(&work->writer);
+	struct sb_account account;
+	int code;
+
+	code = sb_session_run_span(running->opened.session, &running->line, index, &sink, shard_writer_write,
+	                           &work->writer, &account, err);
+	if (code == -sbe_stop)
+		return sb_error_set(err, code, NULL, UINT64_MAX, "interrupted");
+	if (code && !err->code)
+		return sb_error_set(err, code, work->writer.path, UINT64_MAX, "cannot be written");
+	if (!code)
+		shard_writer_part(&work->writer, running->recording, index, offset, &account);
+	return code;
+}
+
+/* The shard's parts of the present recording; its result when these were the last. */
+static void run_shard(struct running *running, size_t shard)
+{
+	const struct plan_recording *recording = &running->plan->recording[running->recording];
+	struct shard_work *work = &running->shard[shard];
+	struct sb_error err = {0};
+	int code = 0;
+
+	if (work->state == shard_waiting) {
+		code = shard_writer_open(&work->writer, running->plan, shard, &err);
+		if (!code)
+			work->state = shard_open;
+	}
+	for (size_t i = 0; i < recording->nparts && !code; i++) {
+		if (recording->part[i].shard != shard)
+			continue;
+		code = run_part(running, work, i, &err);
+		work->nleft--;
+	}
+	if (!code && !work->nleft) {
+		code = shard_writer_commit(&work->writer, &err);
+		work->state = shard_unwanted;
+	}
+	if (code)
+		give_up(running, shard, &err);
+}
+
+/* ---- All of them ------------------------------------------------------------------------------ */
+
+/* Parts are in the order of their shards. */
+static bool has_part(const struct plan_recording *recording, size_t shard)
+{
+	size_t low = 0, high = recording->nparts;
+
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (recording->part[middle].shard < shard)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < recording->nparts && recording->part[low].shard == shard;
+}
+
+static bool is_waiting(const struct running *running, size_t shard)
+{
+	const enum shard_state state = running->shard[shard].state;
+
+	return (state == shard_waiting || state == shard_open) &&
+	       has_part(&running->plan->recording[running->recording], shard);
+}
+
+/* The next shard to be run; the number of shards: there is none. */
+static size_t take(struct running *running)
+{
+	const size_t end = running->plan->nshards;
+	size_t taken;
+
+	pthread_mutex_lock(&running->lock);
+	while (running->next < end && !is_waiting(running, running->next))
+		running->next++;
+	taken = running->next;
+	if (taken < end)
+		running->next++;
+	pthread_mutex_unlock(&running->lock);
+	return taken;
+}
+
+static void *work(void *context)
+{
+	struct running *running = context;
+	size_t shard;
+
+	while ((shard = take(running)) < running->plan->nshards)
+		run_shard(running, shard);
+	return NULL;
+}
+
+static unsigned int crew_size(const struct shard_run_options *options)
+{
+	cpu_set_t cpus;
+
+	if (options->jobs)
+		return options->jobs;
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (unsigned int)CPU_COUNT(&cpus);
+}
+
+/* In this thread, and in as many others as there can be. */
+static void run_all(struct running *running)
+{
+	const unsigned int most = crew_size(running->options) - 1;
+	pthread_t *thread = calloc(most + 1, sizeof(*thread));
+	unsigned int n = 0;
+
+	running->next = 0;
+	while (thread && n < most && !pthread_create(&thread[n], NULL, work, running))
+		n++;
+	work(running);
+	while (n)
+		pthread_join(thread[--n], NULL);
+	free(thread);
+}
+
+static bool is_any_waiting(const struct running *running)
+{
+	for (size_t i = 0; i < running->plan->nshards; i++)
+		if (is_waiting(running, i))
+			return true;
+	return false;
+}
+
+static void run_recording(struct running *running, size_t index)
+{
+	const struct plan_recording *recording = &running->plan->recording[index];
+	struct sb_error err = {0};
+	int code;
+
+	running->recording = index;
+	running->line = shard_plan_line(running->plan, index);
+	if (!is_any_waiting(running))
+		return;
+	code = recording_files_check(recording->path, recording->files, &err);
+	if (!code)
+		code = job_session_open(&running->opened, &running->plan->job, recording->path, &err);
+	if (!code)
+		run_all(running);
+	for (size_t i = 0; i < running->plan->nshards && code; i++)
+		if (is_waiting(running, i))
+			give_up(running, i, &err);
+	job_session_close(&running->opened);
+}
+
+/* What is there already is not run again. */
+static bool is_done(const struct running *running, size_t shard)
+{
+	struct sb_error ignored = {0};
+
+	return !running->options->again && !shard_result_verify(running->plan, shard, &ignored);
+}
+
+static void mark(struct running *running, const bool *wanted)
+{
+	for (size_t i = 0; i < running->plan->nshards; i++) {
+		running->shard[i].writer.fd = -1;
+		if (wanted[i] && !is_done(running, i))
+			running->shard[i].state = shard_waiting;
+	}
+	for (size_t i = 0; i < running->plan->nrecordings; i++)
+		for (size_t k = 0; k < running->plan->recording[i].nparts; k++)
+			running->shard[running->plan->recording[i].part[k].shard].nleft++;
+}
+
+int shard_run(const struct shard_plan *plan, const bool *wanted, const struct shard_run_options *options,
+              struct sb_error *err)
+{
+	struct running running = {.plan = plan, .options = options};
+	struct interrupt_watch watch;
+
+	running.shard = calloc(plan->nshards + 1, sizeof(*running.shard));
+	if (!running.shard || pthread_mutex_init(&running.lock, NULL)) {
+		free(running.shard);
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	}
+	interrupt_watch(&watch);
+	mark(&running, wanted);
+	for (size_t i = 0; i < plan->nrecordings && !interrupt_came(); i++)
+		run_recording(&running, i);
+	for (size_t i = 0; i < plan->nshards; i++)
+		if (running.shard[i].state == shard_open)
+			shard_writer_cancel(&running.shard[i].writer);
+	interrupt_unwatch(&watch);
+	pthread_mutex_destroy(&running.lock);
+	free(running.shard);
+	if (interrupt_came())
+		return sb_error_set(err, -sbe_stop, NULL, UINT64_MAX, "interrupted");
+	return running.nfailed
+	               ? sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%zu %s no result", running.nfailed,
+	                              running.nfailed == 1 ? "shard has" : "shards have")
+	               : 0;
+}
