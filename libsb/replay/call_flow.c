@@ -626,15 +626,19 @@ static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const 
 	return status < 0 ? status : 1;
 }
 
-static int add_block(struct sb_calls *calls, struct call_thread *thread, const struct pt_run_block *block,
-                     int placed)
+static int add_block(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow,
+                     const struct pt_run_block *block, int placed)
 {
+	uint64_t ninsn = block->ninsn;
 	int status = 0;
 
 	if (!placed && !stays(thread, block->ip))
 		status = step(calls, thread, block->ip);
+	if (calls->consumer.counts && status == 0)
+		ninsn = calls->consumer.counts(calls->consumer.context, &thread->public, flow, block);
 	thread->ran += block->ninsn;
-	thread->public.ninsn += block->ninsn;
+	thread->counted += ninsn;
+	thread->public.ninsn += ninsn;
 	thread->last = (struct last_block){.end_ip = block->end_ip,
 	                                   .next_ip = block->end_ip + block->length[block->ninsn - 1],
 	                                   .iclass = block->iclass};
@@ -656,7 +660,7 @@ int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const stru
 		return placed;
 	for (uint32_t i = 0; i < flow->npaths; ++i)
 		for (uint32_t k = 0; k < flow->path[i]->nblocks; ++k) {
-			status = add_block(calls, thread, &flow->path[i]->block[k], placed);
+			status = add_block(calls, thread, flow, &flow->path[i]->block[k], placed);
 			if (status < 0)
 				return status;
 			placed = 0;

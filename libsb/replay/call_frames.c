@@ -11,12 +11,12 @@ enum {
 
 int call_tell_run(struct sb_calls *calls, struct call_thread *thread)
 {
-	const uint64_t ran = thread->ran;
+	const uint64_t ran = thread->ran, counted = thread->counted;
 
-	thread->ran = 0;
+	thread->ran = thread->counted = 0;
 	if (!ran || !calls->consumer.run)
 		return 0;
-	return calls->consumer.run(calls->consumer.context, &thread->public, ran);
+	return calls->consumer.run(calls->consumer.context, &thread->public, counted);
 }
 
 static int tell_enter(struct sb_calls *calls, struct call_thread *thread)
@@ -78,7 +78,7 @@ int call_enter(struct sb_calls *calls, struct call_thread *thread, const struct 
 	                              .return_ip = new->return_ip,
 	                              .tsc = thread->public.tsc,
 	                              .how = (uint8_t) new->how,
-	                              .unsure = new->unsure,
+	                              .unsure = new->unsure || calls->options.holes,
 	                              .flags = new->flags};
 	int status;
 

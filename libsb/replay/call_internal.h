@@ -43,6 +43,7 @@ struct call_thread {
 	 * no call or return takes changes nothing. */
 	uint64_t low, high;
 	uint64_t ran;     /* instructions of the innermost frame that the consumer was not told of */
+	uint64_t counted; /* those of them that count */
 	uint64_t left_ip; /* before which instruction tracing was switched off; 0: not known */
 	struct call_landing *landing; /* owned; of increasing depth */
 	size_t nlandings, landing_capacity;

@@ -8,6 +8,7 @@
 
 #include <sb/container.h>
 
+#include "sink/flow_filter.h"
 #include "sink/printable.h"
 #include "sink/switch_time.h"
 #include "vector.h"
@@ -48,6 +49,7 @@ struct call_tree {
 	size_t nthreads;
 	struct tree_cpu *cpu; /* owned */
 	size_t ncpus;
+	bool failed; /* no memory, where that could not be told */
 };
 
 /* ---- Nodes ------------------------------------------------------------------------------------- */
@@ -244,7 +246,8 @@ static void settle(struct call_tree *tree, struct tree_thread *own, uint64_t now
 
 		ninsn += own->ran[i].ninsn;
 		upto = (uint64_t)((unsigned __int128)time * ninsn / all);
-		own->ran[i].node->self += upto - given;
+		if (own->ran[i].node)
+			own->ran[i].node->self += upto - given;
 		given = upto;
 	}
 	own->nran = 0;
@@ -277,7 +280,8 @@ static int end_times(struct call_tree *tree, const struct sb_flow *flow)
 	return 0;
 }
 
-static int keep_ran(struct call_tree *tree, const struct sb_call_thread *thread, uint64_t ninsn)
+static int keep_ran(struct call_tree *tree, const struct sb_call_thread *thread, struct call_node *node,
+                    uint64_t ninsn)
 {
 	struct tree_thread *own = &tree->thread[thread->index];
 	const uint64_t now = time_of(tree, thread->tsc);
@@ -289,7 +293,7 @@ static int keep_ran(struct call_tree *tree, const struct sb_call_thread *thread,
 		settle(tree, own, now);
 	if (vector_reserve(&own->ran, &own->capacity, own->nran, sizeof(*own->ran)))
 		return -sbe_nomem;
-	own->ran[own->nran++] = (struct ran){.node = sb_calls_top(thread)->note.pointer, .ninsn = ninsn};
+	own->ran[own->nran++] = (struct ran){.node = node, .ninsn = ninsn};
 	own->since = now;
 	own->cpu = thread->cpu;
 	cpu->thread = thread->index;
@@ -308,20 +312,35 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	node = top->note.pointer;
 	if (node->unsure != top->unsure && place_frames(tree, own, thread) < 0)
 		return -sbe_nomem;
-	if (tree->weight == weight_time)
-		return keep_ran(tree, thread, ninsn);
 	node = top->note.pointer;
+	if (tree->weight == weight_time)
+		return keep_ran(tree, thread, node, ninsn);
 	node->self += ninsn;
 	return 0;
+}
+
+/* Instructions that do not count take time, too. */
+static uint32_t on_count(void *context, struct sb_call_thread *thread, const struct sb_flow *flow,
+                         const struct pt_run_block *block)
+{
+	struct call_tree *tree = context;
+	const uint32_t count = flow_part_count(tree->context.part, flow, block);
+
+	if (tree->weight == weight_time && count < block->ninsn &&
+	    (!thread_of(tree, thread->index) || keep_ran(tree, thread, NULL, block->ninsn - count)))
+		tree->failed = true;
+	return count;
 }
 
 /* ---- The whole ---------------------------------------------------------------------------------- */
 
 int call_tree_flow(struct call_tree *tree, const struct sb_flow *flow)
 {
-	const int status = tree->weight == weight_time && flow->npaths ? end_times(tree, flow) : 0;
+	int status = tree->weight == weight_time && flow->npaths ? end_times(tree, flow) : 0;
 
-	return status < 0 ? status : sb_calls_flow(tree->calls, flow);
+	if (status == 0)
+		status = sb_calls_flow(tree->calls, flow);
+	return tree->failed ? -sbe_nomem : status;
 }
 
 int call_tree_gap(struct call_tree *tree, const struct sb_gap *gap)
@@ -413,7 +432,8 @@ struct call_tree *call_tree_new(const struct sink_context *context, enum call_tr
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = context->symbols,
 	                                         .clock = context->clock,
-	                                         .system = context->system};
+	                                         .system = context->system,
+	                                         .holes = context->cut};
 	struct call_tree *tree = calloc(1, sizeof(*tree));
 	struct sb_calls_consumer consumer = {.context = tree, .run = on_run, .enter = on_enter};
 
@@ -423,6 +443,7 @@ struct call_tree *call_tree_new(const struct sink_context *context, enum call_tr
 	tree->group = group;
 	tree->weight = weight;
 	tree->root.name = "all";
+	consumer.counts = context->part ? on_count : NULL;
 	if (sb_calls_new(&tree->calls, &options, &consumer, NULL) == 0)
 		return tree;
 	call_tree_free(tree);

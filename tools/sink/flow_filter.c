@@ -27,6 +27,8 @@ struct flow_filter {
 		bool known, wanted;
 	} place;
 
+	bool wants_owner; /* of the flow that is counted */
+
 	/* What is handed out. */
 	struct pt_run_block *block;
 	size_t nblocks, capacity;
@@ -289,4 +291,58 @@ int flow_filter_apply(struct flow_filter *filter, const struct sb_flow *flow, co
 		return take_blocks(filter, flow, part);
 	*part = flow;
 	return 0;
+}
+
+/* ---- Counting a part ----------------------------------------------------------------------------- */
+
+bool flow_part_begin(const struct flow_part *part, const struct sb_flow *flow)
+{
+	bool wants_process = true;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct flow_filter *filter = part->filter[i];
+
+		if (!filter)
+			continue;
+		filter->wants_owner = wants_owner(filter, flow);
+		wants_process &= is_among(filter->wanted->pid, filter->wanted->npids, flow->pid);
+	}
+	return wants_process;
+}
+
+/* What all filters say of @ip. Without memory nothing is wanted. */
+static struct verdict judge_part(const struct flow_part *part, const struct sb_flow *flow, uint64_t ip)
+{
+	struct verdict all = {true, UINT64_MAX}, one;
+
+	for (size_t i = 0; i < 2; i++) {
+		if (!part->filter[i])
+			continue;
+		if (!part->filter[i]->wants_owner || judge(part->filter[i], flow, ip, &one))
+			return (struct verdict){false, UINT64_MAX};
+		all.wanted &= one.wanted;
+		all.end = one.end < all.end ? one.end : all.end;
+	}
+	return all;
+}
+
+uint32_t flow_part_count(const struct flow_part *part, const struct sb_flow *flow,
+                         const struct pt_run_block *block)
+{
+	uint64_t ip = block->ip;
+	uint32_t count = 0;
+	unsigned int i = 0;
+
+	while (i < block->ninsn) {
+		const struct verdict verdict = judge_part(part, flow, ip);
+		const unsigned int first = i;
+		uint64_t last;
+
+		do {
+			last = ip;
+			ip += block->length[i++];
+		} while (i < block->ninsn && ip < verdict.end && ip > last);
+		count += verdict.wanted ? i - first : 0;
+	}
+	return count;
 }

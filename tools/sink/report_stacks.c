@@ -177,7 +177,8 @@ int report_stacks_init(struct report_stacks *stacks, const struct sink_context *
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = context->symbols,
 	                                         .clock = context->clock,
-	                                         .system = context->system};
+	                                         .system = context->system,
+	                                         .holes = context->cut};
 	const struct sb_calls_consumer consumer = {.context = stacks, .run = on_run, .enter = on_enter};
 
 	*stacks = (struct report_stacks){.nnodes = 1};

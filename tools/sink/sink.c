@@ -41,6 +41,7 @@ struct open_sink {
 	bool owner, flow;
 	struct sink_context context;
 	struct flow_filter *filter; /* NULL: none */
+	struct flow_part part;      /* when it takes whole flow, and there are filters */
 };
 
 struct sink_set {
@@ -125,6 +126,11 @@ static int open_sink(struct sink_set *set, const struct sink_request *request,
 	code = apply_settings(request, sink->state, err);
 	if (!code && request->filter)
 		code = open_filter(&sink->filter, request->filter, context, err);
+	if (request->type->whole_flow && sink->flow && (request->filter || context->cut)) {
+		sink->part.filter[0] = sink->filter;
+		sink->context.part = &sink->part;
+		sink->context.cut = false;
+	}
 	if (!code)
 		code = open_output(set, sink, request->file, err);
 	if (!code)
@@ -170,8 +176,11 @@ static int after_failure(const struct sink_set *set)
 int sink_set_filter(struct sink_set *set, const struct sink_filter *filter)
 {
 	struct sb_error ignored;
+	const int code = open_filter(&set->filter, filter, set->context, &ignored);
 
-	return open_filter(&set->filter, filter, set->context, &ignored);
+	for (size_t i = 0; i < set->count; i++)
+		set->sink[i].part.filter[1] = set->filter;
+	return code;
 }
 
 void sink_set_limit(struct sink_set *set, struct output_limit *limit)
@@ -181,8 +190,13 @@ void sink_set_limit(struct sink_set *set, struct output_limit *limit)
 }
 
 /* Zero, or negative: the sink's output is broken, or there is no memory. */
-static int give_flow(const struct open_sink *sink, const struct sb_flow *flow)
+static int give_flow(const struct open_sink *sink, const struct sb_flow *flow, const struct sb_flow *part)
 {
+	if (sink->context.part)
+		return flow_part_begin(&sink->part, flow) ? sink->type->flow(sink->state, flow) : 0;
+	flow = part;
+	if (!flow)
+		return 0;
 	if (sink->filter && flow_filter_apply(sink->filter, flow, &flow))
 		return -sbe_nomem;
 	return flow ? sink->type->flow(sink->state, flow) : 0;
@@ -190,14 +204,15 @@ static int give_flow(const struct open_sink *sink, const struct sb_flow *flow)
 
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 {
+	const struct sb_flow *part = flow;
 	bool failed = false;
 
-	if (set->filter && flow_filter_apply(set->filter, flow, &flow))
+	if (set->filter && flow_filter_apply(set->filter, flow, &part))
 		return -sbe_nomem;
-	for (size_t i = 0; flow && i < set->count; i++) {
+	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink->flow || sink->output->broken || !give_flow(sink, flow))
+		if (!sink->flow || sink->output->broken || !give_flow(sink, flow, part))
 			continue;
 		if (!sink->output->broken)
 			return -sbe_nomem;
@@ -214,7 +229,7 @@ int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
 		const struct open_sink *sink = &set->sink[i];
 
 		if (!sink->type->gap || sink->output->broken ||
-		    (sink->filter && !flow_filter_wants_gap(sink->filter, gap)))
+		    (sink->filter && !sink->context.part && !flow_filter_wants_gap(sink->filter, gap)))
 			continue;
 		if (sink->type->gap(sink->state, gap))
 			failed = true;

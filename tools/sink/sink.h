@@ -18,6 +18,8 @@
 #include "options.h"
 #include "output.h"
 
+struct flow_part;
+
 /* What sinks may use while they write; all of it outlives them. */
 struct sink_context {
 	struct sb_symbols *symbols; /* NULL: symbols are not wanted */
@@ -27,6 +29,8 @@ struct sink_context {
 	struct sb_resolver *resolver;
 	const struct sb_session *session; /* for sb_code_new() */
 	bool cut; /* flow has holes: instructions that a filter of addresses or functions leaves out */
+	/* Of a sink that takes whole flow: what of it counts; NULL: all. Then, flow has no holes. */
+	const struct flow_part *part;
 };
 
 /* One option of a sink: `--with NAME=VALUE` behind its `--sink`, or `with: {NAME: VALUE}` in a job. Given
@@ -57,6 +61,7 @@ struct sink_type {
 	enum sink_symbols symbols;
 	bool flow_for_symbols; /* flow is only wanted when symbols are */
 	bool by_time;          /* flow of all CPUs in the order of time, not CPU after CPU */
+	bool whole_flow;       /* filters leave it the flow, and say by the context what counts of it */
 	bool file_only;        /* cannot be written to standard output */
 	bool of_all;           /* tells of the whole replay: it takes no filter of its own */
 	/* After the options were set. @context may be kept. */

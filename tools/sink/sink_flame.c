@@ -330,6 +330,7 @@ const struct sink_type sink_flame = {
         .noptions = sizeof(options) / sizeof(options[0]),
         .symbols = sink_symbols_always,
         .by_time = true,
+        .whole_flow = true,
         .begin = flame_begin,
         .flow = flame_flow,
         .gap = flame_gap,

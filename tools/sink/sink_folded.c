@@ -170,6 +170,7 @@ const struct sink_type sink_folded = {
         .noptions = sizeof(options) / sizeof(options[0]),
         .symbols = sink_symbols_always,
         .by_time = true,
+        .whole_flow = true,
         .begin = folded_begin,
         .flow = folded_flow,
         .gap = folded_gap,

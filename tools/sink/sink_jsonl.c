@@ -179,7 +179,8 @@ static int open_calls(struct jsonl_state *state)
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = state->context->symbols,
 	                                         .clock = state->context->clock,
-	                                         .system = state->context->system};
+	                                         .system = state->context->system,
+	                                         .holes = state->context->cut};
 	const struct sb_calls_consumer consumer = {.context = state, .enter = on_enter, .leave = on_leave};
 
 	return sb_calls_new(&state->calls, &options, &consumer, NULL) < 0 ? -1 : 0;

@@ -308,6 +308,7 @@ const struct sink_type sink_pprof = {
         .noptions = sizeof(options) / sizeof(options[0]),
         .symbols = sink_symbols_always,
         .by_time = true,
+        .whole_flow = true,
         .begin = pprof_begin,
         .flow = pprof_flow,
         .gap = pprof_gap,

@@ -421,7 +421,8 @@ struct timeline *timeline_new(const struct sink_context *context, const struct t
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = context->symbols,
 	                                         .clock = context->clock,
-	                                         .system = context->system};
+	                                         .system = context->system,
+	                                         .holes = context->cut};
 	struct timeline *timeline = calloc(1, sizeof(*timeline));
 	const struct sb_calls_consumer calls = {
 	        .context = timeline, .run = on_run, .enter = on_enter, .leave = on_leave};

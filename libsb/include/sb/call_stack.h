@@ -79,7 +79,7 @@ struct sb_call_frame {
 	uint8_t unsure;     /* that it is here is a guess, or has become one */
 	uint8_t flags;      /* the engine's */
 	uint8_t reserved;
-	uint32_t loan; /* the engine's */
+	uint32_t loan;            /* the engine's */
 	union sb_calls_note note; /* zero at first */
 };
 
@@ -101,12 +101,18 @@ struct sb_call_thread {
 /* Functions return zero, or a negative code that is handed through. Each may be NULL.
  *
  * run: @ninsn instructions of the innermost frame ran, at the thread's time; each instruction of the flow
- * comes once. enter: the innermost frame is new. leave: the innermost frame is left, and still there. */
+ * comes once, those that do not count excepted. enter: the innermost frame is new. leave: the innermost frame
+ * is left, and still there. */
 struct sb_calls_consumer {
 	void *context;
 	int (*run)(void *context, struct sb_call_thread *thread, uint64_t ninsn);
 	int (*enter)(void *context, struct sb_call_thread *thread);
 	int (*leave)(void *context, struct sb_call_thread *thread, enum sb_leave how);
+	/* How many instructions of @block of @flow, which run next, count: NULL: all. Of those that do not,
+	 * run() and .ninsn do not tell (run() may come with zero), but the stack takes them as it takes all.
+	 */
+	uint32_t (*counts)(void *context, struct sb_call_thread *thread, const struct sb_flow *flow,
+	                   const struct pt_run_block *block);
 };
 
 /* All borrowed; NULL where not known. */
@@ -117,6 +123,8 @@ struct sb_calls_options {
 	        *clock; /* for symbols that come and go, and to see that programs are executed */
 	const struct sb_system *system;
 	uint32_t max_depth; /* 0: 65536. What would be deeper is begun anew: all frames are left as lost */
+	int holes; /* pieces of the flow are left out, so calls and returns are missing: all frames are
+	              guesses */
 };
 
 struct sb_calls;

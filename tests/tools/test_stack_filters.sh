@@ -1,0 +1,78 @@
+#!/bin/sh
+# Filters of addresses, functions, CPUs and names leave call stacks right: what is counted has the stacks that it has
+# without a filter. Where a sink cannot do that, all its functions are guesses.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+workloads=$BUILD_DIR/tests/workloads
+
+replay()
+{
+	"$SBTRACE" replay --root "$dir/$name.root" --no-host-root "$@" "$dir/$name.data" 2>"$dir/err" ||
+		fail "$name: replay $*: $(cat "$dir/err")"
+}
+
+# sum FILE...: of equal stacks.
+sum()
+{
+	cat "$@" | awk '{ n = $NF; sub(/ [0-9]*$/, ""); sum[$0] += n } END { for (i in sum) print i, sum[i] }' | LC_ALL=C sort
+}
+
+# same WHAT LEFT RIGHT
+same()
+{
+	[ -s "$2" ] || fail "$name: $1: nothing to compare"
+	cmp -s "$2" "$3" || fail "$name: $1: $(diff "$2" "$3" | head -n 4)"
+}
+
+record stacks -c 2 --mtc --cyc -- "$workloads/stacks" || exit 1
+record pipe -c 2 --mtc -- sh -c 'ls -l /usr | sort | head -n 2' || exit 1
+record mt -c 2 --mtc -- "$workloads/mt" || exit 1
+for name in stacks pipe mt; do
+	replay --sink folded="$dir/all" --sink pprof="$dir/all.pb"
+	sum "$dir/all" >"$dir/whole"
+
+	# The innermost function of half of the stacks.
+	pattern='[a-m]'
+	replay --function "$pattern*" --sink folded="$dir/some" --sink flame="$dir/some.svg"
+	sed 's/ (?)//g' "$dir/all" | grep -E ";$pattern[^;]* [0-9]*\$" >"$dir/left"
+	sed 's/ (?)//g' "$dir/some" >"$dir/right"
+	sum "$dir/left" | grep -vE ' 0$' >"$dir/expected"
+	sum "$dir/right" >"$dir/got"
+	[ $name = pipe ] || same "--function $pattern*" "$dir/expected" "$dir/got"
+
+	# Two halves of all addresses, CPUs, or names are the whole, of instructions and of time.
+	cat >"$dir/job.yaml" <<END
+version: 1
+recording: $name.data
+roots: [$name.root]
+host_root: false
+sinks:
+- {name: folded, file: low, filter: {address: [0x1-0x7f0000000000]}}
+- {name: folded, file: high, filter: {address: [0x7f0000000000-0xffffffffffffffff]}}
+- {name: folded, file: cpu0, filter: {cpu: [0]}}
+- {name: folded, file: cpu1, filter: {cpu: [1]}}
+- {name: folded, file: name1, filter: {comm: ['s*']}}
+- {name: folded, file: name2, filter: {comm: ['[!s]*']}}
+- {name: folded, file: time, with: {weight: time}}
+- {name: folded, file: time_low, with: {weight: time}, filter: {address: [0x1-0x7f0000000000]}}
+- {name: folded, file: time_high, with: {weight: time}, filter: {address: [0x7f0000000000-0xffffffffffffffff]}}
+END
+	"$SBTRACE" job run "$dir/job.yaml" 2>"$dir/err" || fail "$name: job: $(cat "$dir/err")"
+	for halves in 'low high' 'cpu0 cpu1' 'name1 name2'; do
+		(cd "$dir" && sum $halves) >"$dir/got"
+		same "$halves" "$dir/whole" "$dir/got"
+	done
+	[ -s "$dir/low" ] && [ -s "$dir/high" ] || fail "$name: not two halves"
+	sum "$dir/time" >"$dir/whole"
+	(cd "$dir" && sum time_low time_high) >"$dir/got"
+	same 'time, by address' "$dir/whole" "$dir/got"
+done
+
+# Timelines show all functions with their places: under such a filter they are guesses.
+replay --sink chrome="$dir/whole.json"
+replay --function 'f*' --sink chrome="$dir/some.json"
+[ "$(grep -c '"cat":"function"' "$dir/some.json")" -eq "$(grep -c '"guess":true' "$dir/some.json")" ] ||
+	fail "a timeline with holes has functions that are no guess"
+[ "$(grep -c '"guess":true' "$dir/whole.json")" -lt "$(grep -c '"cat":"function"' "$dir/whole.json")" ] ||
+	fail "a whole timeline is all guesses"
+[ $failures -eq 0 ]
