@@ -9,9 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "binary/elf_file.h"
+#include "record/bytes.h"
 #include "system/arena.h"
 
 enum { scans_most = 8, readings_most = 8, ticks = 16 };
@@ -26,7 +28,7 @@ struct file_key {
 
 /* ---- Facts ------------------------------------------------------------------------------------ */
 
-enum fact { fact_thread = 1, fact_comm, fact_namespaces, fact_cgroup_of, fact_map, fact_cgroup };
+enum fact { fact_thread = 1, fact_comm, fact_namespaces, fact_cgroup_of, fact_map, fact_cgroup, fact_file };
 
 static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
 {
@@ -70,6 +72,7 @@ void live_state_fini(struct live_state *state)
 	key_table_free(&state->forked);
 	key_table_free(&state->files);
 	free(state->build_id);
+	free(state->build_ids);
 	*state = (struct live_state){0};
 }
 
@@ -82,18 +85,31 @@ int live_state_forked(struct live_state *state, int32_t tid)
 
 /* ---- Build-ids -------------------------------------------------------------------------------- */
 
-/* The file itself, under whatever name, or none; else what the process has under that name. */
-static int open_mapped(pid_t pid, const struct exec_map *map)
+/* What the process has under the mapping's name, if it is the mapped file still. */
+static int open_named(pid_t pid, const struct exec_map *map)
 {
 	char path[PATH_MAX + 64];
+	struct stat info;
+	int fd;
+
+	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->name);
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd >= 0 && (fstat(fd, &info) < 0 || info.st_ino != map->ino || !S_ISREG(info.st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* The file itself, under whatever name, or none; else by its name. */
+static int open_mapped(pid_t pid, const struct exec_map *map)
+{
+	char path[64];
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->begin, map->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0)
-		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->name);
-	return open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	return fd >= 0 ? fd : open_named(pid, map);
 }
 
 static struct file_id read_build_id(pid_t pid, const struct exec_map *map)
@@ -110,7 +126,7 @@ static struct file_id read_build_id(pid_t pid, const struct exec_map *map)
 	return id;
 }
 
-/* Files are opened once. */
+/* Files are opened until their build-id is known, which may fail as the process goes. */
 static int build_id_of(struct live_state *state, pid_t pid, const struct exec_map *map, struct file_id *id)
 {
 	const struct file_key key = {map->maj, map->min, map->ino};
@@ -127,8 +143,40 @@ static int build_id_of(struct live_state *state, pid_t pid, const struct exec_ma
 	if (status < 0)
 		return sb_error_set(state->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	if (status > 0)
-		state->build_id[state->nbuild_ids++] = read_build_id(pid, map);
+		state->build_id[state->nbuild_ids++] = (struct file_id){0};
+	if (!state->build_id[number].size)
+		state->build_id[number] = read_build_id(pid, map);
 	*id = state->build_id[number];
+	return 0;
+}
+
+/* A record of the feature, see perfdata/build_ids.h: header, pid, build-id, name. */
+int live_state_mapped(struct live_state *state, pid_t pid, const struct exec_map *map)
+{
+	enum { head = 36, of_user = 2, has_size = 1 << 15, align = 64 };
+	const size_t length = strlen(map->name) + 1, size = head + (length + align - 1) / align * align;
+	struct file_id id;
+	uint8_t *at;
+	int status = build_id_of(state, pid, map, &id);
+
+	if (status < 0 || !id.size)
+		return status;
+	status =
+	        is_new(state, mix(mix(begin_fact(fact_file, 0, 0), id.id, sizeof(id.id)), map->name, length));
+	if (status <= 0)
+		return status;
+	if (array_reserve_more(&state->build_ids, &state->build_ids_capacity, state->build_ids_size, size,
+	                       1) < 0)
+		return -sbe_nomem;
+	at = state->build_ids + state->build_ids_size;
+	state->build_ids_size += size;
+	memset(at, 0, size);
+	store_u16(at + 4, of_user | has_size);
+	store_u16(at + 6, (uint16_t)size);
+	store_u32(at + 8, UINT32_MAX); /* the host */
+	memcpy(at + 12, id.id, sizeof(id.id));
+	at[32] = id.size;
+	memcpy(at + head, map->name, length);
 	return 0;
 }
 

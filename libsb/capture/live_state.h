@@ -31,6 +31,8 @@ struct live_state {
 	struct key_table files;   /* maj, min, ino of files whose build-id was looked for */
 	struct file_id *build_id; /* theirs; owned */
 	size_t nbuild_ids, capacity;
+	uint8_t *build_ids; /* of the feature BUILD_ID: for kernels whose records have none; owned */
+	size_t build_ids_size, build_ids_capacity;
 	/* Timed records. */
 	int is_timed;
 	struct live_clock clock;
@@ -50,6 +52,9 @@ void live_state_fini(struct live_state *state);
 int live_state_before(struct live_state *state);
 /* The sideband runs: writes what is not as told. */
 int live_state_catch_up(struct live_state *state);
+/* The kernel has told of a mapping without a build-id: it is looked for, while the file can be had, and goes
+ * into .build_ids. Zero or -sbe_nomem. */
+int live_state_mapped(struct live_state *state, pid_t pid, const struct exec_map *map);
 /* The kernel has told of a thread's beginning. */
 int live_state_forked(struct live_state *state, int32_t tid);
 

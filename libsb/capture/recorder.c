@@ -373,6 +373,8 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 		status = end(&recorder);
 	fill_result(&recorder);
 	if (status == 0) {
+		recorder.writer->build_ids = recorder.state.build_ids;
+		recorder.writer->build_ids_size = recorder.state.build_ids_size;
 		status = sb_perfdata_writer_finish(recorder.writer, recorder.err);
 		recorder.writer = NULL;
 	}

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <x86intrin.h>
 
+#include "record/bytes.h"
+
 enum { filling_up = 25 }; /* percent */
 
 static int append(void *context, const uint8_t *bytes, size_t size)
@@ -15,6 +17,29 @@ static int append(void *context, const uint8_t *bytes, size_t size)
 	const struct recorder *recorder = context;
 
 	return sb_writer_append(recorder->writer, bytes, size, recorder->err);
+}
+
+/* MMAP2: pid, tid, addr, len, pgoff, maj, min, ino, generation, prot, flags, name. */
+static void look_at_map(struct recorder *recorder, const struct live_ring *ring, uint64_t position,
+                        const struct perf_event_header *header)
+{
+	enum { name_at = 72, record_most = 8192 };
+	uint8_t record[record_most];
+	struct exec_map map;
+
+	if (header->size <= name_at || header->size >= record_most ||
+	    (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+		return;
+	live_ring_copy(ring, position, record, header->size);
+	record[header->size] = '\0';
+	map = (struct exec_map){.begin = load_u64(record + 16),
+	                        .end = load_u64(record + 16) + load_u64(record + 24),
+	                        .pgoff = load_u64(record + 32),
+	                        .maj = load_u32(record + 40),
+	                        .min = load_u32(record + 44),
+	                        .ino = load_u64(record + 48),
+	                        .name = (char *)record + name_at};
+	live_state_mapped(&recorder->state, load_i32(record + 8), &map);
 }
 
 /* While the state is being read: who begins is told by the kernel. And at all times, BPF programs. */
@@ -35,6 +60,8 @@ static void look(void *context, const struct live_ring *ring, uint64_t position,
 		live_ring_copy(ring, position + sizeof(*header), &program, sizeof(program));
 		if (program.type == PERF_BPF_EVENT_PROG_LOAD)
 			live_bpf_loaded(&recorder->bpf, program.id);
+	} else if (header->type == PERF_RECORD_MMAP2 && !recorder->attrs.sideband.build_id) {
+		look_at_map(recorder, ring, position, header);
 	}
 }
 

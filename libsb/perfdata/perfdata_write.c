@@ -210,6 +210,11 @@ static int put_auxtrace(struct sb_perfdata_writer *writer, struct sb_error *err)
 	return status;
 }
 
+static int put_build_ids(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	return sb_writer_append(writer, writer->build_ids, writer->build_ids_size, err);
+}
+
 static int put_bpf(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
 	const int status = append_u32(writer, writer->bpf_count, err);
@@ -222,18 +227,27 @@ static const struct feature_writer {
 	enum sb_feature feature;
 	int (*put)(struct sb_perfdata_writer *writer, struct sb_error *err);
 } features[] = {
-        {SB_FEATURE_HOSTNAME, put_hostname},     {SB_FEATURE_OSRELEASE, put_osrelease},
-        {SB_FEATURE_VERSION, put_version},       {SB_FEATURE_ARCH, put_arch},
-        {SB_FEATURE_NRCPUS, put_nrcpus},         {SB_FEATURE_CPUDESC, put_cpudesc},
-        {SB_FEATURE_CPUID, put_cpuid},           {SB_FEATURE_CMDLINE, put_cmdline},
-        {SB_FEATURE_EVENT_DESC, put_event_desc}, {SB_FEATURE_PMU_MAPPINGS, put_pmu_mappings},
-        {SB_FEATURE_AUXTRACE, put_auxtrace},     {SB_FEATURE_BPF_PROG_INFO, put_bpf},
+        {SB_FEATURE_BUILD_ID, put_build_ids},
+        {SB_FEATURE_HOSTNAME, put_hostname},
+        {SB_FEATURE_OSRELEASE, put_osrelease},
+        {SB_FEATURE_VERSION, put_version},
+        {SB_FEATURE_ARCH, put_arch},
+        {SB_FEATURE_NRCPUS, put_nrcpus},
+        {SB_FEATURE_CPUDESC, put_cpudesc},
+        {SB_FEATURE_CPUID, put_cpuid},
+        {SB_FEATURE_CMDLINE, put_cmdline},
+        {SB_FEATURE_EVENT_DESC, put_event_desc},
+        {SB_FEATURE_PMU_MAPPINGS, put_pmu_mappings},
+        {SB_FEATURE_AUXTRACE, put_auxtrace},
+        {SB_FEATURE_BPF_PROG_INFO, put_bpf},
 };
 
 enum { NFEATURES = sizeof(features) / sizeof(features[0]) };
 
 static int has_feature(const struct sb_perfdata_writer *writer, enum sb_feature feature)
 {
+	if (feature == SB_FEATURE_BUILD_ID)
+		return writer->build_ids_size != 0;
 	if (feature == SB_FEATURE_BPF_PROG_INFO)
 		return writer->bpf_count != 0;
 	return feature != SB_FEATURE_AUXTRACE || writer->role[write_event_pt] >= 0;

@@ -58,7 +58,9 @@ struct sb_perfdata_writer {
 	size_t npmus, pmus_capacity;
 	int is_snapshot, cap_event_trace; /* of AUXTRACE_INFO */
 	int role[write_events];           /* which event of .event it is; -1: there is none */
-	const uint8_t *bpf_parts;         /* of the feature BPF_PROG_INFO; of whoever sets it */
+	const uint8_t *build_ids;         /* of the feature BUILD_ID; of whoever sets it */
+	size_t build_ids_size;
+	const uint8_t *bpf_parts; /* of the feature BPF_PROG_INFO; of whoever sets it */
 	size_t bpf_size;
 	uint32_t bpf_count;
 	struct write_index *aux;

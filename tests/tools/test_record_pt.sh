@@ -135,6 +135,29 @@ faked command -e intel_pt//u --ring 64K --aux 16K -- sleep 0.1
 grep -q '^open 0 intel_pt cpu=0 target=thread .* inherit=1 ' "$dir/command.calls" || fail "command: $(head -1 "$dir/command.calls")"
 grep -q '^open 1 dummy cpu=0 target=all .* inherit=0 ' "$dir/command.calls" || fail "command: $(sed -n 4p "$dir/command.calls")"
 
+# ---- An old kernel ------------------------------------------------------------------------------------------
+
+# What it does not know is not asked of it, and the user hears of it. Build-ids that its records do not have are in
+# the header, of files that were mapped meanwhile.
+old()
+{
+	FAKE_OLD=1 "$fake" "$dir/old.log" "$dir/packets" 8 "$SBTRACE" record -a --sideband-only -o "$dir/old.data" -- \
+		ls / 2>"$dir/old.err" >"$dir/out"
+}
+old || fail "old: $(cat "$dir/old.err")"
+grep -q 'does not tell us of: namespaces, kernel symbols, BPF programs, cgroups, cgroup ids, text pokes, build-ids, lost' \
+	"$dir/old.err" || fail "old: $(cat "$dir/old.err")"
+"$SBTRACE" dump --sideband --json "$dir/old.data" 2>"$dir/account" >"$dir/old.text" || fail "old: $(cat "$dir/account")"
+grep '"type":"MMAP2"' "$dir/old.text" | grep -v '"time":0,' | grep '/ls"' | grep -q '"ino":[1-9]' ||
+	fail "old: ls was mapped with a build-id, or not at all"
+if command -v perf >/dev/null; then
+	ls=$(readlink -f "$(command -v ls)")
+	id=$(readelf -n "$ls" | sed -n 's/.*Build ID: //p')
+	perf buildid-list -i "$dir/old.data" 2>"$dir/err" | grep -q "^$id .*/ls\$" ||
+		fail "old: $(perf buildid-list -i "$dir/old.data" 2>&1 | head -n 5), $id is expected"
+	[ ! -s "$dir/err" ] || fail "old: perf says $(cat "$dir/err")"
+fi
+
 # Two traces are one too many; and what this generation lacks is refused.
 "$SBTRACE" record --sysfs "$sysfs" -a -e intel_pt//u -e intel_pt//k -o "$dir/two.data" -- true 2>"$dir/err" &&
 	fail "two traces are fine"

@@ -51,6 +51,8 @@ struct fake {
 	/* The call that is being made. */
 	struct user_regs_struct entry;
 	struct event opening;
+	int is_old;
+	long result;                              /* of a call that is not made */
 	int is_opening, mapping, asking, refused; /* mapping, asking for an id: the descriptor, or -1 */
 };
 
@@ -209,6 +211,25 @@ static struct event *event_of(struct fake *fake, uint64_t fd)
 	return fd < fds_most && fake->event[fd].open ? &fake->event[fd] : NULL;
 }
 
+/* Beyond Linux 4.11. */
+static int is_newer(const struct perf_event_attr *attr)
+{
+	return attr->namespaces || attr->ksymbol || attr->bpf_event || attr->cgroup || attr->text_poke ||
+	       attr->build_id || attr->read_format >> 4 || attr->sample_type >> 20 ||
+	       (attr->type == PERF_TYPE_SOFTWARE && attr->config > PERF_COUNT_SW_BPF_OUTPUT);
+}
+
+/* The call is not made, and gives @result. */
+static void refuse(struct fake *fake, long result)
+{
+	struct user_regs_struct regs = fake->entry;
+
+	regs.orig_rax = (unsigned long long)-1;
+	set_regs(fake, &regs);
+	fake->refused = 1;
+	fake->result = result;
+}
+
 static void enter_open(struct fake *fake)
 {
 	struct event *event = &fake->opening;
@@ -224,6 +245,11 @@ static void enter_open(struct fake *fake)
 	event->is_pt = event->attr.type == fake->type;
 	/* The recorder's own clock: an event without a CPU. */
 	fake->is_opening = event->cpu >= 0;
+	if (fake->is_old && is_newer(&event->attr)) {
+		refuse(fake, -EINVAL);
+		fake->is_opening = 0;
+		return;
+	}
 	if (!event->is_pt)
 		return;
 	attr = event->attr;
@@ -304,16 +330,6 @@ static void leave_mmap(struct fake *fake, uint64_t address)
 		map_aux(fake, event, address);
 }
 
-/* The call is not made, and succeeds. */
-static void refuse(struct fake *fake)
-{
-	struct user_regs_struct regs = fake->entry;
-
-	regs.orig_rax = (unsigned long long)-1;
-	set_regs(fake, &regs);
-	fake->refused = 1;
-}
-
 static void enter_ioctl(struct fake *fake)
 {
 	struct event *event = event_of(fake, fake->entry.rdi), *other;
@@ -326,7 +342,7 @@ static void enter_ioctl(struct fake *fake)
 		other = event_of(fake, fake->entry.rdx);
 		fprintf(fake->log, "ioctl %d SET_OUTPUT %d\n", event->number, other ? other->number : -1);
 		if (other && other->is_pt)
-			refuse(fake); /* the kernel knows of no ring there */
+			refuse(fake, 0); /* the kernel knows of no ring there */
 		break;
 	case PERF_EVENT_IOC_ID:
 		fake->asking = (int)fake->entry.rdi;
@@ -380,7 +396,7 @@ static void leave(struct fake *fake, const struct user_regs_struct *regs)
 	if (fake->refused) {
 		struct user_regs_struct fine = *regs;
 
-		fine.rax = 0;
+		fine.rax = (unsigned long long)fake->result;
 		set_regs(fake, &fine);
 		fake->refused = 0;
 	}
@@ -447,6 +463,7 @@ int main(int argc, char **argv)
 	if (!fake.log)
 		die(argv[1]);
 	load(&fake, argv[2]);
+	fake.is_old = getenv("FAKE_OLD") != NULL;
 	fake.type = (uint32_t)strtoul(argv[3], NULL, 10);
 	fake.pid = fork();
 	if (fake.pid == 0) {
