@@ -1,0 +1,47 @@
+#!/bin/sh
+# A recorder is attached to a process that begins threads and processes all the time: none is missed. A recording of
+# the whole machine tells which there were.
+set -u
+. "$SOURCE_DIR/tests/tools/record/live.sh"
+storm=$BUILD_DIR/tests/workloads/storm
+
+cat >"$dir/attach" <<'END'
+"$1" 1500 &
+echo $! >"$2/pid"
+sleep "0.0$3"
+"$SBTRACE" record -q --sideband-only -p $! -o "$2/one.data"
+wait
+END
+for i in 1 5 9; do
+	"$SBTRACE" record -q -a --sideband-only --ring 32M -o "$dir/all.data" -- sh "$dir/attach" "$storm" "$dir" $i \
+		2>"$dir/err" || fail "recording: $(cat "$dir/err")"
+	for name in all one; do
+		"$SBTRACE" dump --sideband "$dir/$name.data" 2>/dev/null >"$dir/$name.text"
+	done
+	perl -e 'use strict; use warnings;
+		my ($pid, $all, $one) = @ARGV;
+		sub load {
+			open my $file, "<", $_[0] or die;
+			my @tasks;
+			while (<$file>) {
+				my @field = split /\t/;
+				push @tasks, [ $field[3], $1, $2, $3, $4 ] if @field > 4 && $field[3] ne "0" &&
+				    $field[4] =~ /^(FORK|EXIT) pid (\d+) tid (\d+) ppid (\d+)/;
+			}
+			return sort { $a->[0] <=> $b->[0] } @tasks;
+		}
+		my @told = load($one);
+		my (%told, %tree, $count, $missed);
+		$told{"$_->[1] $_->[3]"} = 1 for @told;
+		$tree{$pid} = 1;
+		for (load($all)) {
+			my ($time, $type, $of, $tid, $parent) = @$_;
+			$tree{$of} = 1 if $type eq "FORK" && $tree{$parent};
+			next if !$tree{$of} || $time < $told[0][0];
+			++$count;
+			++$missed if !$told{"$type $tid"};
+		}
+		die "$missed of $count forks and exits are missed\n" if $missed;
+		die "it was over before\n" if !$count;' "$(cat "$dir/pid")" "$dir/all.text" "$dir/one.text" || fail "attached after 0.0$i s"
+done
+[ $failures -eq 0 ]
