@@ -16,6 +16,7 @@ enum {
 	region_shift = 24,
 	lines_per_page = 1 << (page_shift - line_shift),
 	pages_per_region = 1 << (region_shift - page_shift),
+	node_alignment = 16,
 	smallest_chunk = 1 << 10,
 	largest_chunk = 1 << 16
 };
@@ -33,7 +34,7 @@ struct region {
 struct chunk {
 	struct chunk *previous;
 	size_t size, used;
-	_Alignas(16) uint8_t memory[];
+	_Alignas(node_alignment) uint8_t memory[];
 };
 
 struct pt_block_graph {
@@ -111,7 +112,7 @@ static struct chunk *make_chunk(struct pt_block_graph *graph)
 {
 	const size_t twice = graph->chunk ? 2 * graph->chunk->size : smallest_chunk;
 	const size_t size = twice < largest_chunk ? twice : largest_chunk;
-	struct chunk *chunk = malloc(sizeof(*chunk) + size);
+	struct chunk *chunk = aligned_alloc(node_alignment, sizeof(*chunk) + size);
 
 	if (!chunk)
 		return NULL;
@@ -128,7 +129,7 @@ static void *allocate(struct pt_block_graph *graph, size_t size)
 	struct chunk *chunk = graph->chunk;
 	void *memory;
 
-	size = (size + 15) & ~(size_t)15;
+	size = (size + node_alignment - 1) & ~(size_t)(node_alignment - 1);
 	if (!chunk || chunk->used + size > chunk->size)
 		chunk = make_chunk(graph);
 	if (!chunk)

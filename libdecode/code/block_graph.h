@@ -21,20 +21,22 @@
 enum { pt_node_max_insn = 255 };
 
 struct pt_node {
-	struct pt_node *sibling;               /* in the graph's look-up lists */
-	uint64_t offset;                       /* of the first instruction, in the section */
+	/* What walking from node to node needs: half a cache line. */
 	_Atomic(const struct pt_node *) next;  /* where execution goes on behind the block */
 	_Atomic(const struct pt_node *) taken; /* the target of a direct branch; NULL when not linked */
-	int64_t target;                        /* of a direct branch: see pt_node_taken_ip() */
-	uint16_t size;                         /* in bytes, all instructions */
-	uint16_t last;                         /* where the last instruction starts, relative to offset */
+	uint64_t offset;                       /* of the first instruction, in the section */
 	/* As in struct pt_run_block, so that they are copied at once. */
 	uint16_t ninsn;
-	uint8_t mode;     /* enum pt_exec_mode */
-	uint8_t iclass;   /* enum pt_insn_class of the last instruction */
-	uint8_t kind;     /* enum pt_insn_kind of the last instruction; never pt_kind_other */
-	uint8_t ip_bits;  /* of a direct branch: how wide its target is (insn_class.h); zero: absolute */
-	uint8_t length[]; /* of each instruction */
+	uint8_t mode;    /* enum pt_exec_mode */
+	uint8_t iclass;  /* enum pt_insn_class of the last instruction */
+	uint8_t kind;    /* enum pt_insn_kind of the last instruction; never pt_kind_other */
+	uint8_t ip_bits; /* of a direct branch: how wide its target is (insn_class.h); zero: absolute */
+	uint16_t size;   /* in bytes, all instructions */
+
+	int64_t target;          /* of a direct branch: see pt_node_taken_ip() */
+	struct pt_node *sibling; /* in the graph's look-up lists */
+	uint16_t last;           /* where the last instruction starts, relative to offset */
+	uint8_t length[];        /* of each instruction */
 };
 
 /* Where execution goes on behind @node, which stands at @ip. */

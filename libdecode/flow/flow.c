@@ -389,11 +389,6 @@ void pt_flow_set_asid(struct pt_flow *flow, uint64_t cr3, uint64_t vmcs)
 		memset(flow->cache, 0, sizeof(flow->cache));
 }
 
-static struct pt_flow_place *cache_slot(struct pt_flow *flow, uint64_t ip)
-{
-	return &flow->cache[(ip ^ (ip >> 9)) % pt_flow_cache_size];
-}
-
 static void take_place(struct pt_flow *flow, const struct pt_flow_place *place)
 {
 	flow->node = place->node;
@@ -459,13 +454,12 @@ static int locate_split(struct pt_flow *flow, int isid)
 
 int pt_flow_locate(struct pt_flow *flow)
 {
-	struct pt_flow_place *place = cache_slot(flow, flow->ip);
+	struct pt_flow_place *place = pt_flow_place_of(flow, flow->ip);
 	const struct pt_mapping *mapping;
 	const struct pt_node *node;
 	int status;
 
-	if (place->ip == flow->ip && place->generation == flow->generation && place->spaces == flow->spaces &&
-	    place->node->mode == flow->mode) {
+	if (pt_flow_place_is(flow, place, flow->ip)) {
 		take_place(flow, place);
 		return 0;
 	}

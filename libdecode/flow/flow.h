@@ -285,6 +285,18 @@ static inline void pt_flow_push_return(struct pt_flow *flow, const struct pt_nod
 	pt_return_stack_push(&flow->returns, pt_node_next_ip(node, ip));
 }
 
+/* Where @ip would be remembered, and whether it is. */
+static inline struct pt_flow_place *pt_flow_place_of(const struct pt_flow *flow, uint64_t ip)
+{
+	return (struct pt_flow_place *)(uintptr_t)&flow->cache[(ip ^ (ip >> 9)) % pt_flow_cache_size];
+}
+
+static inline int pt_flow_place_is(const struct pt_flow *flow, const struct pt_flow_place *place, uint64_t ip)
+{
+	return place->ip == ip && place->generation == flow->generation && place->spaces == flow->spaces &&
+	       place->node->mode == flow->mode;
+}
+
 /* Looks up the node at ip. */
 int pt_flow_locate(struct pt_flow *flow);
 

@@ -14,7 +14,9 @@ struct trek {
 	uint64_t ip;
 	uint64_t base; /* the section's address */
 	struct pt_run_block *block;
-	uint64_t ninsn, end_ip;
+	uint64_t ninsn;
+	const struct pt_node *last; /* that was passed, in the section; NULL: in another one, to end_ip */
+	uint64_t end_ip;
 	uint32_t nblocks;
 	uint32_t free_steps; /* since trace was used */
 	int used;            /* it was */
@@ -33,11 +35,35 @@ static const struct pt_node *locate(struct pt_flow *flow, struct pt_flow_sink *s
 	return flow->node;
 }
 
+static inline __attribute__((always_inline)) void leave_section(struct trek *trek)
+{
+	if (trek->last)
+		trek->end_ip = trek->base + trek->last->offset + trek->last->last;
+	trek->last = NULL;
+}
+
+/* locate(), where it is in the present section and was before. */
+static inline __attribute__((always_inline)) const struct pt_node *look_up(const struct trek *trek,
+                                                                           const struct pt_flow *flow)
+{
+	const struct pt_flow_place *place = pt_flow_place_of(flow, trek->ip);
+
+	return pt_flow_place_is(flow, place, trek->ip) && place->section == flow->section &&
+	                       place->base == trek->base
+	               ? place->node
+	               : NULL;
+}
+
+/* Where execution stands; NULL: somebody else must go on. */
 static inline __attribute__((always_inline)) const struct pt_node *here(struct trek *trek,
                                                                         struct pt_flow *flow,
                                                                         struct pt_flow_sink *sink)
 {
-	if (__builtin_expect(!trek->node, 0)) {
+	if (__builtin_expect(trek->node != NULL, 1))
+		return trek->node;
+	trek->node = look_up(trek, flow);
+	if (!trek->node) {
+		leave_section(trek);
 		trek->node = locate(flow, sink, trek->ip);
 		trek->base = flow->base;
 	}
@@ -78,14 +104,13 @@ static inline __attribute__((always_inline)) int has_room(const struct trek *tre
 static inline __attribute__((always_inline)) void pass(struct trek *trek, int counts)
 {
 	const struct pt_node *const node = trek->node;
-	const uint64_t ip = trek->base + node->offset;
 
 	if (counts)
 		trek->nblocks += 1;
 	else
-		pt_flow_fill_block(trek->block++, node, ip, 0);
+		pt_flow_fill_block(trek->block++, node, trek->base + node->offset, 0);
 	trek->ninsn += node->ninsn;
-	trek->end_ip = ip + node->last;
+	trek->last = node;
 }
 
 /* Goes on as long as the way needs no trace. Returns enum pt_insn_kind of the node that does; pt_kind_other:
@@ -160,19 +185,21 @@ static inline __attribute__((always_inline)) int pass_tip(struct trek *trek, str
 }
 
 /* What the sink gets. Returns whether it was anything. */
-static int give(const struct trek *trek, struct pt_flow_sink *sink)
+static inline __attribute__((always_inline)) int give(struct trek *trek, struct pt_flow_sink *sink,
+                                                      int counts)
 {
 	const uint32_t count = (uint32_t)(trek->block - sink->block);
-	const int gives = sink->counts ? trek->nblocks != 0 : count != sink->count;
+	const int gives = counts ? trek->nblocks != 0 : count != sink->count;
 
 	if (!gives)
 		return 0;
-	if (sink->counts) {
+	if (counts) {
 		sink->nblocks += trek->nblocks;
 		sink->count = 1;
 	} else {
 		sink->count = count;
 	}
+	leave_section(trek);
 	sink->ninsn += trek->ninsn;
 	sink->end_ip = trek->end_ip;
 	return 1;
@@ -223,9 +250,22 @@ static inline __attribute__((always_inline)) int walk(struct pt_flow *flow, stru
 		flow->circle_limit = 0;
 	flow->free_steps = trek.free_steps;
 	flow->at_mov_cr3 = 0;
-	if (give(&trek, sink))
+	if (give(&trek, sink, counts))
 		flow->entry_flags = 0;
 	return 1;
+}
+
+/* Each has all registers to itself. */
+static __attribute__((noinline)) int walk_counting(struct pt_flow *flow, struct pt_flow_sink *sink,
+                                                   const uint8_t *until)
+{
+	return walk(flow, sink, until, 1);
+}
+
+static __attribute__((noinline)) int walk_blocks(struct pt_flow *flow, struct pt_flow_sink *sink,
+                                                 const uint8_t *until)
+{
+	return walk(flow, sink, until, 0);
 }
 
 int pt_flow_walk_units(struct pt_flow *flow, struct pt_flow_sink *sink, const uint8_t *until)
@@ -237,10 +277,14 @@ int pt_flow_walk_units(struct pt_flow *flow, struct pt_flow_sink *sink, const ui
 		return 0;
 	if (until > config->end - pt_packet_form_room)
 		until = config->end - pt_packet_form_room;
-	if (flow->node && (sink->section != flow->section || sink->base != flow->base)) {
-		if (!sink->counts && pt_flow_has_no_hold(flow))
+	if (sink->section != flow->section || sink->base != flow->base) {
+		if (flow->node && !sink->counts && pt_flow_has_no_hold(flow))
 			return 0;
-		pt_flow_enter_section(flow, sink);
+		/* Without a node, the section is none that the flow stands in. */
+		if (flow->node)
+			pt_flow_enter_section(flow, sink);
+		else
+			flow->section = NULL;
 	}
-	return sink->counts ? walk(flow, sink, until, 1) : walk(flow, sink, until, 0);
+	return sink->counts ? walk_counting(flow, sink, until) : walk_blocks(flow, sink, until);
 }
