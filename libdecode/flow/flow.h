@@ -15,7 +15,7 @@
 #include "flow/observer.h"
 #include "flow/return_stack.h"
 
-enum { pt_flow_cache_size = 512, pt_flow_read_size = 64, pt_flow_max_held = 16 };
+enum { pt_flow_cache_size = 2048, pt_flow_read_size = 64, pt_flow_max_held = 16 };
 
 /* Ways without trace longer than this are none: no code is so long without a branch. */
 enum { pt_flow_max_free_steps = 1 << 20 };
