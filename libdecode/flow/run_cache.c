@@ -82,10 +82,12 @@ int pt_run_cache_init(struct pt_run_cache *cache, uint32_t limit)
 	cache->place_slot = calloc(2 * first_places, sizeof(*cache->place_slot));
 	cache->place_mask = 2 * first_places - 1;
 	cache->seen = calloc(1u << seen_bits, sizeof(*cache->seen));
+	cache->trail = calloc(pt_trail_size, sizeof(*cache->trail));
+	cache->trail_at = calloc(cache->limit + 1, sizeof(*cache->trail_at));
 	cache->max_chains = cache->limit / paths_per_chain;
 	cache->chains = calloc(cache->max_chains + 1, sizeof(*cache->chains));
 	if (pt_grounds_init(&cache->grounds) == 0 && cache->entry && cache->slot && cache->place &&
-	    cache->place_slot && cache->seen && cache->chains)
+	    cache->place_slot && cache->seen && cache->chains && cache->trail && cache->trail_at)
 		return 0;
 	pt_run_cache_fini(cache);
 	return -pte_nomem;
@@ -111,6 +113,8 @@ void pt_run_cache_fini(struct pt_run_cache *cache)
 	free(cache->place_slot);
 	free(cache->seen);
 	free(cache->chains);
+	free(cache->trail);
+	free(cache->trail_at);
 	pt_grounds_fini(&cache->grounds);
 	memset(cache, 0, sizeof(*cache));
 }
@@ -124,6 +128,7 @@ void pt_run_cache_clear(struct pt_run_cache *cache)
 	cache->npaths = 0;
 	cache->nplaces = 0;
 	cache->nchains = 0;
+	memset(cache->trail, 0, pt_trail_size * sizeof(*cache->trail));
 	pt_grounds_clear(&cache->grounds);
 	cache->full = 0;
 }

@@ -45,7 +45,7 @@ struct pt_stack_effect {
 	uint64_t pop[pt_effect_max], push[pt_effect_max];
 };
 
-enum { pt_run_parts = 5 };
+enum { pt_run_parts = 5, pt_trail_size = 1 << 14 };
 
 /* What most paths do without. */
 struct pt_run_extra {
@@ -107,6 +107,11 @@ struct pt_run_cache {
 	uint32_t place_here; /* where somebody stood last: likely to be asked for next */
 
 	struct pt_run_grounds grounds;
+
+	/* The paths that were found last, in order, as a ring; and where in it each one stands last: what
+	 * came behind a path then is likely to come again. */
+	uint16_t *trail, *trail_at; /* owned; the latter by number of path */
+	uint32_t trail_end, trail_here;
 
 	struct pt_run_chain **chains; /* owned, but not what they point to; by number, from one on */
 	uint32_t nchains, max_chains;
@@ -268,6 +273,42 @@ static inline int pt_entry_rest_is(const struct pt_run_entry *entry, const uint8
 	const uint32_t size = entry->size - (uint32_t)pt_window_max;
 
 	return end - behind >= size && !memcmp(entry->extra->rest, behind, size);
+}
+
+/* Whether @entry is what pt_run_cache_find() would give at @pos, or what leads along a part of that window.
+ */
+static inline __attribute__((always_inline)) int pt_run_cache_leads(
+        const struct pt_run_cache *cache, const struct pt_run_entry *entry, uint32_t place,
+        const uint8_t *pos, uint64_t last, const struct pt_return_stack *stack, const uint8_t *end)
+{
+	const uint32_t size = entry->size < pt_window_max ? entry->size : pt_window_max;
+	const uint32_t by_return = entry->flags & pt_entry_by_return;
+	uint64_t window = pt_window_bytes(pt_get64(pos), size);
+
+	if (by_return)
+		window = pt_window_by_return(window, stack);
+	return pt_entry_is(entry, place, window, last, by_return) &&
+	       pt_ground_stands_here(&cache->grounds, entry->ground) &&
+	       (entry->size <= pt_window_max || pt_entry_rest_is(entry, pos + pt_window_max, end)) &&
+	       (!(entry->flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack));
+}
+
+/* The one that came last behind the path found last; there must have been one. */
+static inline const struct pt_run_entry *pt_run_cache_guess(const struct pt_run_cache *cache)
+{
+	return &cache->entry[cache->trail[(cache->trail_here + 1) % pt_trail_size]];
+}
+
+/* @entry was found; @guessed: as it was guessed. */
+static inline void pt_run_cache_note(struct pt_run_cache *cache, const struct pt_run_entry *entry,
+                                     int guessed)
+{
+	uint16_t *at = &cache->trail_at[entry->path.id];
+
+	cache->trail_here = guessed ? (cache->trail_here + 1) % pt_trail_size : *at;
+	*at = (uint16_t)cache->trail_end;
+	cache->trail[cache->trail_end] = (uint16_t)entry->path.id;
+	cache->trail_end = (cache->trail_end + 1) % pt_trail_size;
 }
 
 /* The way from @place along @window, which @behind follows, in the present view; NULL: none is known. */

@@ -257,12 +257,26 @@ static void go_along(struct pt_run_walk *walk, struct stride *stride, const stru
 		put_cached_event(walk, &entry->extra->event, stride->npaths);
 }
 
-/* Whether it fits into what is left of the run. */
-static int chain_has_room(const struct pt_run_walk *walk, const struct stride *stride,
-                          const struct pt_run_chain *chain)
+/* The chain that begins with @entry and goes on here, and fits into what is left of the run; NULL: there is
+ * none.
+ */
+static inline const struct pt_run_chain *find_chain(struct pt_run_walk *walk, const struct stride *stride,
+                                                    const struct pt_run_entry *entry, uint32_t events)
 {
-	return stride->npaths + chain->npaths <= pt_run_max_paths &&
-	       walk->nevents + chain->nevents <= pt_run_max_events;
+	const struct pt_flow *flow = walk->flow;
+	const struct pt_run_chain *chain;
+
+	if (!entry->chain)
+		return NULL;
+	chain = pt_chain_find(&walk->cache, entry, stride->pos, (size_t)(flow->evd.config.end - stride->pos),
+	                      stride->last, &flow->returns);
+	if (chain && (events || !chain->nevents) && stride->npaths + chain->npaths <= pt_run_max_paths &&
+	    walk->nevents + chain->nevents <= pt_run_max_events) {
+		walk->chain_hits += 1;
+		return chain;
+	}
+	walk->chain_misses += 1;
+	return NULL;
 }
 
 static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_chain *chain)
@@ -282,12 +296,29 @@ static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, cons
 	stride->npaths += chain->npaths;
 }
 
+/* What is likely to come next, if it does; NULL: something else. */
+static inline const struct pt_run_entry *guess(struct pt_run_walk *walk, const struct stride *stride,
+                                               uint32_t events)
+{
+	const struct pt_run_entry *entry = pt_run_cache_guess(&walk->cache);
+	const struct pt_flow *flow = walk->flow;
+
+	if (!walk->cache.npaths || entry->place != stride->place ||
+	    (!events && (entry->flags & pt_entry_event)) ||
+	    !pt_run_cache_leads(&walk->cache, entry, stride->place, stride->pos, stride->last, &flow->returns,
+	                        flow->evd.config.end))
+		return NULL;
+	pt_run_cache_note(&walk->cache, entry, 1);
+	return entry;
+}
+
 /* Follows windows as long as they are known. Returns whether there were any. */
 static int stride(struct pt_run_walk *walk, uint32_t events)
 {
 	struct pt_flow *flow = walk->flow;
 	const uint8_t *const begin = flow->evd.pos, *const end = flow->evd.config.end;
 	const int64_t start = pt_flow_place(flow, &walk->cache);
+	const int chains = !walk->chainless_blocks;
 	struct stride stride;
 
 	if (start < 0)
@@ -304,12 +335,13 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		if (end - stride.pos < pt_window_max)
 			break;
 		word = pt_get64(stride.pos);
-		if (!(word & 0xff)) { /* PAD */
+		entry = guess(walk, &stride, events);
+		if (entry) {
+			walk->hits += 1;
+		} else if (!(word & 0xff)) { /* PAD */
 			stride.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
 			continue;
-		}
-		size = pt_window_of(word, events);
-		if (!size) {
+		} else if (!(size = pt_window_of(word, events))) {
 			if (!events || !pt_may_be_timing((uint8_t)word))
 				break;
 			pt_chain_close(&walk->cache, &walk->list);
@@ -318,23 +350,25 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 				break;
 			stride.pos = flow->evd.pos;
 			continue;
+		} else {
+			entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
+			                          stride.last, &flow->returns, stride.pos + size, end);
+			if (!entry) {
+				walk->misses += 1;
+				break;
+			}
+			walk->hits += 1;
+			pt_run_cache_note(&walk->cache, entry, 0);
 		}
-		entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
-		                          stride.last, &flow->returns, stride.pos + size, end);
-		if (!entry) {
-			walk->misses += 1;
-			break;
-		}
-		walk->hits += 1;
-		chain = pt_chain_find(&walk->cache, entry, stride.pos, (size_t)(end - stride.pos),
-		                      stride.last, &flow->returns);
-		if (chain && (events || !chain->nevents) && chain_has_room(walk, &stride, chain)) {
+		chain = chains ? find_chain(walk, &stride, entry, events) : NULL;
+		if (chain) {
 			pt_chain_note(&walk->cache, &walk->list, entry, chain, stride.pos);
 			walk->hits += chain->npaths;
 			go_along_chain(walk, &stride, chain);
 			continue;
 		}
-		pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride.pos);
+		if (chains)
+			pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride.pos);
 		go_along(walk, &stride, entry);
 		if (entry->flags & pt_entry_crosses)
 			break;
@@ -580,11 +614,29 @@ static uint8_t cache_is_asked(struct pt_run_walk *walk)
 	return walk->cache.limit && !walk->idle_blocks;
 }
 
+/* Chains, too, are left alone for a while where most do not go on as they did. */
+static void look_at_chains(struct pt_run_walk *walk)
+{
+	enum { enough = 4096, misses_per_hit = 2, chainless_blocks = 1 << 22 };
+
+	if (walk->chainless_blocks > walk->nblocks) {
+		walk->chainless_blocks -= walk->nblocks;
+		return;
+	}
+	walk->chainless_blocks = 0;
+	if (walk->chain_hits + walk->chain_misses < enough)
+		return;
+	if (walk->chain_misses > misses_per_hit * walk->chain_hits)
+		walk->chainless_blocks = chainless_blocks;
+	walk->chain_hits = walk->chain_misses = 0;
+}
+
 /* A new run begins. */
 static void begin_run(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
+	look_at_chains(walk);
 	walk->asks_cache = !walk->sink.counts && cache_is_asked(walk);
 	if (walk->cache.full)
 		pt_run_cache_clear(&walk->cache);

@@ -29,6 +29,7 @@ struct pt_run_walk {
 	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
 	 * blocks it is not asked, because it did not know much: the more often in a row, the longer. */
 	uint32_t hits, misses, idle_blocks, idles;
+	uint32_t chain_hits, chain_misses, chainless_blocks; /* the same of chains */
 
 	/* The present run. */
 	const struct pt_run_path *path[pt_run_max_paths];
