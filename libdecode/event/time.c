@@ -46,6 +46,7 @@ static uint64_t ctc_to_tsc(uint64_t ctc, const struct pt_config *config)
 void pt_time_overflow(struct pt_time *time, int keep_tcal)
 {
 	time->have_tma = 0;
+	time->next = 0;
 	time->have_mtc = 0;
 	time->anchor = time->tsc;
 	time->ctc = 0;
@@ -64,6 +65,7 @@ void pt_time_update_tsc(struct pt_time *time, uint64_t tsc)
 	time->cyc = 0;
 	time->have_tsc = 1;
 	time->have_tma = 0;
+	time->next = 0;
 	time->have_mtc = 0;
 	time->lost_mtc = 0;
 	time->lost_cyc = 0;
@@ -82,6 +84,12 @@ void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_confi
 void pt_time_psb(struct pt_time *time, const struct pt_config *config)
 {
 	time->cyc_lost = config->errata.skl168;
+}
+
+/* The time of the next MTC, which has not come yet; its distance must be known. */
+static uint64_t next_mtc(const struct pt_time *time, const struct pt_config *config)
+{
+	return time->base + ctc_to_tsc(time->ctc + (1ull << config->mtc_freq), config);
 }
 
 int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const struct pt_config *config)
@@ -104,6 +112,7 @@ int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const st
 		        config->mtc_freq < tma_ctc_bits ? (1u << (tma_ctc_bits - config->mtc_freq)) - 1 : 0;
 	time->have_tma = 1;
 	time->have_mtc = 0;
+	time->next = config->mtc_freq < 32 ? next_mtc(time, config) : 0;
 	return 0;
 }
 
@@ -150,18 +159,13 @@ void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_confi
 	time->lost_cyc = 0;
 	time->anchor = tsc;
 	time->cyc = 0;
+	time->next = config->mtc_freq < 32 ? next_mtc(time, config) : 0;
 	advance(time, tsc);
-}
-
-/* The time of the next MTC, which has not come yet. */
-static uint64_t next_mtc(const struct pt_time *time, const struct pt_config *config)
-{
-	return time->base + ctc_to_tsc(time->ctc + (1ull << config->mtc_freq), config);
 }
 
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
 {
-	uint64_t limit, tsc;
+	uint64_t tsc;
 
 	time->cyc += cycles;
 	if (!time->ratio) {
@@ -169,11 +173,8 @@ void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_c
 		return;
 	}
 	tsc = time->anchor + scale(time->cyc, time->ratio, 1u << ratio_shift);
-	if (time->have_tma && config->mtc_freq < 32) {
-		limit = next_mtc(time, config);
-		if (tsc >= limit)
-			tsc = limit - 1;
-	}
+	if (time->have_tma && config->mtc_freq < 32 && tsc >= time->next)
+		tsc = time->next - 1;
 	advance(time, tsc);
 }
 
@@ -298,6 +299,7 @@ const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const stru
 	time->lost_cyc = 0;
 	time->anchor = tsc;
 	time->cyc = 0;
+	time->next = next_mtc(time, config);
 	advance(time, tsc);
 	*last = row.end - 2;
 	return row.end;

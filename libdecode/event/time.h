@@ -16,6 +16,7 @@ struct pt_time {
 	uint64_t base;   /* TSC at the CTC edge that TMA names */
 	uint64_t ctc;    /* CTC ticks since base */
 	uint64_t anchor; /* TSC at the last exact point: a TSC or MTC packet */
+	uint64_t next;   /* TSC at the MTC that is to come, if have_tma: cycles do not go past it */
 	uint64_t cyc;    /* core cycles since the anchor */
 	uint64_t ratio;  /* TSC ticks per core cycle, 16 fractional bits; 0: not known */
 	uint32_t lost_mtc, lost_cyc;

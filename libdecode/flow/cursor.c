@@ -74,8 +74,8 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *find(con
 	const struct pt_flow *flow = cursor->flow;
 
 	/* No window has a rest: no room is left for it. */
-	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns, flow->evd.pos,
-	                         flow->evd.pos);
+	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns,
+	                         flow->evd.pos, flow->evd.pos);
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */

@@ -207,6 +207,7 @@ int pt_run_cache_seen(struct pt_run_cache *cache, uint32_t place, uint64_t windo
 		if ((set[i] & ~(uint32_t)seen_states) == wanted) {
 			const uint32_t state = set[i] & seen_states;
 
+			cache->seen_again += state != seen_refused;
 			if (state == seen_once)
 				set[i] = wanted | seen_twice;
 			return state == seen_twice;

@@ -119,6 +119,7 @@ struct pt_run_cache {
 	struct pt_cache_chunk *chunk; /* owned */
 	size_t nbytes;                /* of all chunks */
 	uint32_t *seen;               /* owned: tags of windows that were met, and whether twice */
+	uint32_t seen_again;          /* how many were met for the second time or later */
 	uint32_t seen_turn;           /* which tag of a set is replaced next */
 	uint8_t full;                 /* to be emptied */
 };

@@ -335,6 +335,14 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 		if (end - stride.pos < pt_window_max)
 			break;
 		word = pt_get64(stride.pos);
+		if (events && pt_may_be_timing((uint8_t)word)) {
+			pt_chain_close(&walk->cache, &walk->list);
+			flow->evd.pos = stride.pos;
+			if (!pass_time(walk, stride.npaths))
+				break;
+			stride.pos = flow->evd.pos;
+			continue;
+		}
 		entry = guess(walk, &stride, events);
 		if (entry) {
 			walk->hits += 1;
@@ -342,14 +350,7 @@ static int stride(struct pt_run_walk *walk, uint32_t events)
 			stride.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
 			continue;
 		} else if (!(size = pt_window_of(word, events))) {
-			if (!events || !pt_may_be_timing((uint8_t)word))
-				break;
-			pt_chain_close(&walk->cache, &walk->list);
-			flow->evd.pos = stride.pos;
-			if (!pass_time(walk, stride.npaths))
-				break;
-			stride.pos = flow->evd.pos;
-			continue;
+			break;
 		} else {
 			entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
 			                          stride.last, &flow->returns, stride.pos + size, end);
@@ -603,13 +604,17 @@ static uint8_t cache_is_asked(struct pt_run_walk *walk)
 	}
 	walk->idle_blocks = 0;
 	if (walk->misses >= enough_misses) {
-		if (walk->hits < hits_per_miss * walk->misses) {
+		/* What comes again will soon be known. */
+		const uint32_t again = walk->cache.seen_again;
+		const uint32_t news = walk->misses > again ? walk->misses - again : 0;
+
+		if (walk->hits < hits_per_miss * news) {
 			walk->idle_blocks = (uint32_t)idle_blocks << walk->idles;
 			walk->idles += walk->idles < most_idles;
 		} else {
 			walk->idles = 0;
 		}
-		walk->hits = walk->misses = 0;
+		walk->hits = walk->misses = walk->cache.seen_again = 0;
 	}
 	return walk->cache.limit && !walk->idle_blocks;
 }
