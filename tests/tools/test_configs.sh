@@ -44,6 +44,10 @@ if python3 -c 'import yaml, jsonschema' 2>/dev/null; then
 		limits: {memroy: 4G}
 		limits: {memory: 4GB}
 		on_error: explode
+		cluster: {time: 90}
+		cluster: {throttle: 0}
+		cluster: {partition: a b}
+		cluster: {slurm: {partition: a}}
 		decode: {errata: [bdm71]}
 		decode: {cpu_model: skylake}
 		address: [0x401000]

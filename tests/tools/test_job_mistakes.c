@@ -36,6 +36,10 @@ static const struct mistake mistakes[] = {
         {HEAD "sinks:\n  - name: insn\n    filter: {cmm: [ls]}\n",
          "j.yaml:5:14: a filter has no key 'cmm'; did you mean 'comm'?"},
 
+        {HEAD "cluster: {queue: batch}\n", "j.yaml:3:11: a cluster has no key 'queue'"},
+        {HEAD "cluster: {kubernetes: {imgae: a}}\n",
+         "j.yaml:3:24: what Kubernetes needs has no key 'imgae'; did you mean 'image'?"},
+
         /* Types and values. */
         {"not a mapping\n", "j.yaml:1:1: expected a job (a mapping), found text"},
         {HEAD "roots: root\n", "j.yaml:3:8: expected a list of directories, found text"},
@@ -49,6 +53,13 @@ static const struct mistake mistakes[] = {
         {HEAD "limits: {memory: 4GB}\n", "j.yaml:3:18: expected a size such as 512M or 4G, found '4GB'"},
         {HEAD "limits: {disk: 99999999999G}\n",
          "j.yaml:3:16: expected a number from 1 to 17179869183, found '99999999999'"},
+        {HEAD "cluster: {time: 90}\n", "j.yaml:3:17: expected a time such as 30m or 4h, found '90'"},
+        {HEAD "cluster: {time: 4hours}\n", "j.yaml:3:17: expected a time such as 30m or 4h, found '4hours'"},
+        {HEAD "cluster: {throttle: 0}\n", "j.yaml:3:21: expected a number from 1 to 100000, found '0'"},
+        {HEAD "cluster: {partition: \"a b\"}\n", "j.yaml:3:22: expected the name of a partition, found 'a b'"},
+        {HEAD "cluster: {options: [--qos=low, exclusive]}\n",
+         "j.yaml:3:32: expected an option of sbatch such as --qos=low in one line, found 'exclusive'"},
+        {HEAD "cluster: {kubernetes: {claim: traces}}\n", "j.yaml:3:31: 'claim' and 'mount' need each other"},
         {HEAD "on_error: skipp\n", "j.yaml:3:11: on_error cannot be 'skipp'; did you mean 'skip'?"},
         {HEAD "on_error: explode\n", "j.yaml:3:11: expected one of fail, skip, found 'explode'"},
         {HEAD "strict: [overflwo]\n",
@@ -205,7 +216,10 @@ static void what_is_right_is_not_complained_about(void **state)
 	        "version: 1\nvariables: {r: root, both: \"${r}\", escaped: \"$${r}\"}\nenvironment: [PATH]\n"
 	        "recordings: [\"*.data\", a.data]\nroots: [\"${both}\"]\ncpu: [0-3]\ntime: {from: 1, to: 2.5}\n"
 	        "limits: {memory: 4G, disk: 100}\non_error: skip\nstrict: [-no-sync]\n"
-	        "decode: {cpu_model: 6/85/4, errata: [none], time_source: tsc, switch_evidence: [page_tables]}\naddress: [0x1-0x2, 0x10+16]\nfunction: [main]\n"
+	        "cluster: {time: 4h, memory: 2G, cpus: 2, throttle: 8, tasks: 100, partition: \"a,b\", account: c,\n"
+	        "  options: [--exclusive], kubernetes: {image: \"r.example/i:1\", claim: c, mount: /m}}\n"
+	        "decode: {cpu_model: 6/85/4, errata: [none], time_source: tsc, switch_evidence: [page_tables]}\n"
+	        "address: [0x1-0x2, 0x10+16]\nfunction: [main]\n"
 	        "sinks:\n- {name: insn, file: \"{recording}-{number}.insn\", filter: {cpu: [3, 4]}}\n"
 	        "- {name: summary}\n- {name: gap, file: /dev/null}\n- {name: block, file: /dev/null}\n",
 	        told, sizeof(told));

@@ -48,6 +48,7 @@ void job_free(struct job *job)
 	job_texts_free(&job->decode.errata);
 	job_texts_free(&job->decode.switch_evidence);
 	job_sinks_free(job->sink, job->nsinks);
+	job_cluster_free(&job->cluster);
 	free(job->run_record);
 	free(job->path);
 	job_places_free(&job->places);
@@ -189,26 +190,43 @@ int job_range_add(struct job_ranges *ranges, const char *text, struct option_err
 	return 0;
 }
 
-int job_size_set(uint64_t *size, const char *text, struct option_error *error)
+/* A number, with one of the @units behind it that stand for @factor, or with none if that is allowed.
+ * @expected is for complaints. */
+static int set_with_unit(uint64_t *value, const char *text, const char *units, const uint64_t *factor,
+                         bool plain, const char *expected, struct option_error *error)
 {
-	static const char units[] = "KMGT";
 	const size_t length = strspn(text, "0123456789");
 	const char *unit = text[length] ? strchr(units, text[length]) : NULL;
-	const unsigned int shift = unit ? 10U * (unsigned int)(unit - units + 1) : 0;
+	const uint64_t times = unit ? factor[unit - units] : 1;
 	uint64_t number;
 	char *digits;
 	int result;
 
-	if (!length || (text[length] && (!unit || text[length + 1])))
-		return option_fail(error, "expected a size such as 512M or 4G, found '%s'", text);
+	if (!length || (unit ? text[length + 1] : text[length] || !plain))
+		return option_fail(error, "expected %s, found '%s'", expected, text);
 	digits = strndup(text, length);
 	if (!digits)
 		return option_fail(error, "out of memory");
-	result = option_number(digits, 1, UINT64_MAX >> shift, &number, error);
+	result = option_number(digits, 1, UINT64_MAX / times, &number, error);
 	free(digits);
 	if (!result)
-		*size = number << shift;
+		*value = number * times;
 	return result;
+}
+
+int job_size_set(uint64_t *size, const char *text, struct option_error *error)
+{
+	static const uint64_t factor[] = {UINT64_C(1) << 10, UINT64_C(1) << 20, UINT64_C(1) << 30,
+	                                  UINT64_C(1) << 40};
+
+	return set_with_unit(size, text, "KMGT", factor, true, "a size such as 512M or 4G", error);
+}
+
+int job_duration_set(uint64_t *seconds, const char *text, struct option_error *error)
+{
+	static const uint64_t factor[] = {1, 60, 60 * 60, 24 * 60 * 60};
+
+	return set_with_unit(seconds, text, "smhd", factor, false, "a time such as 30m or 4h", error);
 }
 
 int job_cpu_model(const char *text, struct pt_cpu *cpu, struct option_error *error)

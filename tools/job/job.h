@@ -14,6 +14,7 @@
 #include <sb/clock.h>
 #include <sb/error.h>
 
+#include "job/job_cluster.h"
 #include "job/job_files.h"
 #include "job/job_list.h"
 #include "job/job_place.h"
@@ -92,7 +93,8 @@ struct job {
 	unsigned int jobs; /* 0: one for each CPU */
 	struct job_limits limits;
 	unsigned int on_error; /* enum job_on_error */
-	char *run_record;      /* NULL: beside the first file that is written */
+	struct job_cluster cluster;
+	char *run_record; /* NULL: beside the first file that is written */
 
 	char *path;     /* of the job file; NULL: all came from the command line */
 	uint64_t given; /* one bit for each key of the table that a file gave */
@@ -121,6 +123,8 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 int job_range_add(struct job_ranges *ranges, const char *text, struct option_error *error);
 /* "4G", "512M", "100K", "4096": bytes, in powers of 1024. */
 int job_size_set(uint64_t *size, const char *text, struct option_error *error);
+/* "90s", "30m", "4h", "2d": seconds. */
+int job_duration_set(uint64_t *seconds, const char *text, struct option_error *error);
 /* "FAMILY/MODEL/STEPPING". */
 struct pt_cpu;
 int job_cpu_model(const char *text, struct pt_cpu *cpu, struct option_error *error);

@@ -282,6 +282,8 @@ int job_check(const struct job *job, struct sb_error *err)
 	for (size_t i = 0; i < job->nsinks && !code; i++)
 		code = check_sink(&check, &job->sink[i]);
 	if (!code)
+		code = job_cluster_check(job, check.err);
+	if (!code)
 		code = check_files(&check);
 	if (code)
 		return code;

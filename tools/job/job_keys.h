@@ -49,8 +49,9 @@ extern const struct job_table job_table;
 /* The kinds. */
 extern const struct job_kind job_kind_version, job_kind_flag, job_kind_path, job_kind_paths, job_kind_texts,
         job_kind_words, job_kind_numbers, job_kind_moment, job_kind_ranges, job_kind_count, job_kind_size,
-        job_kind_choice, job_kind_mapping, job_kind_cpu_model, job_kind_roots, job_kind_container_roots,
-        job_kind_sinks, job_kind_strict, job_kind_scope_names, job_kind_scope_values;
+        job_kind_duration, job_kind_word, job_kind_choice, job_kind_mapping, job_kind_cpu_model,
+        job_kind_roots, job_kind_container_roots, job_kind_sinks, job_kind_strict, job_kind_scope_names,
+        job_kind_scope_values;
 
 /* A mapping with the keys of @table, into @target. */
 int job_read_mapping(struct job_source *source, yaml_node_t *node, const struct job_table *table,

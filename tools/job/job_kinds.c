@@ -253,6 +253,33 @@ static json_t *size_schema(const struct job_key *key)
 
 const struct job_kind job_kind_size = {sizeof(uint64_t), read_size, size_value, size_schema};
 
+static int read_duration(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
+{
+	const char *text = source_text(source, node, "a time such as 30m or 4h");
+	struct option_error error;
+
+	(void)key;
+	if (!text)
+		return -sbe_format;
+	return job_duration_set(field, text, &error) ? source_wrong(source, node, &error) : 0;
+}
+
+static json_t *duration_value(const struct job_key *key, const void *field)
+{
+	const uint64_t seconds = *(const uint64_t *)field;
+
+	(void)key;
+	return seconds ? json_sprintf("%" PRIu64 "s", seconds) : NULL;
+}
+
+static json_t *duration_schema(const struct job_key *key)
+{
+	(void)key;
+	return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[0-9]+[smhd]$|\\$\\{");
+}
+
+const struct job_kind job_kind_duration = {sizeof(uint64_t), read_duration, duration_value, duration_schema};
+
 static int read_moment(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
 {
 	const char *text = source_text(source, node, "a time stamp count, or seconds with a decimal point");
@@ -446,6 +473,30 @@ static json_t *cpu_model_schema(const struct job_key *key)
 }
 
 const struct job_kind job_kind_cpu_model = {sizeof(char *), read_cpu_model, text_value, cpu_model_schema};
+
+/* What stands in scripts as it is, and in one word. */
+static int read_word(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
+{
+	static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/:@,+=%-";
+	const char *text = source_text(source, node, key->what);
+	struct option_error error;
+
+	if (!text)
+		return -sbe_format;
+	if (text[strspn(text, fine)])
+		return source_fail(source, node, "expected %s, found '%s'", key->what, text);
+	if (job_set_text(field, "the name", text, &error))
+		return source_wrong(source, node, &error);
+	return source_note(source, node, *(char **)field);
+}
+
+static json_t *word_schema(const struct job_key *key)
+{
+	(void)key;
+	return json_pack("{s:s, s:s}", "type", "string", "pattern", "^[A-Za-z0-9._/:@,+=%-]+$|\\$\\{");
+}
+
+const struct job_kind job_kind_word = {sizeof(char *), read_word, text_value, word_schema};
 
 /* ---- Lists of numbers -------------------------------------------------------------------------- */
 
