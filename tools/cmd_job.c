@@ -69,6 +69,8 @@ static const struct action_row actions[] = {
         {"schema", "the JSON Schema of job files, for editors", NULL, print_schema},
         {"plan", "cut it into shards, for many machines", NULL, job_plan_command},
         {"merge", "write its outputs, out of the results of all shards", NULL, job_merge_command},
+        {"submit", "give the shards of a plan to Slurm, or to Kubernetes", NULL, job_submit_command},
+        {"status", "how far the shards of a plan are", NULL, job_status_command},
 };
 
 enum { nactions = sizeof(actions) / sizeof(actions[0]) };

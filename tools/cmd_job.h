@@ -7,6 +7,8 @@
 
 int job_plan_command(int argc, char **argv);
 int job_merge_command(int argc, char **argv);
+int job_submit_command(int argc, char **argv);
+int job_status_command(int argc, char **argv);
 /* `job run`, when it is asked for shards. */
 bool job_is_shard_run(int argc, char **argv);
 int job_shard_run_command(int argc, char **argv);

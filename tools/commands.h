@@ -8,9 +8,10 @@
 
 enum {
 	exit_fine = 0,
-	exit_error = 1, /* something went wrong, and stderr says what */
-	exit_usage = 2, /* the command line makes no sense */
-	exit_gaps = 3   /* all went well, but there are gaps, and --strict was given */
+	exit_error = 1,     /* something went wrong, and stderr says what */
+	exit_usage = 2,     /* the command line makes no sense */
+	exit_gaps = 3,      /* all went well, but there are gaps, and --strict was given */
+	exit_unfinished = 3 /* all goes well, but others are still at it */
 };
 
 int cmd_replay(int argc, char **argv);

@@ -229,6 +229,13 @@ int job_duration_set(uint64_t *seconds, const char *text, struct option_error *e
 	return set_with_unit(seconds, text, "smhd", factor, false, "a time such as 30m or 4h", error);
 }
 
+bool job_is_word(const char *text)
+{
+	return *text &&
+	       !text[strspn(text,
+	                    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/:@,+=%-")];
+}
+
 int job_cpu_model(const char *text, struct pt_cpu *cpu, struct option_error *error)
 {
 	unsigned int family, model, stepping;

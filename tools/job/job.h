@@ -125,6 +125,8 @@ int job_range_add(struct job_ranges *ranges, const char *text, struct option_err
 int job_size_set(uint64_t *size, const char *text, struct option_error *error);
 /* "90s", "30m", "4h", "2d": seconds. */
 int job_duration_set(uint64_t *seconds, const char *text, struct option_error *error);
+/* Whether it can stand in scripts as it is, and is one word: letters, digits, and some signs. */
+bool job_is_word(const char *text);
 /* "FAMILY/MODEL/STEPPING". */
 struct pt_cpu;
 int job_cpu_model(const char *text, struct pt_cpu *cpu, struct option_error *error);

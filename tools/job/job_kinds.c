@@ -474,16 +474,14 @@ static json_t *cpu_model_schema(const struct job_key *key)
 
 const struct job_kind job_kind_cpu_model = {sizeof(char *), read_cpu_model, text_value, cpu_model_schema};
 
-/* What stands in scripts as it is, and in one word. */
 static int read_word(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
 {
-	static const char fine[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._/:@,+=%-";
 	const char *text = source_text(source, node, key->what);
 	struct option_error error;
 
 	if (!text)
 		return -sbe_format;
-	if (text[strspn(text, fine)])
+	if (!job_is_word(text))
 		return source_fail(source, node, "expected %s, found '%s'", key->what, text);
 	if (job_set_text(field, "the name", text, &error))
 		return source_wrong(source, node, &error);
