@@ -242,3 +242,19 @@ int output_printf(struct output *output, const char *format, ...)
 		output_advance(output, at + (n < piece ? n : piece - 1));
 	return 0;
 }
+
+int output_text(const char *path, const char *text, struct sb_error *err)
+{
+	const size_t length = strlen(text);
+	struct output *output;
+	int code = output_open(&output, path, err);
+
+	if (code)
+		return code;
+	output_write(output, text, length);
+	if (length && text[length - 1] != '\n')
+		output_write(output, "\n", 1);
+	code = output_commit(output, err);
+	output_close(output);
+	return code;
+}

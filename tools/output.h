@@ -77,6 +77,9 @@ static inline void output_advance(struct output *output, const char *end)
 /* Bytes of any number. Zero, or negative when broken. */
 int output_write(struct output *output, const char *bytes, size_t size);
 
+/* A file with the lines of @text, the last of which may have no end. Zero or a negative code. */
+int output_text(const char *path, const char *text, struct sb_error *err);
+
 /* For text that is not in a hurry; a piece is cut at 4 KiB. Zero, or negative when broken. */
 int output_printf(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -113,14 +113,8 @@ int slurm_print(FILE *file, const struct batch *batch, struct sb_error *err)
 static int write_script(const struct batch *batch, bool merge, const char *path, struct sb_error *err)
 {
 	char *text = script(batch, merge);
-	struct output *output;
-	int code = text ? output_open(&output, path, err) : out_of_memory(err);
+	const int code = text ? output_text(path, text, err) : out_of_memory(err);
 
-	if (!code) {
-		output_write(output, text, strlen(text));
-		code = output_commit(output, err);
-		output_close(output);
-	}
 	free(text);
 	return code;
 }

@@ -100,7 +100,6 @@ int submissions_read(struct submissions *submissions, const char *directory, str
 int submissions_write(const struct submissions *submissions, struct sb_error *err)
 {
 	json_t *rows = json_array(), *root;
-	struct output *output;
 	char *text;
 	int code;
 
@@ -116,13 +115,7 @@ int submissions_write(const struct submissions *submissions, struct sb_error *er
 	json_decref(root);
 	if (!text)
 		return out_of_memory(err);
-	code = output_open(&output, submissions->path, err);
-	if (!code) {
-		output_write(output, text, strlen(text));
-		output_write(output, "\n", 1);
-		code = output_commit(output, err);
-		output_close(output);
-	}
+	code = output_text(submissions->path, text, err);
 	free(text);
 	return code;
 }

@@ -223,29 +223,12 @@ json_t *run_record_read(const char *path, struct sb_error *err)
 
 int run_record_write(const json_t *record, const char *path, struct sb_error *err)
 {
-	char *text = json_dumps(record, JSON_INDENT(2) | JSON_ENSURE_ASCII), *at = text;
-	struct output *output;
-	int code = text ? output_open(&output, path, err) : -sbe_nomem;
+	char *text = json_dumps(record, JSON_INDENT(2) | JSON_ENSURE_ASCII);
+	const int code = text ? output_text(path, text, err) : -sbe_nomem;
 
-	if (code) {
-		if (!text)
-			out_of_memory(err);
-		free(text);
-		return code;
-	}
-	for (size_t left = strlen(text), n; left; left -= n, at += n) {
-		char *room = output_room(output, output_most);
-
-		n = left < output_most ? left : output_most;
-		if (!room)
-			break;
-		memcpy(room, at, n);
-		output_advance(output, room + n);
-	}
+	if (!text)
+		out_of_memory(err);
 	free(text);
-	output_printf(output, "\n");
-	code = output_commit(output, err);
-	output_close(output);
 	return code;
 }
 

@@ -107,7 +107,6 @@ int shard_plan_write(struct shard_plan *plan, struct sb_error *err)
 {
 	json_t *root = plan_value(plan);
 	char *text = NULL;
-	struct output *output;
 	int code = 0;
 
 	if (!root)
@@ -120,13 +119,7 @@ int shard_plan_write(struct shard_plan *plan, struct sb_error *err)
 	json_decref(root);
 	if (!text)
 		return out_of_memory(err);
-	code = output_open(&output, plan->path, err);
-	if (!code) {
-		output_write(output, text, strlen(text));
-		output_write(output, "\n", 1);
-		code = output_commit(output, err);
-		output_close(output);
-	}
+	code = output_text(plan->path, text, err);
 	free(text);
 	return code;
 }
