@@ -2,22 +2,27 @@
  *
  * Blocks, each a uint32_t with the size of what it holds, a uint32_t with the CRC-32 of that (zlib's), and
  * items. Everything is little-endian; a number in an item is a varint: seven bits to a byte, the lowest
- * first; "signed" ones are zigzagged. An item is a byte, enum span_item, and:
+ * first; "signed" ones are zigzagged. An item is a byte, enum span_item_kind, and:
  *
- *   begin      version; stream, from, to (to + 1; 0: the stream's end)
- *   piece      its place in the stream: the flow that follows is as if nothing had come before it
- *   flow       flags (enum span_flow); tsc (signed, from the item before); what the flags say; how many
- * paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which follows
- *   (a path)   how many blocks, and each: ip (signed, from the end_ip before), end_ip - ip, flags, mode and
- * iclass (a byte each), how many instructions, and the length of each (a byte each) renumber   numbers of
- * paths begin anew gap        reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset,
- * bytes, ip, size and bytes of the detail event      kind, tsc (signed, as of flow), pid, tid (signed),
- * membership + 1, from, to piece_end  where the next one begins (+ 1; 0: the stream has ended), the last
- * time, the account, and how many threads and for each pid, tid (signed), container + 1, instructions, blocks
- *   end        whether lost mappings were looked for in the trace
+ * - begin: version; stream, from, to (to + 1; 0: the stream's end)
+ * - piece: its place in the stream; the flow that follows is as if nothing had come before it
+ * - flow: flags (enum span_flow_flag); tsc (signed, from the item before); what the flags say; how many
+ *   paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which
+ *   follows
+ * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
+ *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
+ * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
+ *   instructions, and the length of each (a byte each)
+ * - renumber, forget: numbers of paths, or of blocks, begin anew
+ * - gap: reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset, bytes, ip, size and
+ *   bytes of the detail
+ * - event: kind, tsc (signed, as of flow), pid, tid (signed), membership + 1, from, to
+ * - piece_end: where the next one begins (+ 1; 0: the stream has ended), the last time, the account, how
+ *   many threads and for each pid, tid (signed), container + 1, instructions, blocks
+ * - end: whether lost mappings were looked for in the trace
  *
  * cpu of flow and events is the stream's. Memberships, epochs and containers go by their numbers in the
- * system.
+ * system (span_world.h).
  */
 #ifndef SB_SPAN_FORMAT_H
 #define SB_SPAN_FORMAT_H
@@ -26,12 +31,18 @@
 
 enum { SPAN_VERSION = 1, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
+/* Basic blocks in the flow of an item, at most: guesses take hardly any room. */
+enum { SPAN_FLOW_BLOCKS_MAX = 1 << 22 };
+/* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
+enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
+
 enum span_item_kind {
 	span_none, /* no item */
 	span_begin = 'B',
 	span_piece = 'P',
 	span_flow = 'F',
 	span_renumber = 'R',
+	span_forget = 'N',
 	span_gap = 'G',
 	span_event = 'E',
 	span_piece_end = 'Q',

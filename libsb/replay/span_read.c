@@ -12,16 +12,17 @@ int span_reader_init(struct span_reader *reader, const struct span_world *world,
 {
 	*reader = (struct span_reader){.world = world, .numbering = numbering};
 	reader->known = calloc(ptr_max_paths, sizeof(*reader->known));
-	return reader->known ? 0 : -sbe_nomem;
+	return reader->known ? span_blocks_init(&reader->told, 0) : -sbe_nomem;
 }
 
 void span_reader_fini(struct span_reader *reader)
 {
 	path_store_fini(&reader->numbered);
-	path_store_fini(&reader->unnumbered);
+	span_blocks_fini(&reader->told);
 	free(reader->block);
 	free(reader->known);
 	free(reader->path);
+	free(reader->loose);
 	free(reader->blocks);
 	free(reader->slot);
 	*reader = (struct span_reader){0};
@@ -161,97 +162,176 @@ static int lengths_fit(const struct pt_run_block *block)
 	return ip == block->end_ip;
 }
 
-static int get_block(struct span_reader *reader, uint64_t *last, struct pt_run_block *block)
+/* A block that was not told of before. Its number, or a negative code. */
+static int64_t get_block(struct span_reader *reader)
 {
+	struct pt_run_block block = {.ip = reader->told.of[reader->told.last].block.end_ip};
 	uint64_t ninsn, flags;
+	uint32_t number;
 
-	block->ip = *last + (uint64_t)get_signed(reader);
-	block->end_ip = block->ip + get(reader);
+	block.ip += (uint64_t)get_signed(reader);
+	block.end_ip = block.ip + get(reader);
 	flags = get(reader);
-	block->mode = get_byte(reader);
-	block->iclass = get_byte(reader);
+	block.mode = get_byte(reader);
+	block.iclass = get_byte(reader);
 	ninsn = get(reader);
 	if (!ninsn || ninsn > UINT16_MAX || !has(reader, ninsn) || flags > UINT32_MAX ||
-	    block->mode > ptem_64bit || block->iclass > ptic_indirect)
-		return -1;
-	block->flags = (uint32_t)flags;
-	block->ninsn = (uint16_t)ninsn;
-	block->length = reader->block + reader->at;
+	    block.mode > ptem_64bit || block.iclass > ptic_indirect)
+		return -sbe_format;
+	block.flags = (uint32_t)flags;
+	block.ninsn = (uint16_t)ninsn;
+	block.length = reader->block + reader->at;
 	reader->at += ninsn;
-	*last = block->end_ip;
-	return lengths_fit(block) ? 0 : -1;
+	if (!lengths_fit(&block))
+		return -sbe_format;
+	number = span_blocks_add(&reader->told, &block);
+	return number ? (int64_t)number : -sbe_nomem;
 }
 
-/* Into @store, under the number @id. NULL: *status says why. */
-static const struct pt_run_path *get_path(struct span_reader *reader, struct path_store *store, uint32_t id,
-                                          int *status)
+/* The next block, which was not guessed. Zero or a negative code. */
+static int get_other_block(struct span_reader *reader)
 {
-	struct pt_run_path path = {.id = id};
-	const uint64_t nblocks = get(reader);
-	const struct pt_run_path *copy;
-	uint64_t last = 0, ninsn = 0;
+	struct span_blocks *told = &reader->told;
+	const uint64_t reference = get(reader);
+	int64_t number = reference <= told->count ? (int64_t)reference - 1 : 0;
 
-	*status = -sbe_format;
-	if (!nblocks || !has(reader, nblocks))
-		return NULL;
-	if (array_reserve_more(&reader->blocks, &reader->block_capacity, 0, nblocks,
-	                       sizeof(*reader->blocks)) < 0) {
-		*status = -sbe_nomem;
-		return NULL;
-	}
-	for (uint64_t i = 0; i < nblocks; ++i) {
-		reader->blocks[i] = (struct pt_run_block){0};
-		if (get_block(reader, &last, &reader->blocks[i]) < 0)
-			return NULL;
-		ninsn += reader->blocks[i].ninsn;
-	}
-	path.block = reader->blocks;
-	path.nblocks = (uint32_t)nblocks;
-	path.ninsn = (uint32_t)ninsn;
-	copy = path_store_copy(store, &path, id);
-	*status = copy ? 0 : -sbe_nomem;
-	return copy;
+	if (!reference)
+		number = is_over(reader) ? -sbe_format : get_block(reader);
+	else if (reference == 1)
+		number = told->of[told->last].next[1];
+	if (number <= 0)
+		return number < 0 ? (int)number : -sbe_format;
+	span_blocks_come(told, (uint32_t)number);
+	reader->blocks[reader->nblocks++] = told->of[number].block;
+	return 0;
 }
 
-static const struct pt_run_path *next_path(struct span_reader *reader, int *status)
+static int get_guessed(struct span_reader *reader, uint64_t count)
+{
+	struct span_blocks *told = &reader->told;
+
+	for (; count; --count) {
+		const uint32_t guess = told->of[told->last].next[0];
+
+		if (!guess)
+			return -sbe_format;
+		told->last = guess;
+		reader->blocks[reader->nblocks++] = told->of[guess].block;
+	}
+	return 0;
+}
+
+/* The blocks of a path, behind those that are there. Zero or a negative code. */
+static int get_blocks(struct span_reader *reader, struct pt_run_path *path)
+{
+	const uint64_t nblocks = get(reader);
+	const size_t first = reader->nblocks;
+	int status = 0;
+
+	if (!nblocks || nblocks > SPAN_FLOW_BLOCKS_MAX - first)
+		return -sbe_format;
+	if (array_reserve_more(&reader->blocks, &reader->block_capacity, first, nblocks,
+	                       sizeof(*reader->blocks)) < 0)
+		return -sbe_nomem;
+	for (uint64_t left = nblocks; status == 0 && left; left = nblocks - (reader->nblocks - first)) {
+		const uint64_t guessed = get(reader);
+
+		if (is_over(reader) || guessed > left)
+			return -sbe_format;
+		status = get_guessed(reader, guessed);
+		if (status == 0 && guessed < left)
+			status = get_other_block(reader);
+	}
+	path->nblocks = (uint32_t)nblocks;
+	path->ninsn = 0;
+	for (uint64_t i = 0; status == 0 && i < nblocks; ++i)
+		path->ninsn += reader->blocks[first + i].ninsn;
+	return status;
+}
+
+/* A path under a number, which is kept. */
+static int get_numbered(struct span_reader *reader, uint32_t id)
+{
+	const size_t before = reader->nblocks;
+	struct pt_run_path path = {.id = id};
+	int status = get_blocks(reader, &path);
+
+	if (status < 0)
+		return status;
+	path.block = reader->blocks + before;
+	reader->known[id] = path_store_copy(&reader->numbered, &path, id);
+	reader->nblocks = before;
+	if (reader->numbered.used > SPAN_PATHS_SIZE_MAX)
+		return -sbe_format;
+	return reader->known[id] ? 0 : -sbe_nomem;
+}
+
+static int get_loose(struct span_reader *reader)
+{
+	struct pt_run_path *path;
+
+	if (array_reserve(&reader->loose, &reader->loose_capacity, reader->nloose, sizeof(*reader->loose)) <
+	    0)
+		return -sbe_nomem;
+	path = &reader->loose[reader->nloose++];
+	*path = (struct pt_run_path){.id = ptr_no_id};
+	return get_blocks(reader, path);
+}
+
+/* The path at @index of the flow: NULL when it is a loose one. Zero or a negative code. */
+static int get_path(struct span_reader *reader, size_t index)
 {
 	const uint64_t reference = get(reader), id = (reference - 1) / 2;
+	int status = 0;
 
-	*status = -sbe_format;
+	reader->path[index] = NULL;
+	if (is_over(reader))
+		return -sbe_format;
 	if (!reference)
-		return is_over(reader) ? NULL : get_path(reader, &reader->unnumbered, ptr_no_id, status);
-	if (id >= ptr_max_paths)
-		return NULL;
-	if (reference % 2) {
-		*status = reader->known[id] ? 0 : -sbe_format;
-		return reader->known[id];
+		return get_loose(reader);
+	/* What a number stands for does not change: whoever counts has noted it. */
+	if (id >= ptr_max_paths || (reader->known[id] != NULL) != (reference % 2 != 0))
+		return -sbe_format;
+	if (!reader->known[id])
+		status = get_numbered(reader, (uint32_t)id);
+	reader->path[index] = reader->known[id];
+	return status;
+}
+
+/* Where loose paths are is known only when all were read. */
+static void place_loose(struct span_reader *reader, size_t npaths)
+{
+	const struct pt_run_block *block = reader->blocks;
+	size_t next = 0;
+
+	for (size_t i = 0; i < reader->nloose; ++i) {
+		reader->loose[i].block = block;
+		block += reader->loose[i].nblocks;
 	}
-	/* Whoever counts has noted what it holds. */
-	if (reader->known[id])
-		return NULL;
-	reader->known[id] = get_path(reader, &reader->numbered, (uint32_t)id, status);
-	return reader->known[id];
+	for (size_t i = 0; i < npaths; ++i)
+		if (!reader->path[i])
+			reader->path[i] = &reader->loose[next++];
 }
 
 static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_sums)
 {
 	const uint64_t npaths = get(reader);
 	uint64_t ninsn = 0, nblocks = 0;
-	int status = -sbe_format;
+	int status = 0;
 
-	path_store_clear(&reader->unnumbered);
+	reader->nloose = reader->nblocks = 0;
 	if (!has(reader, npaths))
 		return -sbe_format;
 	if (array_reserve_more(&reader->path, &reader->path_capacity, 0, npaths, sizeof(*reader->path)) < 0)
 		return -sbe_nomem;
+	for (uint64_t i = 0; i < npaths && status == 0; ++i)
+		status = get_path(reader, i);
+	if (status < 0)
+		return status;
+	place_loose(reader, npaths);
 	for (uint64_t i = 0; i < npaths; ++i) {
-		const struct pt_run_path *path = next_path(reader, &status);
-
-		if (!path)
-			return status;
-		reader->path[i] = path;
-		ninsn += path->ninsn;
-		nblocks += path->nblocks;
+		ninsn += reader->path[i]->ninsn;
+		nblocks += reader->path[i]->nblocks;
 	}
 	flow->path = reader->path;
 	flow->npaths = (uint32_t)npaths;
@@ -475,7 +555,9 @@ int span_read(struct span_reader *reader, struct span_item *item, struct sb_erro
 		item->kind = (enum span_item_kind)get_byte(reader);
 		if (item->kind == span_renumber)
 			renumber(reader);
-	} while (item->kind == span_renumber);
+		else if (item->kind == span_forget)
+			span_blocks_clear(&reader->told);
+	} while (item->kind == span_renumber || item->kind == span_forget);
 	status = get_item(reader, item);
 	if (status == -sbe_nomem)
 		return sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");

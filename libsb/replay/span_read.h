@@ -7,6 +7,7 @@
 
 #include "replay/ledger.h"
 #include "replay/path_store.h"
+#include "replay/span_blocks.h"
 #include "replay/span_format.h"
 #include "replay/span_world.h"
 
@@ -40,11 +41,15 @@ struct span_reader {
 	size_t at;
 
 	const struct pt_run_path **known; /* owned; by number */
-	struct path_store numbered, unnumbered;
-	const struct pt_run_path **path; /* owned; of the present flow */
+	struct path_store numbered;
+	struct span_blocks told;
+	/* Of the present flow: */
+	const struct pt_run_path **path; /* owned; NULL: the next one of the loose ones */
 	size_t path_capacity;
-	struct pt_run_block *blocks; /* owned; of a path that is read */
-	size_t block_capacity;
+	struct pt_run_path *loose; /* owned; those without a number; their blocks are behind each other: */
+	size_t nloose, loose_capacity;
+	struct pt_run_block *blocks; /* owned */
+	size_t nblocks, block_capacity;
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;

@@ -15,13 +15,16 @@ int span_writer_init(struct span_writer *writer, sb_span_write *write, void *con
 	writer->buffer = malloc(writer->capacity);
 	writer->known = calloc(ptr_max_paths, sizeof(*writer->known));
 	writer->size = SPAN_BLOCK_HEADER;
-	return writer->buffer && writer->known ? 0 : -sbe_nomem;
+	if (!writer->buffer || !writer->known)
+		return -sbe_nomem;
+	return span_blocks_init(&writer->blocks, 1);
 }
 
 void span_writer_fini(struct span_writer *writer)
 {
 	free(writer->buffer);
 	free(writer->known);
+	span_blocks_fini(&writer->blocks);
 	*writer = (struct span_writer){0};
 }
 
@@ -151,29 +154,92 @@ int span_write_piece_end(struct span_writer *writer, uint64_t to, uint64_t last_
 	return done(writer, at);
 }
 
+static uint8_t *put_block(struct span_writer *writer, uint8_t *at, const struct pt_run_block *block)
+{
+	const struct pt_run_block *before = &writer->blocks.of[writer->blocks.last].block;
+
+	at = put_signed(at, (int64_t)(block->ip - before->end_ip));
+	at = put(at, block->end_ip - block->ip);
+	at = put(at, block->flags);
+	*at++ = block->mode;
+	*at++ = block->iclass;
+	at = put(at, block->ninsn);
+	memcpy(at, block->length, block->ninsn);
+	return at + block->ninsn;
+}
+
+/* A block that did not come as guessed. NULL: it cannot be told. */
+static uint8_t *put_other_block(struct span_writer *writer, uint8_t *at, const struct pt_run_block *block)
+{
+	struct span_blocks *blocks = &writer->blocks;
+	const uint32_t second = blocks->of[blocks->last].next[1];
+	uint32_t number;
+
+	if (second && span_block_is(&blocks->of[second], block)) {
+		*at++ = 1;
+		span_blocks_come(blocks, second);
+		return at;
+	}
+	number = span_blocks_find(blocks, block);
+	if (number) {
+		at = put(at, (uint64_t)number + 1);
+	} else {
+		*at++ = 0;
+		at = put_block(writer, at, block);
+		number = span_blocks_add(blocks, block);
+		if (!number) {
+			writer->failed = -sbe_nomem;
+			return NULL;
+		}
+	}
+	span_blocks_come(blocks, number);
+	return at;
+}
+
+/* How many blocks from @block on come as guessed. */
+static uint32_t count_guessed(struct span_blocks *blocks, const struct pt_run_block *block, uint32_t nblocks)
+{
+	uint32_t count = 0;
+
+	while (count < nblocks) {
+		const uint32_t guess = blocks->of[blocks->last].next[0];
+
+		if (!guess || !span_block_is(&blocks->of[guess], &block[count]))
+			break;
+		blocks->last = guess;
+		count += 1;
+	}
+	return count;
+}
+
 static int put_path(struct span_writer *writer, const struct pt_run_path *path)
 {
-	uint64_t last = 0;
-	uint8_t *at = room(writer, (2 + 6 * (size_t)path->nblocks) * VARINT_MAX + path->ninsn);
+	enum { LEAST = 8 * VARINT_MAX };
+	uint8_t *at = room(writer, LEAST);
+	uint32_t told = 0;
 
 	if (!at)
 		return writer->failed;
 	at = put(at, path->nblocks);
-	for (uint32_t i = 0; i < path->nblocks; ++i) {
-		const struct pt_run_block *block = &path->block[i];
+	for (;;) {
+		const uint32_t guessed =
+		        count_guessed(&writer->blocks, &path->block[told], path->nblocks - told);
 
-		at = put_signed(at, (int64_t)(block->ip - last));
-		at = put(at, block->end_ip - block->ip);
-		at = put(at, block->flags);
-		*at++ = block->mode;
-		*at++ = block->iclass;
-		at = put(at, block->ninsn);
-		memcpy(at, block->length, block->ninsn);
-		at += block->ninsn;
-		last = block->end_ip;
+		at = put(at, guessed);
+		told += guessed;
+		writer->size = (size_t)(at - writer->buffer);
+		if (told == path->nblocks)
+			return 0;
+		at = room(writer, 2 * LEAST + path->block[told].ninsn);
+		if (at)
+			at = put_other_block(writer, at, &path->block[told]);
+		if (!at)
+			return writer->failed;
+		told += 1;
+		writer->size = (size_t)(at - writer->buffer);
+		if (told == path->nblocks)
+			return 0;
 	}
-	writer->size = (size_t)(at - writer->buffer);
-	return 0;
 }
 
 static int put_paths(struct span_writer *writer, const struct sb_flow *flow)
@@ -212,6 +278,19 @@ static int renumber(struct span_writer *writer, uint64_t numbering)
 	writer->size = (size_t)(at - writer->buffer);
 	memset(writer->known, 0, ptr_max_paths * sizeof(*writer->known));
 	writer->numbering = numbering;
+	return 0;
+}
+
+/* Too many blocks are known. */
+static int forget(struct span_writer *writer)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_forget;
+	writer->size = (size_t)(at - writer->buffer);
+	span_blocks_clear(&writer->blocks);
 	return 0;
 }
 
@@ -266,6 +345,8 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 	uint8_t *at;
 
 	if (paths && flow->numbering != writer->numbering && renumber(writer, flow->numbering) < 0)
+		return writer->failed;
+	if (span_blocks_are_full(&writer->blocks) && forget(writer) < 0)
 		return writer->failed;
 	at = room(writer, ITEM_MAX);
 	if (!at)

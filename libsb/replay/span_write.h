@@ -6,6 +6,7 @@
 #include <sb/shard.h>
 
 #include "replay/ledger.h"
+#include "replay/span_blocks.h"
 #include "replay/span_world.h"
 
 struct span_writer {
@@ -16,6 +17,7 @@ struct span_writer {
 	/* What the reader knows already. */
 	uint8_t *known; /* owned; by number: the path was defined */
 	uint64_t numbering;
+	struct span_blocks blocks;
 	uint64_t tsc;
 	int32_t pid, tid;
 	uint32_t membership;
