@@ -35,6 +35,7 @@ static void mmap_fields(const struct sb_field_visitor *visitor, const struct sb_
 	put_flag(visitor, "kernel", record->u.mmap.is_kernel);
 	put_flag(visitor, "guest", record->u.mmap.is_guest);
 	put_flag(visitor, "data", record->u.mmap.is_data);
+	put_flag(visitor, "cut", record->u.mmap.is_cut);
 	put_string(visitor, "filename", record->u.mmap.filename);
 }
 

@@ -33,6 +33,7 @@ static void parse_mapping(struct sb_record *record, const uint8_t *body)
 	record->u.mmap.pgoff = load_u64(body + 24);
 	record->u.mmap.is_data = (record->misc & PERF_RECORD_MISC_MMAP_DATA) != 0;
 	record->u.mmap.is_kernel = cpumode == PERF_RECORD_MISC_KERNEL;
+	record->u.mmap.is_cut = (record->misc & PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT) != 0;
 	record->u.mmap.is_guest = cpumode == MISC_GUEST_KERNEL || cpumode == MISC_GUEST_USER;
 }
 

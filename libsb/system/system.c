@@ -15,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "system/guest_records.h"
 #include "system/kernel_events.h"
 #include "system/map_walk.h"
 #include "system/process.h"
@@ -58,6 +59,7 @@ struct sb_system {
 	struct schedule schedule;
 	struct kernel_events kernel;
 	struct string_table names;
+	struct guest_records guests;
 	int thrifty;
 	struct change *change; /* not told yet */
 	int unsorted;          /* not in the order of their times */
@@ -94,6 +96,7 @@ void sb_system_free(struct sb_system *system)
 	schedule_free(&system->schedule);
 	kernel_events_free(&system->kernel);
 	string_table_free(&system->names);
+	guest_records_free(&system->guests);
 	free(system->source);
 	free(system->code);
 	free(system->change);
@@ -422,6 +425,10 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 	int status;
 
 	system->nrecords += 1;
+	if (guest_records_have(&system->guests, record)) {
+		system->nskipped += 1;
+		return 0;
+	}
 	if (!says_something(record))
 		system->nskipped += 1;
 	status = schedule_record(&system->schedule, record, time);
@@ -445,6 +452,8 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 		                              record->u.cgroup.path);
 	case PERF_RECORD_SAMPLE:
 		return gather_sample(system, record, time);
+	case SB_RECORD_ID_INDEX:
+		return guest_records_index(&system->guests, record);
 	case SB_RECORD_FINISHED_ROUND:
 		return system->thrifty ? tell_until(system, system->schedule.safe_time) : 0;
 	default:

@@ -280,7 +280,10 @@ static void mmap_of_the_kernel(void **state)
 	assert_false(r.u.mmap.is_mmap2);
 	assert_false(r.u.mmap.is_data);
 	assert_false(r.u.mmap.is_guest);
+	assert_false(r.u.mmap.is_cut);
 	check_trailer(&r);
+	patch(&b, 4, 1 | PERF_RECORD_MISC_PROC_MAP_PARSE_TIMEOUT, 2);
+	assert_true(parse(&b).u.mmap.is_cut);
 	patch(&b, 4, 4 | MISC_DATA, 2); /* cpumode: guest kernel */
 	assert_true(parse(&b).u.mmap.is_guest);
 	assert_true(parse(&b).u.mmap.is_data);

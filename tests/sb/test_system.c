@@ -612,6 +612,48 @@ static void flagged_aux_data_of_threads_are_kept(void **state)
 	assert_int_equal(count, 3);
 }
 
+/* What perf inject --guest-data does: events of the machine's own, whose numbers are those of the host, too.
+ */
+static void records_of_virtual_machines_say_nothing_of_the_host(void **state)
+{
+	struct sb_system *system = *state;
+	struct sb_record index = {.type = SB_RECORD_ID_INDEX};
+	struct sb_record record;
+	const uint64_t entries[] = {7, 0, 0, UINT64_MAX, 8, 0, 0, UINT64_MAX},
+	               guests[] = {0, UINT64_MAX, 4242, 0};
+	uint64_t skipped;
+
+	index.u.id_index.nr = 2;
+	index.u.id_index.entries = (const uint8_t *)entries;
+	index.u.id_index.guests = (const uint8_t *)guests;
+	add(system, index);
+	comm(system, 10, 5, 5, "host", 1);
+	map(system, 11, 5, 0x1000, 0x1000, 0, "/host");
+	record = record_at(PERF_RECORD_COMM, 20, 0, 5, 5);
+	record.sample.has |= PERF_SAMPLE_ID;
+	record.sample.id = 8;
+	record.u.comm.pid = record.u.comm.tid = 5;
+	record.u.comm.name = "guest";
+	record.u.comm.exec = 1;
+	add(system, record);
+	record = record_at(PERF_RECORD_FORK, 21, 0, 1, 1);
+	record.misc = 5; /* PERF_RECORD_MISC_GUEST_USER */
+	record.u.task.pid = record.u.task.tid = 5;
+	add(system, record);
+	record = record_at(PERF_RECORD_COMM, 22, 0, 5, 5);
+	record.sample.has |= PERF_SAMPLE_ID;
+	record.sample.id = 7;
+	record.u.comm.pid = record.u.comm.tid = 5;
+	record.u.comm.name = "renamed";
+	add(system, record);
+	system_seal(system, 0);
+	assert_maps_at(system, 5, 99, "1000-2000 /host+0");
+	assert_string_equal(sb_system_comm(system, 5, 5, 21), "host");
+	assert_string_equal(sb_system_comm(system, 5, 5, 99), "renamed");
+	sb_system_nrecords(system, &skipped);
+	assert_int_equal(skipped, 2);
+}
+
 static void records_that_are_not_used_are_counted(void **state)
 {
 	struct sb_system *system = *state;
@@ -683,6 +725,7 @@ int main(void)
 	        TEST(finished_rounds_say_up_to_when_all_records_are_there),
 	        TEST(flagged_aux_data_are_kept),
 	        TEST(flagged_aux_data_of_threads_are_kept),
+	        TEST(records_of_virtual_machines_say_nothing_of_the_host),
 	        TEST(records_that_are_not_used_are_counted),
 	        TEST(large_systems_are_built_quickly),
 	};

@@ -136,6 +136,7 @@ struct sb_record {
 			uint8_t build_id[20];
 			uint8_t is_mmap2, is_data, is_kernel;
 			uint8_t is_guest; /* of a virtual machine's kernel or user space */
+			uint8_t is_cut;   /* reading /proc/PID/maps took perf too long: more is mapped */
 		} mmap;
 		struct { /* FORK and EXIT */
 			int32_t pid, ppid, tid, ptid;
