@@ -7,7 +7,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <sb/software_tracer.h>
 
@@ -77,6 +79,21 @@ static int take_overflow_every(void *target, const char *value, struct option_er
 {
 	return take_number(&((struct record_options *)target)->config.overflow_every, value, 0, 1 << 30,
 	                   error);
+}
+
+static const char default_output[] = "perf.data";
+
+/* Unless another name was given: what was recorded before is not lost yet. It keeps its name, too, until the
+ * new recording is complete and takes it. */
+static void keep_old_output(const struct record_options *options)
+{
+	struct stat st;
+
+	if (options->config.output == default_output && !lstat(default_output, &st) && S_ISREG(st.st_mode)) {
+		unlink("perf.data.old");
+		/* Where links cannot be made, it is replaced like a file of any other name. */
+		(void)!link(default_output, "perf.data.old");
+	}
 }
 
 static int take_output(void *target, const char *value, struct option_error *error)
@@ -328,8 +345,8 @@ static const struct option_row rows[] = {
 static const struct option_table options_table = {
         .command = "sbtrace record",
         .usage =
-                "[-a | -p PID | -t TID | --cgroup PATH] [-e EVENT] -o FILE [OPTIONS] [-- COMMAND [ARGUMENTS]]\n"
-                "       sbtrace record --software -o FILE [OPTIONS] -- COMMAND [ARGUMENTS]",
+                "[-a | -p PID | -t TID | --cgroup PATH] [-e EVENT] [-o FILE] [OPTIONS] [-- COMMAND [ARGUMENTS]]\n"
+                "       sbtrace record --software [-o FILE] [OPTIONS] -- COMMAND [ARGUMENTS]",
         .about =
                 "Records what is executed, by Intel PT, and all that a replay needs to know besides: who runs\n"
                 "where, and what is mapped. With --software, runs COMMAND step by step, and writes what\n"
@@ -373,6 +390,7 @@ static int record_software(struct record_options *options, char *const command[]
 	if (record_live_is_wanted(&options->live))
 		return complain(
 		        "--software goes with a command, and not with what is recorded by the machine");
+	keep_old_output(options);
 	if (sb_software_trace(&options->config, command, &result, &error) < 0) {
 		fprintf(stderr, "sbtrace record: %s\n", sb_error_string(&error, text, sizeof(text)));
 		return exit_error;
@@ -391,6 +409,7 @@ static int record_machine(struct record_options *options, int argc, char **argv,
 		return complain("one of -a, -p, -t, --cgroup is enough");
 	if (!kinds && !command)
 		return complain("of whom? -a, -p PID, -t TID, --cgroup PATH, or -- COMMAND [ARGUMENTS]");
+	keep_old_output(options);
 	return record_live(&options->live, argc, argv, command);
 }
 
@@ -412,8 +431,8 @@ int cmd_record(int argc, char **argv)
 	}
 	command = rest < argc ? argv + rest : NULL;
 	if (!options.config.output)
-		status = complain("where to? -o FILE");
-	else if (options.software)
+		take_output(&options, default_output, &(struct option_error){0});
+	if (options.software)
 		status = record_software(&options, command);
 	else
 		status = record_machine(&options, argc, argv, command);

@@ -262,6 +262,20 @@ int job_set_jobs(struct job *job, const char *text, struct option_error *error)
 	return 0;
 }
 
+/* Nothing is near: all there are. */
+static int fail_unknown(const char *name, struct option_error *error)
+{
+	char all[256] = "";
+	const struct sink_type *type;
+
+	for (size_t i = 0; (type = sink_type_at(i)); i++) {
+		const size_t used = strlen(all);
+
+		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", type->name);
+	}
+	return option_fail(error, "unknown sink '%s'; there are %s", name, all);
+}
+
 int job_add_sink(struct job *job, const char *name, const char *file, struct option_error *error)
 {
 	const char *nearest;
@@ -271,7 +285,7 @@ int job_add_sink(struct job *job, const char *name, const char *file, struct opt
 	if (!type && nearest)
 		return option_fail(error, "unknown sink '%s'; did you mean '%s'?", name, nearest);
 	if (!type)
-		return option_fail(error, "unknown sink '%s'", name);
+		return fail_unknown(name, error);
 	if (file && !*file)
 		return option_fail(error, "the file's name is empty");
 	sink = job_grow(job->sink, job->nsinks, job_items_most, sizeof(*sink), error);
