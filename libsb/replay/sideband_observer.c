@@ -146,6 +146,9 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	const int needed = evidence_is_needed(observer->evidence, &observer->track, observer->space, &place);
 	uint64_t ips[LOOK_AHEAD_MAX], moment;
 
+	/* The time stands still, and is not that of the place. */
+	if (now == observer->judged && now)
+		return 0;
 	if (needed <= 0)
 		return needed < 0 ? -pte_nomem : 0;
 	/* In the middle of user space, nothing new is known before the next PSB. */
@@ -187,6 +190,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	nips = look_ahead(observer->decoder, ip, ips);
 	if (!late_time_judge(&observer->late, observer->system, track, ips, nips, now, until, &verdict))
 		return 0;
+	observer->judged = now;
 	switch_track_infer(&observer->track, verdict.pid, verdict.tid,
 	                   verdict.pid < 0 ? sb_switch_uncertain : sb_switch_by_address);
 	observer->space =
@@ -206,6 +210,7 @@ int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, i
 	if (ip >> 63 || pt_blk_is_non_root(observer->decoder))
 		return 0;
 	now = sideband_observer_now(observer);
+	observer->judged = 0;
 	settled = settle_late(observer, now, ip);
 	if (!settled)
 		settled = examine(observer, now, ip, resumed);
@@ -405,6 +410,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	sideband_observer_lose_way(observer);
 	observer->examined = 0;
 	observer->late = (struct late_time){0};
+	observer->judged = 0;
 	observer->off_time = 0;
 	observer->was_on = 0;
 	observer->cr3 = observer->mm_insns = 0;
@@ -447,6 +453,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .just_off = observer->is_late && observer->state != ptds_enabled &&
 	                                           observer->off_time == now,
 	                               .who = observer->who,
+	                               .is_judged = now && observer->judged == now,
 	                               .space = observer->space,
 	                               .epoch = observer->epoch,
 	                               .next = track->next,
@@ -463,6 +470,7 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->late == b->late &&
 	       a->is_fresh == b->is_fresh && a->inferred == b->inferred && a->interrupted == b->interrupted &&
-	       a->is_unbroken == b->is_unbroken && a->just_off == b->just_off && a->limit == b->limit &&
-	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
+	       a->is_unbroken == b->is_unbroken && a->just_off == b->just_off &&
+	       a->is_judged == b->is_judged && a->limit == b->limit && a->cr3 == b->cr3 &&
+	       a->mm_insns == b->mm_insns;
 }

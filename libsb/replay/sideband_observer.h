@@ -42,6 +42,7 @@ struct sideband_observer {
 	struct switch_track track;   /* who runs */
 	int is_late;                 /* time stands still between TSC packets */
 	struct late_time late;
+	uint64_t judged;   /* by late_time, at that time, who entered user space last; 0: was not */
 	uint64_t off_time; /* when tracing was turned off last; 0: before the PSB where decoding began */
 	int was_on;        /* tracing was on, since then */
 	int interrupted;   /* it was turned off by an interrupt, as far as that matters */
@@ -148,6 +149,7 @@ struct sideband_state {
 	struct flow_owner who;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;
+	int is_judged;     /* time stands still since then */
 	size_t next, late; /* of the schedule: what is yet to come, and what may have come */
 	uint64_t limit;
 	uint64_t cr3, mm_insns;
