@@ -356,7 +356,7 @@ static void take_schedule(struct sideband_observer *observer, const struct obser
 {
 	struct switch_track *track = &observer->track;
 
-	observer->asks_cr3 = !schedule->is_whole || !observer->sees_switches;
+	observer->asks_cr3 = !schedule->is_whole || !observer->sees_switches || observer->is_coarse;
 	track->sched = schedule->sched;
 	track->nscheds = schedule->nscheds;
 	/* The kernel's own switching shows, where it is traced. */
@@ -376,6 +376,7 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	                                       .evidence = sources->evidence};
 	observer->sees_switches =
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
+	observer->is_coarse = sources->is_coarse;
 	switch_track_init(&observer->track, schedule->sched, schedule->nscheds);
 	take_schedule(observer, schedule);
 	observer->track.slack = sources->slack;

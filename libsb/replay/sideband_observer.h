@@ -40,6 +40,7 @@ struct sideband_observer {
 	struct kernel_image *kernel; /* borrowed; NULL: the kernel is not traced */
 	struct evidence *evidence;   /* borrowed */
 	struct switch_track track;   /* who runs */
+	int is_coarse;               /* the trace has no MTC packets */
 	int is_late;                 /* time stands still between TSC packets */
 	struct late_time late;
 	uint64_t judged;   /* by late_time, at that time, who entered user space last; 0: was not */
@@ -77,7 +78,8 @@ struct sideband_sources {
 	struct kernel_image *kernel; /* NULL: the kernel is not traced */
 	struct evidence *evidence;
 	uint64_t slack;   /* ns, see struct switch_track */
-	int is_late;      /* the trace has no MTC packets, and the kernel is not traced: see late_time.h */
+	int is_coarse;    /* the trace has no MTC packets */
+	int is_late;      /* the same, and the kernel is not traced: see late_time.h */
 	uint32_t without; /* see struct switch_track */
 };
 

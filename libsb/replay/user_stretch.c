@@ -15,6 +15,12 @@ struct reader {
 	struct pt_clock *time;
 	const struct user_stretch_sink *sink;
 
+	/* Without MTC packets, time stands still up to the next TSC packet. */
+	int is_coarse;
+	const struct pt_config *config; /* of the segment */
+	uint64_t offset;                /* of the packet */
+	uint64_t tsc_offset, tsc;       /* the next TSC packet; before @offset: to be looked for */
+
 	uint64_t last_ip;
 	uint64_t cr3, previous; /* 0: not known */
 	uint64_t since;         /* of cr3; 0: not known */
@@ -47,6 +53,38 @@ static int time_of(const struct reader *reader, uint64_t *ns)
 	return 1;
 }
 
+/* Looks for the next TSC packet of the segment. */
+static void find_next_tsc(struct reader *reader)
+{
+	struct pt_packet_decoder *packets = pt_pkt_alloc_decoder(reader->config);
+	struct pt_packet packet = {.type = ppt_pad};
+	int status = packets ? pt_pkt_sync_set(packets, reader->offset) : -pte_nomem;
+
+	reader->tsc_offset = reader->tsc = UINT64_MAX;
+	while (status >= 0 && packet.type != ppt_tsc) {
+		pt_pkt_get_offset(packets, &reader->tsc_offset);
+		status = pt_pkt_next(packets, &packet, sizeof(packet));
+	}
+	if (status >= 0)
+		reader->tsc = packet.payload.tsc.tsc;
+	else
+		reader->tsc_offset = UINT64_MAX;
+	pt_pkt_free_decoder(packets);
+}
+
+/* As time_of(); what it is at most. */
+static int latest_time_of(struct reader *reader, uint64_t *ns)
+{
+	if (!reader->is_coarse)
+		return time_of(reader, ns);
+	if (reader->offset > reader->tsc_offset || !reader->tsc)
+		find_next_tsc(reader);
+	if (reader->tsc == UINT64_MAX)
+		return 0;
+	*ns = sb_clock_tsc_to_ns(reader->clock, reader->tsc | reader->tsc_base);
+	return 1;
+}
+
 static int close_stretch(struct reader *reader)
 {
 	struct user_stretch *stretch = &reader->stretch;
@@ -56,7 +94,7 @@ static int close_stretch(struct reader *reader)
 	reader->is_open = 0;
 	stretch->cr3 = reader->cr3;
 	stretch->previous = reader->previous;
-	if (!reader->cr3 || !reader->has_time || !time_of(reader, &stretch->to))
+	if (!reader->cr3 || !reader->has_time || !latest_time_of(reader, &stretch->to))
 		return 0;
 	return reader->sink->stretch(reader->sink->context, stretch);
 }
@@ -88,13 +126,13 @@ static int take_ip(struct reader *reader, const struct pt_packet *packet)
 /* Other page tables are in force; 0: nobody knows which. */
 static int change_cr3(struct reader *reader, uint64_t cr3)
 {
-	uint64_t now = 0;
+	uint64_t now = 0, latest = 0;
 	int status = close_stretch(reader);
 
 	if (!time_of(reader, &now))
 		now = 0;
-	if (status == 0 && reader->cr3 && reader->since)
-		status = reader->sink->paging(reader->sink->context, reader->cr3, reader->since, now);
+	if (status == 0 && reader->cr3 && reader->since && latest_time_of(reader, &latest))
+		status = reader->sink->paging(reader->sink->context, reader->cr3, reader->since, latest);
 	reader->previous = cr3 ? reader->cr3 : 0;
 	reader->cr3 = cr3;
 	reader->since = now;
@@ -134,7 +172,6 @@ static int read_segment(struct reader *reader, const struct pt_config *given,
 {
 	struct pt_config config = *given;
 	struct pt_packet_decoder *decoder;
-	uint64_t offset = 0;
 	int status = segment->fresh ? change_cr3(reader, 0) : 0, bits;
 
 	config.begin = (uint8_t *)(uintptr_t)segment->begin;
@@ -142,11 +179,13 @@ static int read_segment(struct reader *reader, const struct pt_config *given,
 	decoder = pt_pkt_alloc_decoder(&config);
 	if (!decoder)
 		return -sbe_nomem;
+	reader->config = &config;
+	reader->tsc = 0;
 	bits = pt_pkt_sync_forward(decoder);
 	while (status == 0 && bits >= 0) {
 		struct pt_packet packet;
 
-		if (pt_pkt_get_offset(decoder, &offset) < 0 || offset >= segment->stop)
+		if (pt_pkt_get_offset(decoder, &reader->offset) < 0 || reader->offset >= segment->stop)
 			break;
 		bits = pt_pkt_next(decoder, &packet, sizeof(packet));
 		if (bits >= 0) {
@@ -157,6 +196,7 @@ static int read_segment(struct reader *reader, const struct pt_config *given,
 		}
 	}
 	pt_pkt_free_decoder(decoder);
+	reader->tsc = reader->tsc_offset = UINT64_MAX;
 	return status;
 }
 
@@ -179,7 +219,11 @@ int user_stretches_walk(const struct sb_perfdata *perfdata, const struct sb_syst
                         const struct sb_aux_stream *stream, const struct user_stretch_sink *sink)
 {
 	const struct sb_perfdata_info *info = sb_perfdata_info(perfdata);
-	struct reader reader = {.clock = &info->clock, .sink = sink};
+	struct reader reader = {.clock = &info->clock,
+	                        .sink = sink,
+	                        .is_coarse = !info->pt_mtc,
+	                        .tsc = UINT64_MAX,
+	                        .tsc_offset = UINT64_MAX};
 	uint8_t nothing[1] = {0}; /* the clock reads none, but wants a buffer */
 	struct segment_cutter cutter;
 	struct pt_config config;

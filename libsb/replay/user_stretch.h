@@ -20,7 +20,7 @@
 struct user_stretch {
 	uint64_t cr3;                /* page */
 	uint64_t previous;           /* page of the CR3 before, or 0 */
-	uint64_t from, to;           /* perf clock, ns */
+	uint64_t from, to;           /* perf clock, ns: it was not longer, but may have been shorter */
 	uint64_t ip[LOOK_AHEAD_MAX]; /* that packets name, one of each page; the first LOOK_AHEAD_MAX */
 	size_t nips;                 /* > 0 */
 };

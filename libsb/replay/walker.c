@@ -71,6 +71,7 @@ static int begin_stream(struct walker *walker, const struct observed_schedule *s
 	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
 	        .evidence = world->evidence,
 	        .slack = stream_replay_slack_ns(info),
+	        .is_coarse = !info->pt_mtc,
 	        .is_late = !info->pt_mtc && !world->traces_kernel,
 	        .without = world->options->without_evidence,
 	};
