@@ -220,6 +220,11 @@ static void settle_by_paging(struct evidence *evidence, struct switch_track *tra
 		switch_track_doubt(track);
 }
 
+int evidence_is_owner(struct evidence *evidence, int32_t pid, const struct evidence_place *place, int *status)
+{
+	return find_owner(evidence, place, status) == pid;
+}
+
 int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t now, int *status)
 {
 	const struct evidence_place place = {.cr3 = cr3, .now = now};

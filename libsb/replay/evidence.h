@@ -44,6 +44,10 @@ int evidence_is_needed(struct evidence *evidence, const struct switch_track *tra
  * others before; -1: not known. */
 int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t now, int *status);
 
+/* Whether the page tables at the place are known to be @pid's. *status: zero or -sbe_nomem. */
+int evidence_is_owner(struct evidence *evidence, int32_t pid, const struct evidence_place *place,
+                      int *status);
+
 /* Sets right who runs. Zero or -sbe_nomem. */
 int evidence_settle(struct evidence *evidence, struct switch_track *track,
                     const struct evidence_place *place);

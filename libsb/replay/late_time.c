@@ -77,6 +77,25 @@ static size_t end_of(const struct switch_track *track, uint64_t until)
 	return end;
 }
 
+int late_time_others(const struct sb_system *system, const struct switch_track *track, uint64_t ip,
+                     uint64_t until, int process)
+{
+	const size_t end = end_of(track, until);
+
+	if (end - track->next == RUNS_MAX)
+		return 1;
+	for (size_t i = track->next; i < end; ++i) {
+		const struct stretch stretch = stretch_at(track, i + 1, track->sched[i].time, until);
+		uint64_t moment;
+
+		if (stretch.pid == track->pid
+		            ? stretch.tid != track->tid
+		            : !process && stretch.pid > 0 && has_code(system, &stretch, &ip, 1, &moment))
+			return 1;
+	}
+	return 0;
+}
+
 int late_time_judge(struct late_time *late, const struct sb_system *system, const struct switch_track *track,
                     const uint64_t *ip, size_t nips, uint64_t now, uint64_t until,
                     struct late_verdict *verdict)

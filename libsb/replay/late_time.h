@@ -32,6 +32,11 @@ int late_time_judge(struct late_time *late, const struct sb_system *system, cons
                     const uint64_t *ip, size_t nips, uint64_t now, uint64_t until,
                     struct late_verdict *verdict);
 
+/* Whether one of those who are switched to up to @until is another thread of the track's process or, unless
+ * @process is not zero, of another process that has code at @ip. */
+int late_time_others(const struct sb_system *system, const struct switch_track *track, uint64_t ip,
+                     uint64_t until, int process);
+
 /* The first entry of the schedule that may not have come. */
 static inline size_t late_time_low(const struct late_time *late, const struct switch_track *track)
 {

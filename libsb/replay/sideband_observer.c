@@ -170,6 +170,42 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	return use_image(observer);
 }
 
+/* The time of the next TSC packet; UINT64_MAX: there is none. */
+static uint64_t latest_time(const struct sideband_observer *observer)
+{
+	const uint64_t tsc = late_time_until(observer->decoder);
+
+	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
+}
+
+/* The kernel was left to @ip, where time stands still: page tables do not tell threads of one process apart,
+ * and whoever was switched to meanwhile may run, too. */
+static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64_t ip)
+{
+	struct switch_track *track = &observer->track;
+	const struct evidence_place place = {.ip = &ip, .nips = 1, .now = now, .cr3 = observer->cr3};
+	int status = 0, is_owner;
+
+	if (!observer->is_coarse || track->pid <= 0 || !switch_track_next(track))
+		return 0;
+	is_owner = evidence_is_owner(observer->evidence, track->pid, &place, &status);
+	if (status < 0)
+		return -pte_nomem;
+	if (is_owner &&
+	    (track->tid < 0 || !system_has_other_threads(observer->system, track->pid, track->tid)))
+		return 0;
+	if (!late_time_others(observer->system, track, ip, latest_time(observer), is_owner))
+		return 0;
+	switch_track_infer(track, is_owner ? track->pid : -1, -1, sb_switch_uncertain);
+	if (!is_owner) {
+		observer->space = NULL;
+		observer->epoch = NULL;
+	}
+	find_out(observer, now);
+	sideband_observer_begin_run(observer);
+	return use_image(observer);
+}
+
 /* The trace's time says too little: settles who runs, and returns one, or zero: it says enough. */
 static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_t ip)
 {
@@ -182,9 +218,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	/* With a TSC packet since tracing was turned off, time is exact. */
 	if (!observer->is_late || !now || now != observer->off_time || !switch_track_next(track))
 		return 0;
-	until = late_time_until(observer->decoder);
-	if (until != UINT64_MAX)
-		until = to_ns(observer, until);
+	until = latest_time(observer);
 	if (switch_track_until(track) > until)
 		return 0;
 	nips = look_ahead(observer->decoder, ip, ips);
@@ -267,7 +301,10 @@ static int on_crossing(void *context, uint64_t ip)
 	/* Blocks come behind this. */
 	find_out(observer, now);
 	sideband_observer_begin_run(observer);
-	return status < 0 || ip >> 63 ? status : examine(observer, now, ip, resumed);
+	if (status < 0 || ip >> 63)
+		return status;
+	status = examine(observer, now, ip, resumed);
+	return status < 0 || !left ? status : doubt_coarse(observer, now, ip);
 }
 
 void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3)
