@@ -32,7 +32,7 @@
 enum { SPAN_VERSION = 1, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. */
-enum { SPAN_FLOW_BLOCKS_MAX = 1 << 22 };
+enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 

@@ -1,0 +1,114 @@
+/* fuzz_span.c - what a span's result may hold: any items at all, in blocks whose sums are right.
+ *
+ * The input is cut into blocks behind bytes of 255; what is read of it holds what the reader promises: paths
+ * have blocks, blocks have instructions that fit their addresses, numbers keep their meaning.
+ */
+#include <string.h>
+#include <zlib.h>
+
+#include "replay/span_read.h"
+#include "support/check.h"
+#include "support/target.h"
+#include "system/system.h"
+
+enum { BLOCKS_ENOUGH = 1 << 20, BYTES_MAX = 1 << 16 };
+
+struct result {
+	uint8_t bytes[BYTES_MAX];
+	size_t size;
+};
+
+static int64_t read_result(void *context, size_t index, uint64_t offset, void *bytes, size_t size,
+                           struct sb_error *err)
+{
+	const struct result *result = context;
+	const size_t left = offset < result->size ? result->size - (size_t)offset : 0;
+
+	(void)index;
+	(void)err;
+	if (size > left)
+		size = left;
+	memcpy(bytes, result->bytes + offset, size);
+	return (int64_t)size;
+}
+
+static void add_block(struct result *result, const uint8_t *bytes, size_t size)
+{
+	const uint32_t header[2] = {(uint32_t)size, (uint32_t)crc32_z(0, bytes, size)};
+
+	if (result->size + sizeof(header) + size > sizeof(result->bytes))
+		return;
+	memcpy(result->bytes + result->size, header, sizeof(header));
+	memcpy(result->bytes + result->size + sizeof(header), bytes, size);
+	result->size += sizeof(header) + size;
+}
+
+static void check_flow(const struct sb_flow *flow)
+{
+	for (uint32_t i = 0; i < flow->npaths; ++i) {
+		const struct pt_run_path *path = flow->path[i];
+
+		FUZZ_CHECK(path->nblocks > 0, "%s", "a span");
+		for (uint32_t k = 0; k < path->nblocks; ++k) {
+			uint64_t ip = path->block[k].ip;
+
+			FUZZ_CHECK(path->block[k].ninsn > 0, "%s", "a span");
+			for (uint32_t n = 0; n + 1 < path->block[k].ninsn; ++n)
+				ip += path->block[k].length[n];
+			FUZZ_CHECK(ip == path->block[k].end_ip, "%s", "a span");
+		}
+	}
+}
+
+static void read_all(struct result *result, const struct span_world *world)
+{
+	struct span_reader reader;
+	struct span_item item;
+	struct sb_error err = {0};
+	uint64_t nblocks = 0;
+	int status = 1;
+
+	FUZZ_CHECK(span_reader_init(&reader, world, 0) == 0, "%s", "a span");
+	reader.context = result;
+	reader.read = read_result;
+	while (status > 0 && nblocks < BLOCKS_ENOUGH) {
+		status = span_read(&reader, &item, &err);
+		if (status <= 0)
+			break;
+		FUZZ_CHECK(item.kind != span_none && item.kind != span_renumber && item.kind != span_forget,
+		           "%s", "a span");
+		if (item.kind == span_gap)
+			FUZZ_CHECK(strnlen(item.gap.detail, sizeof(item.gap.detail)) <
+			                   sizeof(item.gap.detail),
+			           "%s", "a span");
+		if (item.kind != span_flow)
+			continue;
+		check_flow(&item.flow);
+		nblocks += item.flow.nblocks + 1;
+	}
+	FUZZ_CHECK(status >= 0 || err.code == status, "%s", "a span");
+	span_reader_fini(&reader);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static struct result result;
+	struct sb_system *system = system_new(0);
+	struct span_world world;
+
+	FUZZ_CHECK(system && system_seal(system, 0) == 0 && span_world_init(&world, system) == 0, "%s",
+	           "a span");
+	result.size = 0;
+	while (size) {
+		const uint8_t *end = memchr(data, 0xff, size);
+		const size_t length = end ? (size_t)(end - data) + 1 : size;
+
+		add_block(&result, data, length);
+		data += length;
+		size -= length;
+	}
+	read_all(&result, &world);
+	span_world_fini(&world);
+	sb_system_free(system);
+	return 0;
+}
