@@ -15,7 +15,7 @@
 
 enum {
 	numberings_most = 512,     /* that are known at a time, then all are taken apart */
-	rows_most = 128 << 20,     /* bytes; likewise */
+	rows_most = 16 << 20,      /* bytes; likewise */
 	thread_slots_first = 1024, /* a power of two */
 	gap_slots = 1024,
 	interrupted_most = 8, /* of a thread, at a time; the oldest ones are forgotten */
