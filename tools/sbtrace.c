@@ -13,7 +13,7 @@ struct command_row {
 };
 
 static const struct command_row commands[] = {
-        {"record", "run a command and record what it executes", cmd_record},
+        {"record", "record the machine as it runs, or a command step by step", cmd_record},
         {"dump", "the packets of a trace, one by one", cmd_dump},
         {"replay", "what every process of a recording executed", cmd_replay},
         {"job", "check, show, run and verify replays that are described in files", cmd_job},

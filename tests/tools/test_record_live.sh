@@ -124,6 +124,15 @@ for signal in INT TERM HUP; do
 	wait $recorder || fail "$signal: $(cat "$dir/err")"
 	[ -f "$dir/$signal.data" ] || fail "$signal: nothing"
 done
+# SIGUSR2 ends nothing: it asks for a snapshot, of which there is none without a trace.
+"$SBTRACE" record -a --sideband-only -o "$dir/usr2.data" 2>"$dir/err" &
+recorder=$!
+begun "$dir/usr2.data" $recorder
+kill -s USR2 $recorder
+while ! grep -q 'nothing to take a snapshot of' "$dir/err" && kill -0 $recorder 2>/dev/null; do sleep 0.02; done
+kill -s TERM $recorder
+wait $recorder || fail "USR2: $(cat "$dir/err")"
+[ -f "$dir/usr2.data" ] || fail "USR2: nothing"
 # The command is ended with it.
 "$SBTRACE" record -a --sideband-only -o "$dir/sleep.data" -- sh -c "echo \$\$ >$dir/pid; exec sleep 100" 2>"$dir/err" &
 recorder=$!
