@@ -19,7 +19,10 @@ sub load {
 			# Who it is about stands in front, by number: the name is the reader's guess.
 			push @{ $cpu{ $cpu + 0 } }, { time => $time, text => "$tid $text" };
 		} elsif ($type =~ /^MMAP2/ && $rest =~ m{^(\d+)/}) {
-			$before{$1}{$text} = 1 unless $text =~ /\[vsyscall\]/;
+			my $pid = $1;
+			# Build-ids of files that are deleted meanwhile are known to us alone.
+			$text =~ s/ @ (\S+) [^\]]*\]/ @ $1]/;
+			$before{$pid}{$text} = 1 unless $text =~ /\[vsyscall\]/;
 		} elsif ($type =~ /^COMM/ && $text =~ m{:(\d+)/(\d+)$} && $1 == $2) {
 			$before{$1}{$text} = 1;
 		}
