@@ -130,6 +130,14 @@ static int exit_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
+static bool asks_for_pt(const struct sb_recorder_config *config)
+{
+	for (size_t i = 0; i < config->nevents; i++)
+		if (!strncmp(config->event[i], "intel_pt/", strlen("intel_pt/")))
+			return true;
+	return false;
+}
+
 /* Intel PT is what is recorded, unless something else is said. */
 static int complete(struct record_live *live)
 {
@@ -142,11 +150,11 @@ static int complete(struct record_live *live)
 	config->ntids = live->ntids;
 	config->event = live->event;
 	config->nevents = live->nevents;
-	if (live->nevents || live->sideband_only)
-		return 0;
-	config->event = usual;
-	config->nevents = 1;
-	if (sb_recorder_has_pt(config->sysfs))
+	if (!live->nevents && !live->sideband_only) {
+		config->event = usual;
+		config->nevents = 1;
+	}
+	if (!asks_for_pt(config) || sb_recorder_has_pt(config->sysfs))
 		return 0;
 	fprintf(stderr,
 	        "%s: this machine has no Intel PT; --sideband-only records who runs and what is mapped, and "

@@ -165,7 +165,10 @@ grep -q 'one event that traces' "$dir/err" || fail "two traces: $(cat "$dir/err"
 "$SBTRACE" record --sysfs "$sysfs" -a -e intel_pt/ptw/u -o "$dir/two.data" -- true 2>"$dir/err" && fail "ptw on skylake"
 grep -q 'no ptw' "$dir/err" || fail "ptw: $(cat "$dir/err")"
 # Here there is none, or it can be recorded.
-"$SBTRACE" record --sysfs "$dir" -a -o "$dir/none.data" -- true 2>"$dir/err" && fail "no PT, and no complaint"
-grep -q 'no Intel PT; --sideband-only .* --software' "$dir/err" || fail "no PT: $(cat "$dir/err")"
+for event in '' '-e intel_pt//u'; do
+	# shellcheck disable=SC2086
+	"$SBTRACE" record --sysfs "$dir" -a $event -o "$dir/none.data" -- true 2>"$dir/err" && fail "no PT, and no complaint"
+	grep -q 'no Intel PT; --sideband-only .* --software' "$dir/err" || fail "no PT $event: $(cat "$dir/err")"
+done
 ls "$dir"/*.tmp.* "$dir/two.data" "$dir/none.data" 2>/dev/null && fail "something is left"
 [ $failures -eq 0 ]
