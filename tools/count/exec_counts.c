@@ -28,6 +28,9 @@ struct row {
 	const struct code_block *last_user; /* NULL: none of them is user space's */
 	uint64_t count;
 	uint32_t nblocks;
+	/* Far within: by that execution may come back to what was interrupted, or to user space; how paths
+	 * are cut must not decide whether that is seen. */
+	bool far_within;
 	struct code_block *block[];
 };
 
@@ -250,6 +253,12 @@ static bool is_kernel(const struct code_block *block)
 	return block->place.ip >> 63;
 }
 
+static bool is_far(const struct code_block *block)
+{
+	return block->iclass == ptic_far_call || block->iclass == ptic_far_return ||
+	       block->iclass == ptic_far_jump;
+}
+
 static bool is_kernel_path(const struct pt_run_path *path)
 {
 	return path->block[0].ip >> 63;
@@ -280,6 +289,7 @@ static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flo
 			return NULL;
 		if (!is_kernel(row->block[i]))
 			row->last_user = row->block[i];
+		row->far_within = row->far_within || (i && is_far(row->block[i - 1]));
 	}
 	return row;
 }
@@ -323,12 +333,6 @@ static void interrupt(struct thread *thread, uint64_t ip)
 	thread->left_ip = ip;
 	if (!is_kernel(thread->last))
 		thread->last_user = NULL;
-}
-
-static bool is_far(const struct code_block *block)
-{
-	return block->iclass == ptic_far_call || block->iclass == ptic_far_return ||
-	       block->iclass == ptic_far_jump;
 }
 
 /* Comes to @ip, and so perhaps back to what was interrupted there: by an instruction that can do so. */
@@ -379,6 +383,12 @@ static int go_on(struct exec_counts *counts, struct thread *thread, const struct
 	return 0;
 }
 
+static int add_block(struct exec_counts *counts, struct thread *thread, struct code_block *block, uint64_t ip)
+{
+	block->count++;
+	return go_on(counts, thread, block, ip, block, is_kernel(block) ? NULL : block);
+}
+
 static int add_blocks(struct exec_counts *counts, const struct sb_flow *flow, struct thread *thread,
                       const struct pt_run_path *path)
 {
@@ -387,11 +397,23 @@ static int add_blocks(struct exec_counts *counts, const struct sb_flow *flow, st
 	for (uint32_t i = 0; i < path->nblocks; i++) {
 		struct code_block *block = code_table_block(&counts->table, &place, &path->block[i]);
 
-		if (!block ||
-		    go_on(counts, thread, block, path->block[i].ip, block, is_kernel(block) ? NULL : block))
+		if (!block || add_block(counts, thread, block, path->block[i].ip))
 			return -1;
-		block->count++;
 	}
+	return 0;
+}
+
+static int add_row(struct exec_counts *counts, struct thread *thread, struct row *row,
+                   const struct pt_run_path *path)
+{
+	if (!row->far_within) {
+		row->count++;
+		return go_on(counts, thread, row->block[0], path->block[0].ip, row->block[row->nblocks - 1],
+		             row->last_user);
+	}
+	for (uint32_t i = 0; i < row->nblocks; i++)
+		if (add_block(counts, thread, row->block[i], path->block[i].ip))
+			return -1;
 	return 0;
 }
 
@@ -414,10 +436,8 @@ int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
 			continue;
 		}
 		row = row_of(counts, flow, path);
-		if (!row || go_on(counts, thread, row->block[0], path->block[0].ip,
-		                  row->block[row->nblocks - 1], row->last_user))
+		if (!row || add_row(counts, thread, row, path))
 			return -1;
-		row->count++;
 	}
 	interrupt(thread, flow->left_ip);
 	return 0;

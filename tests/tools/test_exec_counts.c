@@ -1,0 +1,101 @@
+/* What is counted must not depend on how flow was cut into paths. The program: block A, interrupted behind it
+ * at B; the handler H, whose IRET comes back to B; then B. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <intel-pt.h>
+
+#include "count/exec_counts.h"
+
+enum { a_ip = 0x1000, b_ip = 0x2000, h_ip = 0x3000 };
+
+static const uint64_t kernel = 0xffffffff80000000;
+static const uint8_t lengths[] = {2};
+
+static struct pt_run_block block_at(uint64_t ip, enum pt_insn_class iclass)
+{
+	return (struct pt_run_block){.ip = kernel + ip,
+	                             .end_ip = kernel + ip,
+	                             .length = lengths,
+	                             .ninsn = 1,
+	                             .mode = ptem_64bit,
+	                             .iclass = (uint8_t)iclass};
+}
+
+static void add(struct exec_counts *counts, const struct pt_run_path *path, uint64_t left_ip)
+{
+	const struct sb_flow flow = {.pid = 1,
+	                             .tid = 1,
+	                             .path = &path,
+	                             .npaths = 1,
+	                             .nblocks = path->nblocks,
+	                             .ninsn = path->nblocks,
+	                             .left_ip = left_ip};
+
+	assert_int_equal(exec_counts_flow(counts, &flow), 0);
+}
+
+/* How often @to followed on @from, not by an interrupt. */
+static uint64_t followed(const struct code_table *table, uint64_t from, uint64_t to)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < table->link_slots; i++)
+		for (const struct code_link *link = table->link[i]; link; link = link->next)
+			if (link->from->offset == kernel + from && link->to->offset == kernel + to &&
+			    !link->async)
+				count += link->count;
+	return count;
+}
+
+/* @cut: the handler and what comes behind it are one path, or two; @ids: paths have numbers. */
+static void check(int cut, int ids)
+{
+	const struct pt_run_block block[] = {block_at(a_ip, ptic_jump), block_at(h_ip, ptic_far_return),
+	                                     block_at(b_ip, ptic_jump)};
+	const struct pt_run_path
+	        a = {.block = block, .nblocks = 1, .ninsn = 1, .id = ids ? 0 : ptr_no_id},
+	        h = {.block = block + 1, .nblocks = 1, .ninsn = 1, .id = ids ? 1 : ptr_no_id},
+	        b = {.block = block + 2, .nblocks = 1, .ninsn = 1, .id = ids ? 2 : ptr_no_id},
+	        hb = {.block = block + 1, .nblocks = 2, .ninsn = 2, .id = ids ? 3 : ptr_no_id};
+	struct exec_counts *counts = exec_counts_new(NULL, false);
+	const struct code_table *table;
+
+	assert_non_null(counts);
+	for (int turn = 0; turn < 3; turn++) {
+		add(counts, &a, block[2].ip);
+		if (cut) {
+			add(counts, &h, 0);
+			add(counts, &b, 0);
+		} else {
+			add(counts, &hb, 0);
+		}
+	}
+	table = exec_counts_table(counts);
+	assert_non_null(table);
+	assert_int_equal(followed(table, a_ip, b_ip), 3);
+	assert_int_equal(followed(table, h_ip, b_ip), 3);
+	assert_int_equal(followed(table, b_ip, a_ip), 2);
+	exec_counts_free(counts);
+}
+
+static void coming_back_counts_however_paths_are_cut(void **state)
+{
+	(void)state;
+	for (int cut = 0; cut < 2; cut++)
+		for (int ids = 0; ids < 2; ids++)
+			check(cut, ids);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(coming_back_counts_however_paths_are_cut),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
