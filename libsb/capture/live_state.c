@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "binary/elf_file.h"
@@ -85,7 +86,20 @@ int live_state_forked(struct live_state *state, int32_t tid)
 
 /* ---- Build-ids -------------------------------------------------------------------------------- */
 
-/* What the process has under the mapping's name, if it is the mapped file still. */
+/* What is at @path, if it is the mapped file still. */
+static int open_same(const char *path, const struct exec_map *map, struct stat *info)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+
+	if (fd >= 0 && (fstat(fd, info) < 0 || info->st_ino != map->ino || !S_ISREG(info->st_mode))) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/* What the process has under the mapping's name; when it is gone, what we have there, if it is on that
+ * device. */
 static int open_named(pid_t pid, const struct exec_map *map)
 {
 	char path[PATH_MAX + 64];
@@ -93,8 +107,11 @@ static int open_named(pid_t pid, const struct exec_map *map)
 	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->name);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	if (fd >= 0 && (fstat(fd, &info) < 0 || info.st_ino != map->ino || !S_ISREG(info.st_mode))) {
+	fd = open_same(path, map, &info);
+	if (fd >= 0)
+		return fd;
+	fd = open_same(map->name, map, &info);
+	if (fd >= 0 && (major(info.st_dev) != map->maj || minor(info.st_dev) != map->min)) {
 		close(fd);
 		fd = -1;
 	}
