@@ -263,18 +263,14 @@ bool job_is_shard_run(int argc, char **argv)
 	return false;
 }
 
-int job_shard_run_command(int argc, char **argv)
+/* What is done with a plan that is there: as the options say, by @work. */
+static int command_of_plan(const struct option_table *options, int argc, char **argv,
+                           int (*work)(const struct shard_command *, const char *, struct sb_error *))
 {
-	static const char name[] = "sbtrace job run";
-	const struct option_table options = {.command = name,
-	                                     .usage = "PLAN --shard LIST [OPTIONS]",
-	                                     .about = "Runs shards of a plan, and writes their results.\n",
-	                                     .row = run_rows,
-	                                     .nrows = sizeof(run_rows) / sizeof(run_rows[0]),
-	                                     .operand = take_plan};
+	const char *const name = options->command;
 	struct shard_command command = {0};
 	struct sb_error err = {0};
-	int status = parse(&options, argc, argv, &command);
+	int status = parse(options, argc, argv, &command);
 
 	if (status < 0 && !command.plan)
 		status = usage(name, "which plan?");
@@ -282,7 +278,19 @@ int job_shard_run_command(int argc, char **argv)
 		command_free(&command);
 		return status;
 	}
-	return conclude(&command, name, run_shards(&command, name, &err), &err);
+	return conclude(&command, name, work(&command, name, &err), &err);
+}
+
+int job_shard_run_command(int argc, char **argv)
+{
+	const struct option_table options = {.command = "sbtrace job run",
+	                                     .usage = "PLAN --shard LIST [OPTIONS]",
+	                                     .about = "Runs shards of a plan, and writes their results.\n",
+	                                     .row = run_rows,
+	                                     .nrows = sizeof(run_rows) / sizeof(run_rows[0]),
+	                                     .operand = take_plan};
+
+	return command_of_plan(&options, argc, argv, run_shards);
 }
 
 /* ---- merge ------------------------------------------------------------------------------------ */
@@ -304,23 +312,13 @@ static int merge_shards(const struct shard_command *command, const char *name, s
 
 int job_merge_command(int argc, char **argv)
 {
-	static const char name[] = "sbtrace job merge";
 	const struct option_table options = {
-	        .command = name,
+	        .command = "sbtrace job merge",
 	        .usage = "PLAN [OPTIONS]",
 	        .about = "Writes a job's outputs, out of the results of all shards.\n",
 	        .row = merge_rows,
 	        .nrows = sizeof(merge_rows) / sizeof(merge_rows[0]),
 	        .operand = take_plan};
-	struct shard_command command = {0};
-	struct sb_error err = {0};
-	int status = parse(&options, argc, argv, &command);
 
-	if (status < 0 && !command.plan)
-		status = usage(name, "which plan?");
-	if (status >= 0) {
-		command_free(&command);
-		return status;
-	}
-	return conclude(&command, name, merge_shards(&command, name, &err), &err);
+	return command_of_plan(&options, argc, argv, merge_shards);
 }

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <sb/software_tracer.h>
@@ -367,12 +366,6 @@ static void report(const struct record_options *options, const struct sb_softwar
 	        result->trace_bytes, options->config.output);
 }
 
-/* As a shell has it. */
-static int exit_status(int status)
-{
-	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-}
-
 static int complain(const char *what)
 {
 	fprintf(stderr, "sbtrace record: %s\nTry 'sbtrace record --help'.\n", what);
@@ -396,7 +389,7 @@ static int record_software(struct record_options *options, char *const command[]
 		return exit_error;
 	}
 	report(options, &result);
-	return exit_status(result.exit_status);
+	return record_exit_status(result.exit_status);
 }
 
 static int record_machine(struct record_options *options, int argc, char **argv, char *const command[])

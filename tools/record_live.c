@@ -124,8 +124,7 @@ static char *join(int argc, char **argv)
 
 /* ---- Recording -------------------------------------------------------------------------------- */
 
-/* As a shell has it. */
-static int exit_status(int status)
+int record_exit_status(int status)
 {
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
@@ -207,5 +206,5 @@ int record_live(struct record_live *live, int argc, char **argv, char *const *co
 	report(live, &result);
 	if (live->bundle && make_bundle(live) != exit_fine)
 		return exit_error;
-	return result.ended_early ? exit_fine : exit_status(result.exit_status);
+	return result.ended_early ? exit_fine : record_exit_status(result.exit_status);
 }

@@ -20,6 +20,8 @@ struct record_live {
 bool record_live_is_wanted(const struct record_live *live);
 /* Records; @argv NULL: no command. The exit status. */
 int record_live(struct record_live *live, int argc, char **argv, char *const *command);
+/* Of a command that ended with @status, which is wait(2)'s: as a shell has it. */
+int record_exit_status(int status);
 void record_live_free(struct record_live *live);
 
 #endif
