@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,9 @@
 #include "binary/elf_file.h"
 #include "binary/file_fit.h"
 #include "binary/sha256.h"
+#include "unfinished.h"
+
+#define NEW ".new-" /* in front of the names of files that are not whole */
 
 enum { PIECE = 256 << 10 };
 
@@ -70,15 +72,37 @@ static int open_work(struct bundle_store *store, const char *directory, struct s
 		store->work = strdup(directory);
 		if (store->work)
 			result = check_old(directory, err);
-	} else if (asprintf(&store->work, "%s.XXXXXX", directory) < 0) {
-		store->work = NULL;
-	} else if (!mkdtemp(store->work) || chmod(store->work, 0755) < 0) {
-		result = failed(directory, "cannot be made", err);
-		free(store->work);
-		store->work = NULL;
-		return result;
+	} else {
+		unfinished_clear(directory, NULL, NULL, NULL);
+		store->lock = unfinished_directory(directory, &store->work);
+		if (store->lock < 0 || fchmod(store->lock, 0755) < 0)
+			return failed(directory, "cannot be made", err);
 	}
 	return store->work ? result : no_memory(err);
+}
+
+/* What a run that was killed was just copying has a name that is nobody else's, see copy_aside(). */
+static void clear_old(const struct bundle_store *store)
+{
+	DIR *stream = opendir(store->work);
+	struct dirent *entry;
+
+	while (stream && (entry = readdir(stream)))
+		if (!strncmp(entry->d_name, NEW, sizeof(NEW) - 1))
+			(void)unlinkat(store->lock, entry->d_name, 0);
+	if (stream)
+		closedir(stream);
+}
+
+static int lock_old(struct bundle_store *store, struct sb_error *err)
+{
+	store->lock = open(store->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (store->lock < 0)
+		return failed(store->directory, "cannot be opened", err);
+	if (flock(store->lock, LOCK_EX | LOCK_NB) < 0)
+		return failed(store->directory, "somebody else is writing to this bundle", err);
+	clear_old(store);
+	return 0;
 }
 
 int bundle_store_open(struct bundle_store *store, const char *directory, struct sb_error *err)
@@ -93,13 +117,8 @@ int bundle_store_open(struct bundle_store *store, const char *directory, struct 
 	for (length = strlen(directory); length > 1 && directory[length - 1] == '/'; length--)
 		store->directory[length - 1] = '\0';
 	status = open_work(store, store->directory, err);
-	if (status == 0) {
-		store->lock = open(store->work, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		if (store->lock < 0)
-			status = failed(directory, "cannot be opened", err);
-		else if (flock(store->lock, LOCK_EX | LOCK_NB) < 0)
-			status = failed(directory, "somebody else is writing to this bundle", err);
-	}
+	if (status == 0 && store->lock < 0)
+		status = lock_old(store, err);
 	if (status < 0)
 		bundle_store_close(store);
 	return status;
@@ -176,7 +195,7 @@ static int copy_aside(struct bundle_store *store, int from, const char *path, ch
 {
 	int fd, status = 0;
 
-	snprintf(temporary, size, ".new-%ld", (long)getpid());
+	snprintf(temporary, size, NEW "%ld", (long)getpid());
 	fd = openat(store->lock, temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
 	if (fd < 0)
 		return failed(path, "cannot be copied into the bundle", err);
@@ -354,7 +373,7 @@ static int write_manifest(const struct bundle_store *store, const char *temporar
 
 int bundle_store_commit(struct bundle_store *store, const json_t *manifest, struct sb_error *err)
 {
-	static const char temporary[] = ".new-" BUNDLE_MANIFEST;
+	static const char temporary[] = NEW BUNDLE_MANIFEST;
 	int status = write_manifest(store, temporary, manifest, err);
 
 	if (status == 0 && renameat(store->lock, temporary, store->lock, BUNDLE_MANIFEST) < 0)
@@ -364,7 +383,7 @@ int bundle_store_commit(struct bundle_store *store, const json_t *manifest, stru
 		return status;
 	}
 	if (strcmp(store->work, store->directory) != 0) {
-		if (rename(store->work, store->directory) < 0)
+		if (unfinished_rename_directory(store->lock, store->work, store->directory) < 0)
 			return failed(store->directory, "the bundle cannot be put in place", err);
 		strcpy(store->work, store->directory); /* which is shorter */
 	}
@@ -373,19 +392,10 @@ int bundle_store_commit(struct bundle_store *store, const json_t *manifest, stru
 	return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-	(void)status;
-	(void)type;
-	(void)walk;
-	remove(path);
-	return 0;
-}
-
 void bundle_store_close(struct bundle_store *store)
 {
 	if (store->work && store->directory && strcmp(store->work, store->directory) != 0)
-		nftw(store->work, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+		unfinished_remove_directory(store->lock, store->work);
 	while (store->nadded) {
 		char *name = store->added[--store->nadded];
 

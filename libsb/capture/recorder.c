@@ -351,6 +351,7 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 	                            .sysfs = config && config->sysfs ? config->sysfs : "/sys",
 	                            .result = result ? result : &nobodys_result,
 	                            .err = err ? err : &nobodys_error,
+	                            .lock = -1,
 	                            .events = {.targets = {.cgroup = -1}},
 	                            .command = {.go = -1, .failed = -1},
 	                            .control = {.source = {{.fd = -1}, {.fd = -1}}, .writer = -1}};

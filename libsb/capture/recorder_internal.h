@@ -21,6 +21,7 @@ struct recorder {
 	const char *proc, *sysfs;
 	char *output;    /* owned; of the file itself */
 	char *directory; /* owned; where it is, with kcore, under a temporary name; NULL: without */
+	int lock;        /* the directory's descriptor; -1 */
 	struct sb_recorder_result *result;
 	struct sb_error *err;
 	struct live_machine machine;

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "capture/live_kcore.h"
+#include "perfdata/perfdata_internal.h"
+#include "unfinished.h"
 
 /* A file must not be in the way at the end, when all is recorded. */
 static int check_output(struct recorder *recorder)
@@ -35,6 +37,21 @@ static char *join(const char *directory, const char *name)
 	return asprintf(&path, "%s/%s", directory, name) < 0 ? NULL : path;
 }
 
+static void tell_removed(void *context, const char *name)
+{
+	recorder_note(context, "%s is removed: a recording that was killed has left it", name);
+}
+
+static int make_directory(struct recorder *recorder)
+{
+	recorder->lock = unfinished_directory(recorder->config->output, &recorder->directory);
+	if (recorder->lock < 0)
+		return sb_error_set(recorder->err, -sbe_io, recorder->config->output, UINT64_MAX,
+		                    "a directory cannot be made: %s", strerror(errno));
+	recorder->output = join(recorder->directory, "data");
+	return 0;
+}
+
 /* With kcore, the recording is a directory with "data". */
 int recorder_name_output(struct recorder *recorder)
 {
@@ -43,20 +60,14 @@ int recorder_name_output(struct recorder *recorder)
 
 	if (status < 0)
 		return status;
-	if (!recorder->config->kcore) {
+	unfinished_clear(output, SB_HEADER_MAGIC, tell_removed, recorder);
+	if (recorder->config->kcore)
+		status = make_directory(recorder);
+	else
 		recorder->output = strdup(output);
-	} else if (asprintf(&recorder->directory, "%s.tmp.XXXXXX", output) < 0) {
-		recorder->directory = NULL;
-	} else if (!mkdtemp(recorder->directory)) {
-		free(recorder->directory);
-		recorder->directory = NULL;
-		return sb_error_set(recorder->err, -sbe_io, output, UINT64_MAX,
-		                    "a directory cannot be made: %s", strerror(errno));
-	} else {
-		recorder->output = join(recorder->directory, "data");
-	}
-	return recorder->output ? 0
-	                        : sb_error_set(recorder->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (status == 0 && !recorder->output)
+		status = sb_error_set(recorder->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return status;
 }
 
 int recorder_copy_kcore(struct recorder *recorder)
@@ -74,29 +85,16 @@ int recorder_copy_kcore(struct recorder *recorder)
 	return status;
 }
 
-/* Takes what there is of a directory away. */
-static void remove_directory(const struct recorder *recorder)
-{
-	static const char *const names[] = {"data", "kcore_dir/kcore", "kcore_dir/kallsyms",
-	                                    "kcore_dir/modules", "kcore_dir"};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); ++i) {
-		char *path = join(recorder->directory, names[i]);
-
-		if (path)
-			(void)remove(path);
-		free(path);
-	}
-	rmdir(recorder->directory);
-}
-
 int recorder_settle_output(struct recorder *recorder, int status)
 {
-	if (recorder->directory && status == 0 && rename(recorder->directory, recorder->config->output) < 0)
+	if (recorder->directory && status == 0 &&
+	    unfinished_rename_directory(recorder->lock, recorder->directory, recorder->config->output) < 0)
 		status = sb_error_set(recorder->err, -sbe_io, recorder->config->output, UINT64_MAX,
 		                      "renaming to it failed: %s", strerror(errno));
 	if (recorder->directory && status < 0)
-		remove_directory(recorder);
+		unfinished_remove_directory(recorder->lock, recorder->directory);
+	if (recorder->lock >= 0)
+		close(recorder->lock);
 	free(recorder->directory);
 	free(recorder->output);
 	return status;

@@ -374,6 +374,7 @@ int recorder_open_file(struct recorder *recorder)
 	if (status < 0)
 		return status;
 	snprintf(recorder->writer->cpuid, sizeof(recorder->writer->cpuid), "%s", machine->cpuid);
+	recorder->writer->is_in_place = recorder->directory != NULL;
 	recorder->writer->is_snapshot = recorder->config->snapshot;
 	recorder->writer->cap_event_trace = machine->event_trace;
 	if (recorder->has_pt && !config.clock.time_mult)

@@ -25,9 +25,9 @@ int sb_perfdata_check_magic(const uint8_t *magic, const char *path, struct sb_er
 	if (!memcmp(magic, "PERFFILE", 8))
 		return sb_error_set(err, -sbe_unsupported, path, 0,
 		                    "a perf.data of version 1 (before Linux 3.2), which is not read");
-	if (memcmp(magic, "PERFILE2", 8))
+	if (memcmp(magic, SB_HEADER_MAGIC, 8))
 		return sb_error_set(err, -sbe_format, path, 0,
-		                    "not a perf.data: it does not begin with PERFILE2");
+		                    "not a perf.data: it does not begin with " SB_HEADER_MAGIC);
 	return 0;
 }
 

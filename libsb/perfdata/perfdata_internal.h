@@ -113,6 +113,7 @@ enum sb_feature {
 };
 
 /* The file's header: perf's struct perf_file_header. */
+#define SB_HEADER_MAGIC "PERFILE2"
 enum {
 	SB_HEADER_SIZE = 104,
 	SB_HEADER_PIPE_SIZE = 16,

@@ -18,6 +18,7 @@
 
 #include "perfdata/perfdata_internal.h"
 #include "record/bytes.h"
+#include "unfinished.h"
 
 enum {
 	ATTR_ENTRY_SIZE = WRITE_ATTR_SIZE + SB_SECTION_SIZE,
@@ -291,7 +292,7 @@ static void compose_header(const struct sb_perfdata_writer *writer, uint64_t dat
 	int i;
 
 	memset(header, 0, SB_HEADER_SIZE);
-	memcpy(header, "PERFILE2", 8);
+	memcpy(header, SB_HEADER_MAGIC, 8);
 	store_u64(header + 8, SB_HEADER_SIZE);
 	store_u64(header + 16, ATTR_ENTRY_SIZE);
 	store_u64(header + 24, writer->attrs_begin);
@@ -325,9 +326,9 @@ void sb_perfdata_writer_abort(struct sb_perfdata_writer *writer)
 	if (!writer)
 		return;
 	if (writer->out) {
-		fclose(writer->out);
-		if (!writer->is_nameless)
+		if (writer->temporary)
 			unlink(writer->temporary);
+		fclose(writer->out);
 	}
 	free_writer(writer);
 }
@@ -366,10 +367,8 @@ static int copy_config(struct sb_perfdata_writer *writer, const char *path,
 	         config->stepping);
 	writer->path = strdup(path);
 	writer->stream_offset = calloc(config->ncpus, sizeof(*writer->stream_offset));
-	if (asprintf(&writer->temporary, "%s.tmp.XXXXXX", path) < 0)
-		writer->temporary = NULL;
 	if (!own->cpudesc || !own->hostname || !own->osrelease || !own->cmdline || !writer->path ||
-	    !writer->stream_offset || !writer->temporary)
+	    !writer->stream_offset)
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	return 0;
 }
@@ -388,20 +387,37 @@ static int open_nameless(const struct sb_perfdata_writer *writer)
 	return fd;
 }
 
+/* In a directory that nobody looks into yet. */
+static int open_in_place(struct sb_perfdata_writer *writer)
+{
+	writer->temporary = strdup(writer->path);
+	return writer->temporary ? open(writer->path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+}
+
+static int open_file(struct sb_perfdata_writer *writer)
+{
+	int fd;
+
+	if (writer->is_in_place)
+		return open_in_place(writer);
+	fd = writer->is_nameless ? open_nameless(writer) : -1;
+	if (fd >= 0)
+		return fd;
+	unfinished_clear(writer->path, SB_HEADER_MAGIC, NULL, NULL);
+	return unfinished_file(writer->path, &writer->temporary);
+}
+
 static int create_file(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	int fd = writer->is_nameless ? open_nameless(writer) : -1;
+	const int fd = open_file(writer);
 
-	writer->is_nameless = fd >= 0;
 	if (fd < 0)
-		fd = mkostemp(writer->temporary, O_CLOEXEC);
-	if (fd < 0)
-		return sb_error_set(err, -sbe_io, writer->path, UINT64_MAX, "creating %s failed: %s",
-		                    writer->temporary, strerror(errno));
+		return sb_error_set(err, -sbe_io, writer->path, UINT64_MAX, "creating %s.tmp.* failed: %s",
+		                    writer->path, strerror(errno));
 	writer->out = fdopen(fd, "w");
 	if (!writer->out) {
 		close(fd);
-		if (!writer->is_nameless)
+		if (writer->temporary)
 			unlink(writer->temporary);
 		return sb_error_set(err, -sbe_nomem, writer->path, UINT64_MAX, "out of memory");
 	}
@@ -481,25 +497,12 @@ static int complete_ids(struct sb_perfdata_writer *writer, struct sb_error *err)
 	return writer->ids_written == writer->nids ? 0 : append_events(writer, err);
 }
 
-/* Gives a nameless file its temporary name, from which it can be renamed over what is there. */
+/* A nameless file can be renamed over what is there from a temporary name. */
 static int give_name(struct sb_perfdata_writer *writer)
 {
-	char own[64];
-	int fd;
-
-	if (!writer->is_nameless)
-		return 0;
-	/* Which name is free, mkostemp(3) knows. */
-	fd = mkostemp(writer->temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -1;
-	close(fd);
-	unlink(writer->temporary);
-	snprintf(own, sizeof(own), "/proc/self/fd/%d", fileno(writer->out));
-	if (linkat(AT_FDCWD, own, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) < 0)
-		return -1;
-	writer->is_nameless = 0;
-	return 0;
+	return writer->temporary
+	               ? 0
+	               : unfinished_give_name(fileno(writer->out), writer->path, &writer->temporary);
 }
 
 static int complete(struct sb_perfdata_writer *writer, struct sb_error *err)

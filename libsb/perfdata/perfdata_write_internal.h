@@ -43,8 +43,9 @@ enum write_event_kind { write_event_pt, write_event_dummy, write_event_cgroup, w
 /* One record is composed at a time, in .record; .position is where the next one goes. */
 struct sb_perfdata_writer {
 	struct sb_perfdata_write_config config; /* its strings are the writer's own */
-	char *path, *temporary;                 /* where it goes, and its name until then */
-	int is_nameless;                        /* it has no name until then: .temporary is not there */
+	char *path, *temporary; /* where it goes, and its name until then; NULL: it has none */
+	int is_nameless;        /* it shall have no name until then, where that is possible */
+	int is_in_place;        /* it has its own name from the beginning */
 	FILE *out;
 	uint64_t position;
 	uint64_t attrs_begin, data_begin;

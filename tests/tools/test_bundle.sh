@@ -74,6 +74,15 @@ record pipe -c 2 --mtc -- sh -c 'ls -l / | sort | head -n 3'
 bundled here "$dir/forkdl.data"
 bundled root "$dir/forkdl.data" --root "$dir/forkdl.root" --no-host-root
 
+# What one that was killed has left - with a mark, and nobody holds it - goes when the next one begins.
+mkdir "$dir/killed.tmp.a1B2c3" "$dir/killed.tmp.a1B2c3/sha256"
+touch "$dir/killed.tmp.a1B2c3/.sbtrace-unfinished" "$dir/killed.tmp.a1B2c3/sha256/some"
+expect 0 'files, 0 missing' "$SBTRACE" bundle -o "$dir/killed" "$dir/forkdl.data"
+[ ! -e "$dir/killed.tmp.a1B2c3" ] || fail "a bundle that was killed is left"
+touch "$dir/killed/.new-123"
+expect 0 '; 0 copied' "$SBTRACE" bundle -o "$dir/killed" "$dir/forkdl.data"
+[ "$(ls -A "$dir/killed" | grep -v '^manifest.json$\|^\.build-id$\|^sha256$')" = '' ] || fail "left in a bundle: $(ls -A "$dir/killed")"
+
 # A second time, nothing is copied, and nothing changes.
 listing "$dir/root" >"$dir/before"
 expect 0 '; 0 copied, 0 bytes' "$SBTRACE" bundle -o "$dir/root" --root "$dir/forkdl.root" --no-host-root "$dir/forkdl.data"

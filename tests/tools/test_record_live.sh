@@ -149,7 +149,16 @@ kill -KILL $recorder
 wait $recorder 2>/dev/null
 [ ! -e "$dir/killed.data" ] || fail "killed, and whole"
 "$SBTRACE" dump --sideband "$dir/killed.data".tmp.* 2>/dev/null | grep -q '	FINISHED_INIT' || fail "killed: nothing to be read"
-rm -f "$dir/killed.data".tmp.*
+# The next one of that name takes it away; but not what another one is just writing.
+"$SBTRACE" record -a --sideband-only -o "$dir/killed.data" 2>"$dir/other.err" &
+recorder=$!
+begun "$dir/killed.data" $recorder
+grep -q 'killed.data.tmp.* is removed: a recording that was killed has left it' "$dir/other.err" ||
+	fail "not removed: $(cat "$dir/other.err")"
+recorded killed -a -- true || fail "beside another one: $(cat "$dir/killed.err")"
+grep -q 'is removed' "$dir/killed.err" && fail "removed while it is written"
+kill -s TERM $recorder
+wait $recorder || fail "beside another one: $(cat "$dir/other.err")"
 
 # In software, nothing is left, and nobody stays stopped.
 for after in 0.05 0.2 0.4; do
@@ -287,6 +296,32 @@ if [ -f "$kernel/kcore" ]; then
 		"$dir/ours" "$dir/theirs" "$dir/kernel.data/kcore_dir/kcore" "$kernel/kcore" || fail "kcore"
 	"$SBTRACE" dump --sideband "$dir/kernel.data" 2>/dev/null | grep -c ' kernel filename "\[[a-z0-9_]*\]"' >"$dir/modules"
 	[ "$(cat "$dir/modules")" -eq "$(wc -l <"$kernel/modules")" ] || fail "$(cat "$dir/modules") modules"
+	[ "$(ls -A "$dir/kernel.data" | xargs)" = "data kcore_dir" ] || fail "also in it: $(ls -A "$dir/kernel.data")"
+
+	# Killed: a directory with another name, which reads as an interrupted recording; the next one removes it.
+	"$SBTRACE" record -a --sideband-only --kcore --proc "$dir/proc" -o "$dir/halfway.data" 2>"$dir/err" &
+	recorder=$!
+	begun "$dir/halfway.data" $recorder
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	left=$(ls -d "$dir/halfway.data".tmp.*)
+	[ ! -e "$dir/halfway.data" ] || fail "killed, and whole"
+	"$SBTRACE" dump --sideband "$left" 2>/dev/null | grep -q '	FINISHED_INIT' || fail "killed with kcore: nothing to be read"
+	recorded halfway -a --kcore --proc "$dir/proc" -- true || fail "after one that was killed: $(cat "$dir/halfway.err")"
+	[ ! -e "$left" ] || fail "$left is still there"
+	grep -q "${left##*/} is removed" "$dir/halfway.err" || fail "nobody says so: $(cat "$dir/halfway.err")"
+	# Killed early, while the kernel's modules are read.
+	mkfifo "$dir/modules.fifo"
+	rm "$dir/proc/modules"
+	ln -s "$dir/modules.fifo" "$dir/proc/modules"
+	"$SBTRACE" record -a --sideband-only --kcore --proc "$dir/proc" -o "$dir/early.data" 2>"$dir/err" &
+	recorder=$!
+	while ! ls -d "$dir/early.data".tmp.* >/dev/null 2>&1 && kill -0 $recorder; do sleep 0.02; done
+	kill -KILL $recorder
+	wait $recorder 2>/dev/null
+	rm "$dir/proc/modules"
+	ln -s "$kernel/modules" "$dir/proc/modules"
+	recorded early -a --kcore --proc "$dir/proc" -- true || fail "early: $(cat "$dir/early.err")"
 fi
 
 # ---- All that a replay needs --------------------------------------------------------------------------------
