@@ -1,10 +1,8 @@
-/* copy_root.c - see copy_root.h. Files are read through /proc/PID/map_files, which has even those that
- * were deleted, and else by their names. */
+/* copy_root.c - see copy_root.h. */
 #include "copy_root.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +11,8 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "capture/exec_map_file.h"
 
 #define VDSO_NAME "[vdso]"
 
@@ -122,13 +122,11 @@ static int copy_bytes(int to, int from)
 	return n < 0 ? -1 : 0;
 }
 
+/* What has its name now is better than nothing, where files cannot be told from each other (overlays). */
 static int open_mapped(pid_t pid, const struct exec_map *map)
 {
-	char path[128];
-	int fd;
+	const int fd = exec_map_open(pid, map);
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->begin, map->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
 	return fd >= 0 ? fd : open(map->name, O_RDONLY | O_CLOEXEC);
 }
 

@@ -4,24 +4,15 @@
 #include "capture/live_state.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
-#include <unistd.h>
 
-#include "binary/elf_file.h"
+#include "capture/exec_map_file.h"
 #include "record/bytes.h"
 #include "system/arena.h"
 
 enum { scans_most = 8, readings_most = 8, ticks = 16 };
-
-struct file_id {
-	uint8_t size, id[20];
-};
 
 struct file_key {
 	uint64_t maj, min, ino;
@@ -86,63 +77,6 @@ int live_state_forked(struct live_state *state, int32_t tid)
 
 /* ---- Build-ids -------------------------------------------------------------------------------- */
 
-/* What is at @path, if it is the mapped file still. */
-static int open_same(const char *path, const struct exec_map *map, struct stat *info)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-
-	if (fd >= 0 && (fstat(fd, info) < 0 || info->st_ino != map->ino || !S_ISREG(info->st_mode))) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/* What the process has under the mapping's name; when it is gone, what we have there, if it is on that
- * device. */
-static int open_named(pid_t pid, const struct exec_map *map)
-{
-	char path[PATH_MAX + 64];
-	struct stat info;
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->name);
-	fd = open_same(path, map, &info);
-	if (fd >= 0)
-		return fd;
-	fd = open_same(map->name, map, &info);
-	if (fd >= 0 && (major(info.st_dev) != map->maj || minor(info.st_dev) != map->min)) {
-		close(fd);
-		fd = -1;
-	}
-	return fd;
-}
-
-/* The file itself, under whatever name, or none; else by its name. */
-static int open_mapped(pid_t pid, const struct exec_map *map)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->begin, map->end);
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd >= 0 ? fd : open_named(pid, map);
-}
-
-static struct file_id read_build_id(pid_t pid, const struct exec_map *map)
-{
-	struct file_id id = {0};
-	const int fd = open_mapped(pid, map);
-
-	if (fd >= 0) {
-		const int size = elf_file_build_id(fd, id.id);
-
-		id.size = size > 0 ? (uint8_t)size : 0;
-		close(fd);
-	}
-	return id;
-}
-
 /* Files are opened until their build-id is known, which may fail as the process goes. */
 static int build_id_of(struct live_state *state, pid_t pid, const struct exec_map *map, struct file_id *id)
 {
@@ -162,7 +96,7 @@ static int build_id_of(struct live_state *state, pid_t pid, const struct exec_ma
 	if (status > 0)
 		state->build_id[state->nbuild_ids++] = (struct file_id){0};
 	if (!state->build_id[number].size)
-		state->build_id[number] = read_build_id(pid, map);
+		state->build_id[number] = exec_map_build_id(pid, map);
 	*id = state->build_id[number];
 	return 0;
 }
@@ -287,29 +221,16 @@ static uint64_t map_fact(const struct live_process *process, const struct exec_m
 
 static int tell_map(struct live_state *state, struct telling *telling, const struct exec_map *map)
 {
-	const struct live_process *process = telling->process;
-	struct sb_write_mmap2 record = {.pid = process->pid,
-	                                .tid = process->pid,
-	                                .addr = map->begin,
-	                                .len = map->end - map->begin,
-	                                .pgoff = map->pgoff,
-	                                .maj = map->maj,
-	                                .min = map->min,
-	                                .ino = map->ino,
-	                                .prot = map->prot,
-	                                .flags = map->flags,
-	                                .filename = map->name};
+	const pid_t pid = telling->process->pid;
 	struct file_id id;
-	int status = is_new(state, map_fact(process, map));
+	int status = is_new(state, map_fact(telling->process, map));
 
 	if (status <= 0)
 		return status;
-	status = build_id_of(state, process->pid, map, &id);
+	status = build_id_of(state, pid, map, &id);
 	if (status < 0)
 		return status;
-	record.build_id_size = id.size;
-	memcpy(record.build_id, id.id, sizeof(id.id));
-	return sb_write_mmap2(state->writer, sample_of(state, telling, process->pid), &record, state->err);
+	return exec_map_write(state->writer, sample_of(state, telling, pid), pid, pid, map, &id, state->err);
 }
 
 static int tell(struct live_state *state, const struct live_process *process, uint64_t time)

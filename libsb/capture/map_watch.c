@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "capture/exec_map_file.h"
+
 enum { PAGE = 4096 };
 
 struct call_range {
@@ -87,21 +89,9 @@ static int worth_reading(const struct tracee *t)
 static int report_map(struct tracer *tracer, struct vcpu *cpu, const struct exec_map *map)
 {
 	const struct tracee *t = cpu->current;
-	struct sb_write_sample sample = vcpu_sample(tracer, cpu, t);
-	struct sb_write_mmap2 record = {
-	        .pid = t->process->pid,
-	        .tid = t->tid,
-	        .addr = map->begin,
-	        .len = map->end - map->begin,
-	        .pgoff = map->pgoff,
-	        .maj = map->maj,
-	        .min = map->min,
-	        .ino = map->ino,
-	        .prot = map->prot,
-	        .flags = map->flags,
-	        .filename = map->name,
-	};
-	int status = sb_write_mmap2(tracer->writer, &sample, &record, tracer->err);
+	const struct sb_write_sample sample = vcpu_sample(tracer, cpu, t);
+	const struct file_id id = exec_map_build_id(t->process->pid, map);
+	int status = exec_map_write(tracer->writer, &sample, t->process->pid, t->tid, map, &id, tracer->err);
 
 	if (status < 0 || !tracer->copies)
 		return status;
