@@ -33,5 +33,5 @@ record()
 # columns_but_tsc FILE: cpu pid tid ip, the CPUs one after the other.
 columns_but_tsc()
 {
-	cut -f 1,2,3,5 "$1" | sort -s -n -k 1,1
+	"$BUILD_DIR/tests/lines" columns "$1"
 }

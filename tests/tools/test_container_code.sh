@@ -66,6 +66,5 @@ rm -r "$dir/root-two$place/dumps"
 "$SBTRACE" replay --sink insn="$dir/flow" --sink summary="$dir/summary" --container-root "$one=$dir/root-one" \
 	--container-root "$two=$dir/root-two" "$dir/c.data" >"$dir/out" 2>"$dir/err" || fail "$(cat "$dir/err")"
 grep -q 'anonymous' "$dir/summary" || fail "no gap where the dump is missing"
-awk -v slack=3000 -f "$SOURCE_DIR/tests/tools/lines_among.awk" "$dir/truth" "$dir/flow" >"$dir/verdict" ||
-	fail "$(cat "$dir/verdict")"
+"$BUILD_DIR/tests/lines" among 3000 "$dir/truth" "$dir/flow" >"$dir/verdict" || fail "$(cat "$dir/verdict")"
 [ $failures -eq 0 ]

@@ -5,14 +5,6 @@ set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 workloads=$BUILD_DIR/tests/workloads
 
-# How far the times of a flow are from those of the truth.
-time_distance()
-{
-	paste "$1" "$2" | awk -F '\t' '
-		{ d = $4 - $9; if (d < 0) d = -d; sum += d; if (d > worst) worst = d }
-		END { printf "time off by %.0f ticks in the mean, %.0f at worst", NR ? sum / NR : 0, worst }'
-}
-
 check()
 {
 	name=$1
@@ -20,18 +12,9 @@ check()
 	"$SBTRACE" replay --root "$dir/$name.root" --no-host-root --sink insn="$dir/$name.flow" \
 		--sink summary="$dir/$name.summary" "$dir/$name.data" >/dev/null 2>"$dir/$name.err" ||
 		{ fail "replay $name: $(cat "$dir/$name.err")"; return; }
-	columns_but_tsc "$dir/$name.truth" >"$dir/truth"
-	columns_but_tsc "$dir/$name.flow" >"$dir/flow"
-	if ! cmp -s "$dir/truth" "$dir/flow"; then
-		fail "$name: the flow is not the truth: $(wc -l <"$dir/truth") lines, $(wc -l <"$dir/flow") in the flow"
-		diff "$dir/truth" "$dir/flow" | head -n 6
-		return
-	fi
-	back=$(awk -F '\t' '$4 + 0 < last[$1] + 0 { n++ } { last[$1] = $4 } END { print n + 0 }' "$dir/$name.flow")
-	[ "$back" -eq 0 ] || fail "$name: time goes back $back times"
-	sort -s -n -k 1,1 "$dir/$name.truth" >"$dir/truth"
-	sort -s -n -k 1,1 "$dir/$name.flow" >"$dir/flow"
-	echo "$name: $(wc -l <"$dir/truth") instructions equal, $(time_distance "$dir/flow" "$dir/truth")"
+	"$BUILD_DIR/tests/lines" equal "$dir/$name.truth" "$dir/$name.flow" >"$dir/verdict" ||
+		{ fail "$name: $(cat "$dir/verdict")"; return; }
+	echo "$name: $(cat "$dir/verdict")"
 	rm -rf "$dir/$name".*
 }
 

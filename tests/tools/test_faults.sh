@@ -31,8 +31,8 @@ gap_count()
 
 lines_are_right()
 {
-	awk -v gaps="$(gap_count "$1")" -f "$SOURCE_DIR/tests/tools/right_lines.awk" "$dir/rec.truth" "$dir/$1.flow" \
-		>"$dir/verdict" || fail "$1: $(cat "$dir/verdict")"
+	"$BUILD_DIR/tests/lines" right "$(gap_count "$1")" "$dir/rec.truth" "$dir/$1.flow" >"$dir/verdict" ||
+		fail "$1: $(cat "$dir/verdict")"
 }
 
 record rec -c 2 --mtc --psb-period 512 -- /bin/true

@@ -31,8 +31,8 @@ is_truth()
 # exact but for long stretches without a branch, where no packet comes.
 is_right()
 {
-	awk -v slack="${3:-3000}" -f "$SOURCE_DIR/tests/tools/lines_among.awk" "$dir/$1.truth" "$dir/$2.flow" \
-		>"$dir/verdict" || fail "$2: $(cat "$dir/verdict")"
+	"$BUILD_DIR/tests/lines" among "${3:-3000}" "$dir/$1.truth" "$dir/$2.flow" >"$dir/verdict" ||
+		fail "$2: $(cat "$dir/verdict")"
 	[ "$(wc -l <"$dir/$2.flow")" -lt "$(wc -l <"$dir/$1.truth")" ] || fail "$2: nothing is missing"
 }
 
