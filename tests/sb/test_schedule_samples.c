@@ -313,12 +313,33 @@ static const struct sb_sched *who_at(const struct sb_sched *sched, size_t count,
 	return found;
 }
 
+/* The two events begin and end at different times: what is between a CPU's first and last sample counts. */
+struct watched {
+	uint64_t from, to;
+};
+
+static struct watched time_of_samples(const struct sb_perfdata *perfdata, int32_t cpu)
+{
+	struct watched watched = {UINT64_MAX, 0};
+	struct sb_perfdata_cursor cursor;
+	struct sb_record record;
+	struct sb_error err;
+
+	sb_perfdata_begin(perfdata, &cursor);
+	while (sb_perfdata_next(&cursor, &record, &err) > 0) {
+		if (record.type != PERF_RECORD_SAMPLE || record.sample.cpu != (uint32_t)cpu)
+			continue;
+		watched.from = record.sample.time < watched.from ? record.sample.time : watched.from;
+		watched.to = record.sample.time > watched.to ? record.sample.time : watched.to;
+	}
+	return watched;
+}
+
 /* When a SWITCH record is written, shortly behind the sample, both name the same thread. How many times that
- * was asked. The two events begin and end at different times: only what is between two samples counts. Some
- * threads may not be watched: where the next sample is of another one than the last one announced, a switch
- * has none. */
+ * was asked. Some threads may not be watched: where the next sample is of another one than the last one
+ * announced, a switch has none. */
 static size_t compare_cpu(const struct sb_system *by_switches, const struct sb_system *by_samples,
-                          int32_t cpu)
+                          int32_t cpu, struct watched watched)
 {
 	size_t nswitches, nsamples, asked = 0;
 	const struct sb_sched *switches = sb_system_schedule(by_switches, cpu, &nswitches);
@@ -327,7 +348,8 @@ static size_t compare_cpu(const struct sb_system *by_switches, const struct sb_s
 	for (size_t i = 1; i < nswitches; i++) {
 		const struct sb_sched *entry = who_at(samples, nsamples, switches[i].time);
 
-		if (switches[i].tid < 0 || !entry || entry == samples || entry == &samples[nsamples - 1] ||
+		if (switches[i].time <= watched.from || switches[i].time >= watched.to ||
+		    switches[i].tid < 0 || !entry || entry == &samples[nsamples - 1] ||
 		    entry[1].prev_tid != entry->tid)
 			continue;
 		if (entry->pid != switches[i].pid || entry->tid != switches[i].tid)
@@ -360,7 +382,7 @@ static void both_kinds_tell_the_same(void **state)
 	by_samples = model(perfdata, PERF_RECORD_SWITCH_CPU_WIDE);
 	sb_system_lost(by_switches, &nlost);
 	for (int32_t cpu = 0; cpu < 64 && !nlost; cpu++)
-		asked += compare_cpu(by_switches, by_samples, cpu);
+		asked += compare_cpu(by_switches, by_samples, cpu, time_of_samples(perfdata, cpu));
 	print_message("%zu switches, %zu losses\n", asked, nlost);
 	assert_true(asked > 20 || nlost);
 	sb_system_free(by_switches);
