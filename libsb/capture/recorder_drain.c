@@ -27,10 +27,13 @@ static void look_at_map(struct recorder *recorder, const struct live_ring *ring,
 	uint8_t record[record_most];
 	struct exec_map map;
 
-	if (header->size <= name_at || header->size >= record_most ||
-	    (header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID))
+	if (header->size <= name_at || header->size >= record_most)
 		return;
 	live_ring_copy(ring, position, record, header->size);
+	/* Other recorders' build-ids may leave the bit set in records that have none: struct
+	 * sb_sample_format. */
+	if ((header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && load_u32(record + 44) >> 20)
+		return;
 	record[header->size] = '\0';
 	map = (struct exec_map){.begin = load_u64(record + 16),
 	                        .end = load_u64(record + 16) + load_u64(record + 24),

@@ -42,7 +42,8 @@ static void read_attr(struct event_attr *attr, const uint8_t *bytes, uint64_t ro
 	                                                  .read_format = raw.read_format,
 	                                                  .branch_sample_type = raw.branch_sample_type,
 	                                                  .sample_regs_user = raw.sample_regs_user,
-	                                                  .sample_regs_intr = raw.sample_regs_intr});
+	                                                  .sample_regs_intr = raw.sample_regs_intr,
+	                                                  .build_id = raw.build_id});
 	attr->exclude_user = raw.exclude_user;
 	attr->exclude_kernel = raw.exclude_kernel;
 	attr->use_clockid = raw.use_clockid;

@@ -52,13 +52,23 @@ static const char *parse_build_id(struct sb_record *record, const uint8_t *id)
 	return NULL;
 }
 
+/* Where another event on the machine wants build-ids, perhaps another recorder's, the kernel leaves the bit
+ * of misc set for events that do not. Those have a device there, whose minor number has 20 bits (MINORBITS).
+ */
+static int has_build_id(const struct sb_record *record, const uint8_t *body)
+{
+	if (!(record->misc & MISC_MMAP_BUILD_ID))
+		return 0;
+	return record->format->build_id || load_u32(body + 36) >> 20;
+}
+
 static const char *parse_mmap2(struct sb_record *record, const uint8_t *body, size_t size)
 {
 	const char *wrong = NULL;
 
 	parse_mapping(record, body);
 	record->u.mmap.is_mmap2 = 1;
-	if (record->misc & MISC_MMAP_BUILD_ID) {
+	if (has_build_id(record, body)) {
 		wrong = parse_build_id(record, body + 32);
 	} else {
 		record->u.mmap.maj = load_u32(body + 32);

@@ -334,6 +334,27 @@ static void mmap2_with_build_id(void **state)
 	assert_int_equal(parse_code(&b, &err), -sbe_format);
 }
 
+/* Set by the kernel for another event, which wants build-ids. */
+static void mmap2_with_a_device_and_the_bit_of_build_ids(void **state)
+{
+	static const uint32_t majors[] = {0, 8, 20, 254};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(majors) / sizeof(majors[0]); i++) {
+		struct bytes b = {0};
+		struct sb_record r;
+
+		compose_mmap2_build_id(&b);
+		patch(&b, 8 + 32, majors[i], 4);
+		patch(&b, 8 + 36, 0xfffff, 4);
+		r = parse(&b);
+		assert_int_equal(r.u.mmap.build_id_size, 0);
+		assert_int_equal(r.u.mmap.maj, majors[i]);
+		assert_int_equal(r.u.mmap.min, 0xfffff);
+		assert_int_equal(r.u.mmap.ino, 0xabaaa9a8a7a6a5a4);
+	}
+}
+
 static void fork_and_exit(void **state)
 {
 	struct bytes fork = {0}, exit_ = {0};
@@ -641,6 +662,7 @@ int main(void)
 	        cmocka_unit_test(mmap_of_the_kernel),
 	        cmocka_unit_test(mmap2_with_inode),
 	        cmocka_unit_test(mmap2_with_build_id),
+	        cmocka_unit_test(mmap2_with_a_device_and_the_bit_of_build_ids),
 	        cmocka_unit_test(fork_and_exit),
 	        cmocka_unit_test(switches),
 	        cmocka_unit_test(itrace_start_aux_and_lost),
