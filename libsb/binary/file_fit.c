@@ -30,6 +30,14 @@ const char *build_id_text(const uint8_t *id, int size, char text[41])
 	return text;
 }
 
+/* Where the file's name is, when there is room for so much only. */
+static const char *end_of(const char *path, size_t most)
+{
+	const size_t length = strlen(path);
+
+	return length > most ? path + length - most : path;
+}
+
 static int build_id_fits(struct answer *answer, const struct rooted_file *file)
 {
 	const struct sb_map *map = &answer->map;
@@ -42,9 +50,9 @@ static int build_id_fits(struct answer *answer, const struct rooted_file *file)
 	size = elf_file_build_id(file->fd, id);
 	if (size == map->build_id_size && memcmp(id, map->build_id, (size_t)size) == 0)
 		return 1;
-	answer_say(answer, sb_gap_binary_mismatch, "build-id recorded %s, found %s in %.60s",
+	answer_say(answer, sb_gap_binary_mismatch, "build-id recorded %s, found %s in %s",
 	           build_id_text(map->build_id, map->build_id_size, recorded), build_id_text(id, size, found),
-	           file->path);
+	           end_of(file->path, 48));
 	return 0;
 }
 

@@ -31,9 +31,11 @@ static inline void count_records(const struct sb_perfdata *perfdata, unsigned in
 	struct sb_perfdata_cursor cursor;
 	struct sb_record record;
 	struct sb_error err;
+	const struct sb_error *damage = sb_perfdata_damage(perfdata);
 	int status;
 
-	assert_null(sb_perfdata_damage(perfdata));
+	if (damage)
+		fail_msg("%s: offset %#lx: %s", damage->file, (unsigned long)damage->offset, damage->text);
 	sb_perfdata_begin(perfdata, &cursor);
 	while ((status = sb_perfdata_next(&cursor, &record, &err)) > 0) {
 		assert_true(record.type < MAX_TYPE);
