@@ -68,7 +68,7 @@ only_mismatch()
 	[ -s "$1.flow" ] || fail "$1: nothing is left"
 	grep -q 'binary-mismatch.*build-id recorded [0-9a-f]\{40\}, found [0-9a-f]\{40\} in .*now/' "$1.gaps" || fail "$1: no such gap"
 	grep -v -e binary-mismatch -e "${3:-binary-mismatch}" "$1.gaps" && fail "$1: other gaps"
-	awk -v slack=1000 -f "$SOURCE_DIR/tests/tools/lines_among.awk" "$2" "$1.flow" >verdict || fail "$1: $(cat verdict)"
+	"$BUILD_DIR/tests/lines" among 1000 "$2" "$1.flow" >verdict || fail "$1: $(cat verdict)"
 }
 
 build 1
