@@ -6,15 +6,15 @@ set -u
 . "$SOURCE_DIR/tests/tools/record/live.sh"
 command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
 load=$BUILD_DIR/tests/load_bpf
-"$load" "$dir/numbers" true
+"$load" "$dir/numbers" $$ true
 [ $? -ne 77 ] || { echo "skipped: BPF programs cannot be loaded, or are not compiled here"; exit 77; }
 rm "$dir/numbers"
 
 cat >"$dir/both" <<'END'
-"$SBTRACE" record -a --sideband-only -o "$1/ours.data" -- "$2" "$1/numbers" sleep 0.3 2>"$1/ours.err" || exit 1
+"$SBTRACE" record -a --sideband-only -o "$1/ours.data" -- "$2" "$1/numbers" "$3" sleep 0.3 2>"$1/ours.err" || exit 1
 perf record -q -a -e dummy:u -o "$1/perfs.data" -- true 2>"$1/perfs.err"
 END
-"$load" "$dir/numbers" sh "$dir/both" "$dir" "$load" || fail "recording: $(cat "$dir/ours.err")"
+"$load" "$dir/numbers" $$ sh "$dir/both" "$dir" "$load" $$ || fail "recording: $(cat "$dir/ours.err")"
 before=$(sed -n 1p "$dir/numbers") during=$(sed -n 2p "$dir/numbers")
 
 # told NAME: what is said of programs, as of before the recording.
@@ -29,9 +29,9 @@ told ours >"$dir/ours"
 told perfs >"$dir/perfs"
 grep -q "BPF_EVENT .* id $before\$" "$dir/ours" || fail "the program of before is not told of: $(cat "$dir/ours")"
 # Others may come and go on this machine; ours is there both times.
-address=$(sed -n 's/.*KSYMBOL addr \([0-9a-f]*\) .*_sbtrace_test$/\1/p' "$dir/ours" | sort -u)
+address=$(sed -n 's/.*KSYMBOL addr \([0-9a-f]*\) .*_sbt_'$$'$/\1/p' "$dir/ours" | sort -u)
 for file in ours perfs; do
-	grep -E "id $before\$|_sbtrace_test\$" "$dir/$file" >"$dir/$file.mine"
+	grep -E "id $before\$|_sbt_$$\$" "$dir/$file" >"$dir/$file.mine"
 done
 cmp -s "$dir/ours.mine" "$dir/perfs.mine" || { fail "perf says something else"; diff "$dir/ours.mine" "$dir/perfs.mine"; }
 [ -n "$address" ] || fail "nobody knows where it is"

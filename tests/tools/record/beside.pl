@@ -89,10 +89,23 @@ for my $records (values %$ours) {
 		$busy{$1} = 1 if $_->{text} =~ m{^-?\d+ (?:FORK|EXIT)\((\d+):};
 	}
 }
+# What perf says of a process of before. The names of the files of one that has another root begin with that root,
+# as we see it in /proc; the kernel's own records, and ours, have what the process calls them.
+sub by_perf {
+	my ($perf, $our) = @_;
+	my ($theirs, $ours) = map { (sort grep { m{^MMAP2 .*: \S+ /} } keys %$_)[0] // '' } $perf, $our;
+	my ($long, $short) = map { m{: \S+ (/.*)$} ? $1 : '' } $theirs, $ours;
+	my $size = length($long) - length($short);
+	return keys %$perf unless $short && $size > 0 && substr($long, $size) eq $short;
+	my $root = substr $long, 0, $size;
+	return map { s{^(MMAP2 .*: \S+ )\Q$root\E/}{$1/}r } keys %$perf;
+}
+
 my ($same, $differ) = (0, 0);
 for my $pid (sort keys %$perfs_before) {
 	next if $busy{$pid} || !$ours_before->{$pid};
-	my ($a, $b) = map { join "\n", sort keys %{ $_->{$pid} } } $perfs_before, $ours_before;
+	my $a = join "\n", sort(by_perf($perfs_before->{$pid}, $ours_before->{$pid}));
+	my $b = join "\n", sort keys %{ $ours_before->{$pid} };
 	if ($a eq $b) {
 		++$same;
 	} else {

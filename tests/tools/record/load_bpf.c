@@ -1,8 +1,8 @@
 /* load_bpf.c - loads a BPF program, which does nothing, and keeps it loaded while a command runs.
  *
- *   load_bpf FILE COMMAND [ARGUMENTS]
+ *   load_bpf FILE NAME COMMAND [ARGUMENTS]
  *
- * Appends the program's number to FILE. 77 when programs cannot be loaded here.
+ * The program is called sbt_NAME. Appends its number to FILE. 77 when programs cannot be loaded here.
  */
 #include <linux/bpf.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 enum { not_here = 77 };
 
-static int load(void)
+static int load(const char *name)
 {
 	/* r0 = 0; exit */
 	const struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K}, {.code = BPF_JMP | BPF_EXIT}};
@@ -25,7 +25,8 @@ static int load(void)
 	attr.insns = (uintptr_t)insns;
 	attr.insn_cnt = 2;
 	attr.license = (uintptr_t) "GPL";
-	strcpy(attr.prog_name, "sbtrace_test");
+	/* Others may run the same test at this time. */
+	snprintf(attr.prog_name, sizeof(attr.prog_name), "sbt_%s", name);
 	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
 }
 
@@ -47,7 +48,7 @@ static unsigned int number_of(int fd)
 
 int main(int argc, char **argv)
 {
-	const int fd = argc > 2 ? load() : -1;
+	const int fd = argc > 3 ? load(argv[2]) : -1;
 	const unsigned int number = fd >= 0 ? number_of(fd) : 0;
 	int status;
 	FILE *file;
@@ -60,7 +61,7 @@ int main(int argc, char **argv)
 		return 1;
 	pid = fork();
 	if (!pid) {
-		execvp(argv[2], argv + 2);
+		execvp(argv[3], argv + 3);
 		_exit(1);
 	}
 	if (pid < 0 || waitpid(pid, &status, 0) < 0)
