@@ -125,6 +125,23 @@ check signal -c 2 --mtc -- "$workloads/sig"
 command_status=0
 check pipeline -c 4 --mtc -- sh -c 'ls -l / | sort | head -n 3 | wc -c'
 
+# Each process by itself: what only its lines of the truth say. All of them together are what is counted of all.
+"$SBTRACE" replay --root "$dir/pipeline.root" --no-host-root --jobs 2 --sink counts="$dir/by" --with by=process \
+	"$dir/pipeline.data" 2>"$dir/err" || fail "by process: $(cat "$dir/err")"
+cut -f 2- "$dir/by" | perl -F'\t' -lane '$n{join "\t", @F[0 .. $#F - 1]} += $F[-1]; END { print "$_\t$n{$_}" for keys %n }' |
+	sort >"$dir/sum"
+sort "$dir/pipeline.counts1" | cmp - "$dir/sum" || fail "the sum over all processes is not what all have"
+processes=$(cut -f 1 "$dir/by" | sort -u)
+[ "$(echo "$processes" | wc -l)" -eq 5 ] || fail "processes: $processes"
+cut -f 1 "$dir/by" | sort -c -n || fail "not by process"
+cp "$dir/pipeline.truth" "$dir/truth.all"
+for process in $processes; do
+	awk -F '\t' -v process="$process" '$2 == process' "$dir/truth.all" >"$dir/pipeline.truth"
+	expected pipeline
+	grep "^$process	" "$dir/by" | cut -f 2- >"$dir/one"
+	compare "$dir/one" >"$dir/log" || fail "process $process: $(cat "$dir/log")"
+done
+
 # The kernel's, which is at the addresses of the truth; interrupts lead to where the kernel takes them.
 kernel=$CORPUS_DIR/kernel-kaslr-modules
 if [ -f "$kernel/perf.data" ] || [ -d "$kernel/perf.data" ]; then

@@ -62,7 +62,7 @@ static void check(int cut, int ids)
 	        h = {.block = block + 1, .nblocks = 1, .ninsn = 1, .id = ids ? 1 : ptr_no_id},
 	        b = {.block = block + 2, .nblocks = 1, .ninsn = 1, .id = ids ? 2 : ptr_no_id},
 	        hb = {.block = block + 1, .nblocks = 2, .ninsn = 2, .id = ids ? 3 : ptr_no_id};
-	struct exec_counts *counts = exec_counts_new(NULL, false);
+	struct exec_counts *counts = exec_counts_new(NULL, false, false);
 	const struct code_table *table;
 
 	assert_non_null(counts);

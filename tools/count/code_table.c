@@ -9,6 +9,7 @@ enum { slots_first = 4096, found_bits = 13 };
 /* What a mapping is of. */
 struct code_object_slot {
 	const struct sb_map *map; /* NULL: free */
+	int32_t pid;
 	struct code_object *object;
 };
 
@@ -26,10 +27,12 @@ static uint64_t mix(uint64_t key)
 	return key ^ key >> 32;
 }
 
-int code_table_init(struct code_table *table)
+int code_table_init(struct code_table *table, bool by_process)
 {
-	*table = (struct code_table){
-	        .seen_slots = slots_first, .block_slots = slots_first, .link_slots = slots_first};
+	*table = (struct code_table){.by_process = by_process,
+	                             .seen_slots = slots_first,
+	                             .block_slots = slots_first,
+	                             .link_slots = slots_first};
 	table->seen = calloc(table->seen_slots, sizeof(*table->seen));
 	table->block = calloc(table->block_slots, sizeof(struct code_block *));
 	table->link = calloc(table->link_slots, sizeof(struct code_link *));
@@ -77,32 +80,37 @@ static struct code_object *new_object(struct code_table *table, const struct sb_
 	return object;
 }
 
-static struct code_object *object_without_map(struct code_table *table, int32_t pid)
+static struct code_object *object_without_map(struct code_table *table, int32_t pid, bool is_kernel)
 {
-	for (struct code_object *object = table->object; object; object = object->next)
-		if (!object->map && object->pid == pid)
+	struct code_object *object;
+
+	for (object = table->object; object; object = object->next)
+		if (!object->map && object->pid == pid && object->is_kernel == is_kernel)
 			return object;
-	return new_object(table, NULL, pid);
+	object = new_object(table, NULL, pid);
+	if (object)
+		object->is_kernel = is_kernel;
+	return object;
 }
 
-static struct code_object *object_of_file(struct code_table *table, const struct sb_map *map)
+static struct code_object *object_of_file(struct code_table *table, const struct sb_map *map, int32_t pid)
 {
 	for (struct code_object *object = table->object; object; object = object->next) {
-		if (!object->map || !is_same_file(object->map, map))
+		if (!object->map || object->pid != pid || !is_same_file(object->map, map))
 			continue;
 		if (strcmp(map->filename, object->map->filename) < 0)
 			object->map = map;
 		return object;
 	}
-	return new_object(table, map, -1);
+	return new_object(table, map, pid);
 }
 
 static struct code_object_slot *seen_slot(struct code_object_slot *seen, size_t nslots,
-                                          const struct sb_map *map)
+                                          const struct sb_map *map, int32_t pid)
 {
-	size_t i = mix((uintptr_t)map >> 4) & (nslots - 1);
+	size_t i = mix((uintptr_t)map >> 4 ^ (uint64_t)pid << 48) & (nslots - 1);
 
-	while (seen[i].map && seen[i].map != map)
+	while (seen[i].map && (seen[i].map != map || seen[i].pid != pid))
 		i = (i + 1) & (nslots - 1);
 	return &seen[i];
 }
@@ -116,7 +124,7 @@ static int grow_seen(struct code_table *table)
 		return -1;
 	for (size_t i = 0; i < table->seen_slots; i++)
 		if (table->seen[i].map)
-			*seen_slot(seen, nslots, table->seen[i].map) = table->seen[i];
+			*seen_slot(seen, nslots, table->seen[i].map, table->seen[i].pid) = table->seen[i];
 	free(table->seen);
 	table->seen = seen;
 	table->seen_slots = nslots;
@@ -124,19 +132,20 @@ static int grow_seen(struct code_table *table)
 }
 
 /* Mappings are the system's: each is compared with the objects only once. */
-static struct code_object *object_of_map(struct code_table *table, const struct sb_map *map)
+static struct code_object *object_of_map(struct code_table *table, const struct sb_map *map, int32_t pid)
 {
 	struct code_object_slot *slot;
 
 	if (2 * table->nseen >= table->seen_slots && grow_seen(table))
 		return NULL;
-	slot = seen_slot(table->seen, table->seen_slots, map);
+	slot = seen_slot(table->seen, table->seen_slots, map, pid);
 	if (slot->map)
 		return slot->object;
-	slot->object = object_of_file(table, map);
+	slot->object = object_of_file(table, map, pid);
 	if (!slot->object)
 		return NULL;
 	slot->map = map;
+	slot->pid = pid;
 	table->nseen++;
 	return slot->object;
 }
@@ -145,17 +154,18 @@ static struct code_object *object_of_map(struct code_table *table, const struct 
 static struct code_object *object_at(struct code_table *table, const struct sb_symbols_place *place,
                                      uint64_t ip, uint64_t *offset)
 {
+	const int32_t process = table->by_process ? place->pid : -1;
 	const struct sb_map *map = NULL;
 
 	*offset = ip;
 	if (ip >> 63)
-		return object_without_map(table, -1);
+		return object_without_map(table, process, true);
 	if (place->epoch)
 		map = sb_epoch_code(place->epoch, ip);
 	if (!map || map->begin > ip)
-		return object_without_map(table, place->pid < 0 ? INT32_MAX : place->pid);
+		return object_without_map(table, place->pid, false);
 	*offset = map->pgoff + (ip - map->begin);
-	return object_of_map(table, map);
+	return object_of_map(table, map, process);
 }
 
 /* ---- Blocks ----------------------------------------------------------------------------------- */
@@ -240,7 +250,7 @@ struct code_block *code_table_block(struct code_table *table, const struct sb_sy
                                     const struct pt_run_block *from)
 {
 	const struct sb_epoch *epoch = from->ip >> 63 ? NULL : place->epoch;
-	const int32_t pid = from->ip >> 63 ? -1 : place->pid;
+	const int32_t pid = from->ip >> 63 && !table->by_process ? -1 : place->pid;
 	struct code_found *found = &table->found[mix(from->ip ^ (uintptr_t)epoch << 8) >> (64 - found_bits)];
 	const struct code_block *block = found->block;
 

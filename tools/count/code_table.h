@@ -21,14 +21,12 @@ struct code_object {
 	struct code_object *next; /* of all */
 	/* A mapping of it: of all the one whose name comes first. NULL: the kernel's code, or not known. */
 	const struct sb_map *map;
-	int32_t pid; /* whose memory it is, when no record tells of a mapping; else -1 */
+	/* Whose memory it is, when no record tells of a mapping, or what counts is told of each process by
+	 * itself; else -1. */
+	int32_t pid;
+	bool is_kernel;
 	uint32_t index;
 };
-
-static inline bool code_object_is_kernel(const struct code_object *object)
-{
-	return !object->map && object->pid < 0;
-}
 
 struct code_block {
 	struct code_block *next; /* of the same slot */
@@ -50,6 +48,7 @@ struct code_link {
 };
 
 struct code_table {
+	bool by_process; /* what different processes executed are different objects */
 	struct pool pool;
 	struct code_object *object;    /* all */
 	struct code_object_slot *seen; /* owned; objects by mapping */
@@ -63,7 +62,7 @@ struct code_table {
 	struct code_found *found;          /* owned; blocks that were found, by address */
 };
 
-int code_table_init(struct code_table *table); /* zero, or negative: out of memory */
+int code_table_init(struct code_table *table, bool by_process); /* zero, or negative: out of memory */
 void code_table_fini(struct code_table *table);
 
 /* The block that @block was of the flow at @place, whose ip is not looked at. NULL: out of memory. */

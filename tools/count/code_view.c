@@ -25,7 +25,7 @@ static const char *name_of(const struct code_object *object)
 {
 	if (object->map)
 		return object->map->filename;
-	return code_object_is_kernel(object) ? "[kernel]" : "[unknown]";
+	return object->is_kernel ? "[kernel]" : "[unknown]";
 }
 
 static int compare_numbers(uint64_t a, uint64_t b)
@@ -52,7 +52,16 @@ static int compare_parts(const void *left, const void *right)
 	int order = strcmp(a->name, b->name);
 
 	order = order ? order : compare_maps(a->object->map, b->object->map);
+	order = order ? order : (int)b->object->is_kernel - (int)a->object->is_kernel;
 	return order ? order : (a->object->pid > b->object->pid) - (a->object->pid < b->object->pid);
+}
+
+static int compare_parts_by_process(const void *left, const void *right)
+{
+	const struct code_part *a = left, *b = right;
+	const int order = (a->object->pid > b->object->pid) - (a->object->pid < b->object->pid);
+
+	return order ? order : compare_parts(left, right);
 }
 
 /* Where the file is, and what it says of its code. */
@@ -102,7 +111,8 @@ static int make_parts(struct code_view *view, const struct code_table *table, st
 {
 	for (const struct code_object *object = table->object; object; object = object->next)
 		view->part[view->nparts++] = (struct code_part){.object = object, .name = name_of(object)};
-	qsort(view->part, view->nparts, sizeof(*view->part), compare_parts);
+	qsort(view->part, view->nparts, sizeof(*view->part),
+	      table->by_process ? compare_parts_by_process : compare_parts);
 	for (size_t i = 0; i < view->nparts; i++) {
 		by_index[view->part[i].object->index] = &view->part[i];
 		if (resolve(&view->part[i], resolver))

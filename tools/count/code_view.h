@@ -1,6 +1,7 @@
 /* tools/count/code_view.h - what was counted, in order: by file, and by place in it.
  *
- * Files are sorted by name, so that what is written from them does not depend on who ran first.
+ * Files are sorted by name, so that what is written from them does not depend on who ran first; those of
+ * different processes, where these are counted by themselves, by process.
  */
 #ifndef TOOLS_COUNT_CODE_VIEW_H
 #define TOOLS_COUNT_CODE_VIEW_H

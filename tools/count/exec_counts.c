@@ -25,6 +25,7 @@ enum {
 struct row {
 	struct row *next; /* the same path with others */
 	const struct sb_epoch *epoch;
+	int32_t pid;                        /* -1: whoever */
 	const struct code_block *last_user; /* NULL: none of them is user space's */
 	uint64_t count;
 	uint32_t nblocks;
@@ -69,7 +70,7 @@ struct exec_counts {
 	bool cut;
 };
 
-struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut)
+struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut, bool by_process)
 {
 	struct exec_counts *counts = calloc(1, sizeof(*counts));
 
@@ -79,7 +80,7 @@ struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut)
 	counts->clock = clock && clock->time_mult ? clock : NULL;
 	counts->thread_slots = thread_slots_first;
 	counts->thread = calloc(counts->thread_slots, sizeof(*counts->thread));
-	if (counts->thread && !code_table_init(&counts->table))
+	if (counts->thread && !code_table_init(&counts->table, by_process))
 		return counts;
 	free(counts->thread);
 	free(counts);
@@ -282,6 +283,7 @@ static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flo
 	if (!row)
 		return NULL;
 	row->epoch = is_kernel_path(path) ? NULL : flow->epoch;
+	row->pid = counts->table.by_process ? flow->pid : -1;
 	row->nblocks = path->nblocks;
 	for (uint32_t i = 0; i < path->nblocks; i++) {
 		row->block[i] = code_table_block(&counts->table, &place, &path->block[i]);
@@ -299,11 +301,12 @@ static struct row *row_of(struct exec_counts *counts, const struct sb_flow *flow
                           const struct pt_run_path *path)
 {
 	const struct sb_epoch *epoch = is_kernel_path(path) ? NULL : flow->epoch;
+	const int32_t pid = counts->table.by_process ? flow->pid : -1;
 	struct row **first = row_slot(counts->present, path->id), **slot = first, *row;
 
 	if (!first)
 		return NULL;
-	while (*slot && (*slot)->epoch != epoch)
+	while (*slot && ((*slot)->epoch != epoch || (*slot)->pid != pid))
 		slot = &(*slot)->next;
 	row = *slot;
 	if (row)

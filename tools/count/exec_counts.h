@@ -17,8 +17,9 @@
 struct exec_counts;
 
 /* NULL: out of memory. @clock (may be NULL) is the recording's. @cut: flow has holes, so that there is no
- * telling what followed on what. */
-struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut);
+ * telling what followed on what. @by_process: each process has counts of its own, also of code that it
+ * shares. */
+struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut, bool by_process);
 void exec_counts_free(struct exec_counts *counts); /* NULL is fine */
 
 /* Flow, of all CPUs in the order of time; zero, or negative: out of memory. */

@@ -12,6 +12,7 @@ struct count_sink {
 	const struct sink_context *context;
 	struct exec_counts *counts; /* owned */
 	const char *file;           /* glob(7) of recorded names: no other files' code; NULL: all */
+	bool by_process;            /* each process has parts of its own */
 };
 
 /* For the type: */

@@ -23,7 +23,7 @@ struct function_counts *function_counts_new(struct sb_symbols *symbols, const st
 		return NULL;
 	counts->symbols = symbols;
 	/* What follows on what is not asked for. */
-	counts->counts = exec_counts_new(clock, true);
+	counts->counts = exec_counts_new(clock, true, false);
 	if (counts->counts)
 		return counts;
 	free(counts);

@@ -4,20 +4,34 @@
  *   insn  FILE ADDRESS COUNT
  *   edge  KIND FILE ADDRESS FILE ADDRESS COUNT
  *
- * Addresses, in hex, are as the file was linked; the kernel's as they are. */
+ * Addresses, in hex, are as the file was linked; the kernel's as they are. By process, each line begins with
+ * its number, and they are sorted by that first. */
 #include "sink/count_sink.h"
 
 #include <inttypes.h>
+#include <string.h>
 
-static int put_insn(struct output *output, const struct code_part *part, const struct code_insn *insn)
+static void put_process(const struct count_sink *sink, const struct code_part *part)
 {
+	if (sink->by_process)
+		output_printf(sink->output, "%" PRId32 "\t", part->object->pid);
+}
+
+static int put_insn(const struct count_sink *sink, const struct code_part *part, const struct code_insn *insn)
+{
+	struct output *output = sink->output;
+
+	put_process(sink, part);
 	count_sink_put_name(output, "insn\t", part->name, "\t");
 	return output_printf(output, "%" PRIx64 "\t%" PRIu64 "\n", code_part_address(part, insn->offset),
 	                     insn->count);
 }
 
-static int put_edge(struct output *output, const struct code_part *part, const struct code_edge *edge)
+static int put_edge(const struct count_sink *sink, const struct code_part *part, const struct code_edge *edge)
 {
+	struct output *output = sink->output;
+
+	put_process(sink, part);
 	output_printf(output, "edge\t%s", code_edge_kind_name(edge->kind));
 	count_sink_put_name(output, "\t", part->name, "\t");
 	output_printf(output, "%" PRIx64, code_part_address(part, edge->from));
@@ -38,15 +52,28 @@ static int counts_end(void *state, const struct sb_account *account, const struc
 		const struct code_part *part = &view.part[i];
 
 		for (size_t k = 0; k < part->ninsns && !part->unwanted && !status; k++)
-			status = put_insn(sink->output, part, &part->insn[k]);
+			status = put_insn(sink, part, &part->insn[k]);
 		for (size_t k = 0; k < part->nedges && !part->unwanted && !status; k++)
-			status = put_edge(sink->output, part, &part->edge[k]);
+			status = put_edge(sink, part, &part->edge[k]);
 	}
 	code_view_fini(&view);
 	return status;
 }
 
-static const struct sink_option counts_options[] = {COUNT_SINK_FILE_OPTION};
+static int set_by(void *state, const char *value, struct option_error *error)
+{
+	struct count_sink *sink = state;
+
+	sink->by_process = !strcmp(value, "process");
+	return sink->by_process || !strcmp(value, "all")
+	               ? 0
+	               : option_fail(error, "expected all or process, found '%s'", value);
+}
+
+static const struct sink_option counts_options[] = {
+        {"by", "all|process", "who is counted together (default: all)", set_by},
+        COUNT_SINK_FILE_OPTION,
+};
 
 const struct sink_type sink_counts = {
         .name = "counts",
