@@ -26,8 +26,10 @@
 
 #ifdef BRIEF /* under ThreadSanitizer, which takes its time */
 enum { SEEDS = 2 };
+static const char workload[] = "echo b | cat";
 #else
 enum { SEEDS = 20 };
+static const char workload[] = "ls / | sort; echo a";
 #endif
 
 /* ---- What a replay says ------------------------------------------------------------------------ */
@@ -205,6 +207,9 @@ static void assert_equal(const struct transcript *expected, const struct transcr
 	size_t same = 0, line = 0;
 
 	assert_int_equal(expected->status, given->status);
+	if (expected->size == given->size &&
+	    (!given->size || !memcmp(expected->text, given->text, given->size)))
+		return;
 	while (same < expected->size && same < given->size && expected->text[same] == given->text[same])
 		if (expected->text[same++] == '\n')
 			line = same;
@@ -352,8 +357,8 @@ static int record(void **state)
 	recording->root = temp_dir_path(&recording->dir, "root");
 	snprintf(command, sizeof(command),
 	         "exec '%s' record --software -q -c 2 %s --psb-period 512 --overflow-every 20000 -o '%s' "
-	         "--copy-root '%s' -- sh -c 'ls / | sort; echo a' >/dev/null 2>&1",
-	         SBTRACE_EXE, timing, recording->path, recording->root);
+	         "--copy-root '%s' -- sh -c '%s' >/dev/null 2>&1",
+	         SBTRACE_EXE, timing, recording->path, recording->root, workload);
 	status = system(command);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return 0;

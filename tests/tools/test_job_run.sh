@@ -185,24 +185,23 @@ no_temporaries verify
 
 mkfifo pipe
 printf 'version: 1\nrecording: in/b1.data\nroots: [two.root]\nsinks: [{name: insn, file: pipe}, {name: block, file: stuck}]\n' >stuck.yaml
-sleep 5 <pipe &
+sleep 600 <pipe & # never reads: the job stands still, however long this takes
 reader=$!
 "$SBTRACE" job run stuck.yaml 2>err.txt &
 pid=$!
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-	[ -e stuck.tmp ] && break
-	sleep 0.2
-done
+while [ ! -e stuck.tmp ] && kill -0 $pid 2>/dev/null; do sleep 0.02; done
 [ -e stuck.tmp ] || fail "it is not being written"
 expect 1 'stuck: is being written by another run' "$SBTRACE" replay --root two.root --sink block=stuck in/b1.data
-sleep 0.5
 kill -TERM $pid
+# It has been told before the reader goes.
+while grep -qs '^ShdPnd:.*[1-9a-f]' /proc/$pid/status; do sleep 0.02; done
+sleep 0.5
+kill $reader 2>/dev/null
 wait $pid
 [ $? -eq 143 ] || fail "interrupted, but not ended by the signal: $(cat err.txt)"
 grep -q interrupted err.txt || fail "nothing said of the interruption: $(cat err.txt)"
 no_temporaries 'interrupted'
 [ ! -e stuck ] || fail "half a file"
-kill $reader 2>/dev/null
 wait $reader 2>/dev/null
 
 # ---- What goes wrong ----------------------------------------------------------------------------------------

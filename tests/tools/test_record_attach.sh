@@ -5,14 +5,24 @@ set -u
 . "$SOURCE_DIR/tests/tools/record/live.sh"
 storm=$BUILD_DIR/tests/workloads/storm
 
+# The storm goes on until the recorder has begun, and for a while.
 cat >"$dir/attach" <<'END'
-"$1" 1500 &
-echo $! >"$2/pid"
+"$1" 500 "$2/begun" &
+storm=$!
+echo $storm >"$2/pid"
+{
+	until "$SBTRACE" dump --sideband "$2"/one.data.tmp.* 2>/dev/null | grep -q '	FINISHED_ROUND' || [ -e "$2/over" ]; do
+		sleep 0.02
+	done
+	: >"$2/begun"
+} &
 sleep "0.0$3"
-"$SBTRACE" record -q --sideband-only -p $! -o "$2/one.data"
+"$SBTRACE" record -q --sideband-only -p $storm -o "$2/one.data"
+: >"$2/over"
 wait
 END
 for i in 1 5 9; do
+	rm -f "$dir/begun" "$dir/over"
 	"$SBTRACE" record -q -a --sideband-only --ring 32M -o "$dir/all.data" -- sh "$dir/attach" "$storm" "$dir" $i \
 		2>"$dir/err" || fail "recording: $(cat "$dir/err")"
 	for name in all one; do

@@ -84,12 +84,15 @@ for place in /sys/fs/cgroup/perf_event /sys/fs/cgroup /sys/fs/cgroup/unified; do
 		cgroup=$place/sbtrace-test-$$
 done
 if [ -n "$cgroup" ]; then
-	sh -c "echo \$\$ >$cgroup/cgroup.procs; while [ ! -e $dir/seen ]; do ls / >/dev/null; sleep 0.01; done" &
+	: >"$dir/rounds"
+	sh -c "echo \$\$ >$cgroup/cgroup.procs; while [ ! -e $dir/seen ]; do ls / >/dev/null; echo >>$dir/rounds; sleep 0.01; done" &
 	member=$!
 	recorded cgroup --cgroup "/sbtrace-test-$$" --control "$dir/ctl" &
 	recorder=$!
 	begun "$dir/cgroup.data" $recorder
-	sleep 0.3
+	# One round begins and ends behind this.
+	rounds=$(wc -l <"$dir/rounds")
+	while [ "$(wc -l <"$dir/rounds")" -lt $((rounds + 2)) ]; do sleep 0.02; done
 	: >"$dir/seen"
 	wait $member
 	echo quit >"$dir/ctl"

@@ -1,5 +1,5 @@
-/* storm.c - begins threads and processes all the time: `storm ROUNDS`, in each of which two threads come and go,
- * and in every fourth a process.
+/* storm.c - begins threads and processes all the time: `storm ROUNDS FILE`, in each of which two threads
+ * come and go, and in every fourth a process. The rounds count from when FILE is there.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -30,8 +30,10 @@ static void fork_one(void)
 int main(int argc, char **argv)
 {
 	const long rounds = argc > 1 ? atol(argv[1]) : 1000;
+	const char *file = argc > 2 ? argv[2] : "/";
+	int counts = 0;
 
-	for (long i = 0; i < rounds; i++) {
+	for (long i = 0, left = rounds; left > 0; i++, left -= counts) {
 		pthread_t thread[2];
 
 		for (int k = 0; k < 2; k++)
@@ -41,6 +43,7 @@ int main(int argc, char **argv)
 			fork_one();
 		for (int k = 0; k < 2; k++)
 			pthread_join(thread[k], NULL);
+		counts = counts || access(file, F_OK) == 0;
 	}
 	return 0;
 }
