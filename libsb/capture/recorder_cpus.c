@@ -34,12 +34,12 @@ static void lose(struct recorder *recorder, struct live_cpu *cpu)
 
 static int enable_again(struct recorder *recorder)
 {
-	int status = live_events_enable(&recorder->events, live_role_sideband, 1, recorder->err);
+	int status = recorder_enable(recorder, live_role_sideband, 1);
 
 	if (status == 0)
-		status = live_events_enable(&recorder->events, live_role_cgroup, 1, recorder->err);
+		status = recorder_enable(recorder, live_role_cgroup, 1);
 	if (status == 0 && recorder->is_tracing)
-		status = live_events_enable(&recorder->events, live_role_wanted, 1, recorder->err);
+		status = recorder_enable(recorder, live_role_wanted, 1);
 	return status;
 }
 

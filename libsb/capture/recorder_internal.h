@@ -58,6 +58,9 @@ int recorder_open_file(struct recorder *recorder);
 /* Descriptors of the events from @first on get identifiers in the file. */
 int recorder_add_ids(struct recorder *recorder, size_t first);
 
+/* Starts, or stops, the events of one role. */
+int recorder_enable(struct recorder *recorder, enum live_role role, int on);
+
 /* Notes which CPUs are online, those that were not there before included. Zero or -errno. */
 int recorder_list_cpus(struct recorder *recorder);
 /* Looks which CPUs are online now: some may have gone, or come. */

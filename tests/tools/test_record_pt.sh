@@ -132,8 +132,95 @@ grep -q ' 0 bytes of trace; [1-9][0-9]* times trace was lost' "$dir/full.err" ||
 
 # Its event is inherited, and of the thread; the sideband is everybody's.
 faked command -e intel_pt//u --ring 64K --aux 16K -- sleep 0.1
-grep -q '^open 0 intel_pt cpu=0 target=thread .* inherit=1 ' "$dir/command.calls" || fail "command: $(head -1 "$dir/command.calls")"
+grep -q '^open 0 intel_pt cpu=0 target=thread-0 .* inherit=1 ' "$dir/command.calls" || fail "command: $(head -1 "$dir/command.calls")"
 grep -q '^open 1 dummy cpu=0 target=all .* inherit=0 ' "$dir/command.calls" || fail "command: $(sed -n 4p "$dir/command.calls")"
+
+# ---- Threads, on all CPUs ------------------------------------------------------------------------------------
+
+# Per CPU: the first thread's event has the ring and the buffer for trace, those of the other threads, and of children
+# that are there, write into it, and so does the sideband, which is everybody's. It is enabled first, and disabled last.
+cpus=0
+taskset -c 1 true 2>/dev/null && cpus="0 1" && echo 0-1 >"$sysfs/devices/system/cpu/online" &&
+	echo 0-1 >"$sysfs/devices/system/cpu/possible"
+"$BUILD_DIR/tests/workloads/still" 3 "$dir" &
+still=$!
+while [ ! -e "$dir/there" ] && kill -0 $still; do sleep 0.02; done
+
+# names NAME: the calls, with EVENT.CPU.TARGET in place of numbers, without attributes.
+names()
+{
+	awk '$1 == "open" { name[$2] = $3 "." substr($4, 5) "." substr($5, 8); print "open", name[$2]; next }
+		$1 == "mmap" { print "mmap", $3, name[$2]; next }
+		$1 == "ioctl" { print $3, name[$2] ($4 == "" ? "" : " " name[$4]); next }
+		{ print }' "$dir/$1.log" | grep -v ' cgroup-switches\.' >"$dir/$1.names"
+}
+
+# expect_targets NAME INHERIT TARGET...: that it was so for these targets.
+expect_targets()
+{
+	name=$1 inherit=$2
+	shift 2
+	names "$name"
+	{
+		for cpu in $cpus; do
+			ring=intel_pt.$cpu.$1
+			for target in "$@"; do
+				echo "open intel_pt.$cpu.$target"
+				if [ "$target" = "$1" ]; then
+					printf 'mmap ring %s\nmmap aux %s\n' "$ring" "$ring"
+				else
+					echo "SET_OUTPUT intel_pt.$cpu.$target $ring"
+				fi
+			done
+			printf 'open dummy.%s.all\nSET_OUTPUT dummy.%s.all %s\n' "$cpu" "$cpu" "$ring"
+		done
+		for cpu in $cpus; do echo "ENABLE dummy.$cpu.all"; done
+		for order in ENABLE DISABLE; do
+			for cpu in $cpus; do for target in "$@"; do echo "$order intel_pt.$cpu.$target"; done; done
+		done
+		for cpu in $cpus; do echo "DISABLE dummy.$cpu.all"; done
+	} >"$dir/expected"
+	cmp -s "$dir/expected" "$dir/$name.names" || { fail "$name: other calls"; diff "$dir/expected" "$dir/$name.names"; }
+	# All of them ask for the same.
+	grep '^open [0-9]* intel_pt ' "$dir/$name.log" | sed 's/^open [0-9]* \(.*\) cpu=[0-9]* target=[^ ]*/\1/' | sort -u >"$dir/attrs"
+	echo "intel_pt cloexec config=$(config intel_pt//u) period=1 sample_type=IP,TID,TIME,CPU,IDENTIFIER, disabled=1" \
+		"inherit=$inherit sample_id_all=1 exclude_user=0 exclude_kernel=1 aux_watermark=4096 tracking=000000" |
+		cmp - "$dir/attrs" || fail "$name: $(cat "$dir/attrs")"
+	# Rings and buffers of all CPUs are alike.
+	[ "$(grep -c "^mmap [0-9]* aux size=16384 prot=3 offset=69632 page_says=69632+16384\$" "$dir/$name.log")" -eq \
+		"$(echo "$cpus" | wc -w)" ] || fail "$name: $(grep aux "$dir/$name.log")"
+	for cpu in $cpus; do
+		"$BUILD_DIR/tests/pt_bytes" "$dir/$name.data" "$cpu" "$dir/$name.pt" >"$dir/$name.info" ||
+			fail "$name: $(cat "$dir/$name.info")"
+		[ "$(wc -c <"$dir/$name.pt")" -ge 32 ] || fail "$name: no trace of CPU $cpu"
+	done
+}
+
+faked threads -p $still -e intel_pt//u --ring 64K --aux 16K --time 0.3
+expect_targets threads 1 thread-0 thread-1 thread-2 thread-3
+faked thread -t $still -e intel_pt//u --ring 64K --aux 16K --time 0.3
+expect_targets thread 0 thread-0
+faked everybody -a -e intel_pt//u --ring 64K --aux 16K --time 0.3
+expect_targets everybody 0 all
+for place in /sys/fs/cgroup/perf_event /sys/fs/cgroup; do
+	[ -f $place/cgroup.procs ] && mkdir "$place/sbtrace-test-$$" 2>/dev/null || continue
+	faked group --cgroup "/sbtrace-test-$$" -e intel_pt//u --ring 64K --aux 16K --time 0.3
+	rmdir "$place/sbtrace-test-$$"
+	expect_targets group 0 cgroup
+	break
+done
+
+# Told to start and to stop, with two snapshots: each time all of them, the threads of each CPU together.
+{ sleep 0.3; echo start; sleep 0.1; echo snapshot; sleep 0.1; echo quit; } >"$dir/ctl" &
+faked again -p $still -e intel_pt//u --ring 64K --aux 16K --snapshot --paused --control "$dir/ctl"
+names again
+grep -E '^(EN|DIS)ABLE intel_pt' "$dir/again.names" >"$dir/order"
+for order in ENABLE DISABLE ENABLE DISABLE; do
+	for cpu in $cpus; do for i in 0 1 2 3; do echo "$order intel_pt.$cpu.thread-$i"; done; done
+done | cmp - "$dir/order" || fail "again: $(cat "$dir/order")"
+: >"$dir/end"
+wait
+grep -h '^wrong' "$dir"/*.log && fail "something that the kernel would refuse"
 
 # ---- An old kernel ------------------------------------------------------------------------------------------
 

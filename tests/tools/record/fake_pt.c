@@ -8,11 +8,13 @@
  * multiple of which the buffer holds, appear in that memory, as if they had been traced, with an AUX record
  * that tells of them; or, when there is no room for them, with one that says so. The ring's page says how its
  * clock and the TSC go together. LOG gets a line for each call that concerns events: perf_event_open, mmap,
- * ioctl. Events that are closed without use, to find out what the kernel knows, are left out.
+ * ioctl; threads are numbered as they come; and a line "wrong: ..." for what the kernel would refuse, or what
+ * would give no trace. Events that are closed without use, to find out what the kernel knows, are left out.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -28,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { fds_most = 1024, page_bytes = 4096 };
+enum { fds_most = 1024, threads_most = 64, page_bytes = 4096 };
 
 struct event {
 	int open, told, is_pt;
@@ -38,6 +40,7 @@ struct event {
 	uint64_t page, ring_size, aux, aux_size; /* in the tracee; 0: not mapped */
 	int overwrites, running;
 	uint64_t head, data_head, id;
+	int output; /* the descriptor of the event into whose ring it writes; -1: its own, or none */
 };
 
 struct fake {
@@ -48,6 +51,7 @@ struct fake {
 	uint32_t type;
 	struct event event[fds_most];
 	int count;
+	int thread[threads_most], nthreads; /* those that events are of */
 	/* The call that is being made. */
 	struct user_regs_struct entry;
 	struct event opening;
@@ -126,6 +130,23 @@ static void log_attr(const struct fake *fake, const struct event *event)
 	        attr->task, attr->context_switch);
 }
 
+static const char *target_of(struct fake *fake, const struct event *event)
+{
+	static char target[32];
+	int i = 0;
+
+	if (event->flags & PERF_FLAG_PID_CGROUP)
+		return "cgroup";
+	if (event->pid < 0)
+		return "all";
+	while (i < fake->nthreads && fake->thread[i] != event->pid)
+		++i;
+	if (i == fake->nthreads && i < threads_most)
+		fake->thread[fake->nthreads++] = event->pid;
+	snprintf(target, sizeof(target), "thread-%d", i);
+	return target;
+}
+
 /* Once it is used. */
 static void tell(struct fake *fake, struct event *event)
 {
@@ -134,10 +155,7 @@ static void tell(struct fake *fake, struct event *event)
 	event->told = 1;
 	event->number = fake->count++;
 	fprintf(fake->log, "open %d %s cpu=%d target=%s%s", event->number, name_of(fake, event), event->cpu,
-	        event->flags & PERF_FLAG_PID_CGROUP ? "cgroup"
-	        : event->pid < 0                    ? "all"
-	                                            : "thread",
-	        event->flags & PERF_FLAG_FD_CLOEXEC ? " cloexec" : "");
+	        target_of(fake, event), event->flags & PERF_FLAG_FD_CLOEXEC ? " cloexec" : "");
 	log_attr(fake, event);
 	fputc('\n', fake->log);
 }
@@ -270,6 +288,7 @@ static void leave_open(struct fake *fake, long fd)
 		return;
 	fake->event[fd] = *event;
 	fake->event[fd].open = 1;
+	fake->event[fd].output = -1;
 }
 
 static void enter_mmap(struct fake *fake)
@@ -303,6 +322,9 @@ static void map_aux(struct fake *fake, struct event *event, uint64_t address)
 	struct perf_event_mmap_page page;
 
 	get(fake, event->page, &page, sizeof(page));
+	if (page.aux_offset != fake->entry.r9 || page.aux_size != fake->entry.rsi ||
+	    page.aux_offset < page_bytes + event->ring_size)
+		fprintf(fake->log, "wrong: the ring's page tells of another buffer\n");
 	event->aux = address;
 	event->aux_size = fake->entry.rsi;
 	event->overwrites = !(fake->entry.rdx & PROT_WRITE);
@@ -330,19 +352,38 @@ static void leave_mmap(struct fake *fake, uint64_t address)
 		map_aux(fake, event, address);
 }
 
+static void set_output(struct fake *fake, struct event *event)
+{
+	const struct event *other = event_of(fake, fake->entry.rdx);
+
+	tell(fake, event);
+	fprintf(fake->log, "ioctl %d SET_OUTPUT %d\n", event->number, other ? other->number : -1);
+	event->output = (int)fake->entry.rdx;
+	if (!other || !other->page || event->page)
+		fprintf(fake->log, "wrong: it has a ring, or the other one has none\n");
+	else if (other->cpu != event->cpu)
+		fprintf(fake->log, "wrong: a ring is of one CPU\n");
+	if (event->is_pt || (other && other->is_pt))
+		refuse(fake, 0); /* the kernel knows of no ring there */
+}
+
+/* Its trace goes to the buffer of the ring that it writes into. */
+static int has_buffer(struct fake *fake, const struct event *event)
+{
+	const struct event *owner = event->output < 0 ? event : event_of(fake, (uint64_t)event->output);
+
+	return owner && owner->is_pt && owner->aux;
+}
+
 static void enter_ioctl(struct fake *fake)
 {
-	struct event *event = event_of(fake, fake->entry.rdi), *other;
+	struct event *event = event_of(fake, fake->entry.rdi);
 
 	if (!event)
 		return;
 	switch (fake->entry.rsi) {
 	case PERF_EVENT_IOC_SET_OUTPUT:
-		tell(fake, event);
-		other = event_of(fake, fake->entry.rdx);
-		fprintf(fake->log, "ioctl %d SET_OUTPUT %d\n", event->number, other ? other->number : -1);
-		if (other && other->is_pt)
-			refuse(fake, 0); /* the kernel knows of no ring there */
+		set_output(fake, event);
 		break;
 	case PERF_EVENT_IOC_ID:
 		fake->asking = (int)fake->entry.rdi;
@@ -353,6 +394,8 @@ static void enter_ioctl(struct fake *fake)
 		if (fake->entry.rsi == PERF_EVENT_IOC_DISABLE)
 			trace(fake, event);
 		event->running = fake->entry.rsi == PERF_EVENT_IOC_ENABLE;
+		if (event->is_pt && !has_buffer(fake, event))
+			fprintf(fake->log, "wrong: there is no buffer for its trace\n");
 		fprintf(fake->log, "ioctl %d %s\n", event->number, event->running ? "ENABLE" : "DISABLE");
 		break;
 	default:
@@ -384,6 +427,27 @@ static void enter(struct fake *fake)
 	}
 }
 
+/* An event without a ring of the kernel's always seems to have ended. */
+static void leave_poll(struct fake *fake, const struct user_regs_struct *regs)
+{
+	struct user_regs_struct fine = *regs;
+	struct pollfd one;
+
+	for (uint64_t i = 0; i < fake->entry.rsi; ++i) {
+		const uint64_t at = fake->entry.rdi + i * sizeof(one);
+		const struct event *event;
+
+		get(fake, at, &one, sizeof(one));
+		event = event_of(fake, (uint64_t)(int64_t)one.fd);
+		if (!event || !event->is_pt || !(one.revents & POLLHUP))
+			continue;
+		one.revents &= (short)~POLLHUP;
+		fine.rax -= one.revents == 0;
+		put(fake, at, &one, sizeof(one));
+	}
+	set_regs(fake, &fine);
+}
+
 static void leave(struct fake *fake, const struct user_regs_struct *regs)
 {
 	if (fake->is_opening)
@@ -393,6 +457,8 @@ static void leave(struct fake *fake, const struct user_regs_struct *regs)
 	if (fake->asking >= 0)
 		get(fake, fake->entry.rdx, &fake->event[fake->asking].id, 8);
 	fake->asking = -1;
+	if (fake->entry.orig_rax == SYS_poll && (long)regs->rax > 0)
+		leave_poll(fake, regs);
 	if (fake->refused) {
 		struct user_regs_struct fine = *regs;
 
