@@ -13,7 +13,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -369,6 +371,10 @@ static void each_error(void **state)
 	other = allocate("context-switches", 0);
 	/* No such counter, pid, process. */
 	assert_int_equal(sb_counter_attach(counter + 100, pid, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_detach(counter + 100, pid, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_start(counter + 100), -sb_counter_invalid);
+	assert_int_equal(sb_counter_stop(counter + 100), -sb_counter_invalid);
+	assert_int_equal(sb_counter_read(counter + 100, NULL, NULL, NULL), -sb_counter_invalid);
 	assert_int_equal(sb_counter_attach(counter, -5, NULL), -sb_counter_invalid);
 	assert_int_equal(sb_counter_detach(counter, -5, NULL), -sb_counter_invalid);
 	assert_int_equal(sb_counter_attach(counter, ended, NULL), -sb_counter_no_process);
@@ -400,6 +406,61 @@ static void each_error(void **state)
 	sb_counter_release(other);
 	sb_counter_release(counter);
 	end_sleeper(pid);
+}
+
+static int no_memory;
+
+int __real_array_reserve(void *array, size_t *capacity, size_t count, size_t size);
+int __wrap_array_reserve(void *array, size_t *capacity, size_t count, size_t size);
+
+int __wrap_array_reserve(void *array, size_t *capacity, size_t count, size_t size)
+{
+	return no_memory ? -1 : __real_array_reserve(array, capacity, count, size);
+}
+
+/* No memory, or no file descriptor: then nothing is attached, and the target goes on. */
+static void nothing_left(void **state)
+{
+	const int counter = allocate("page-faults", 0), next = dup(0);
+	const pid_t pid = start_sleeper();
+	struct rlimit files, few;
+	struct sb_error err = {0};
+
+	(void)state;
+	no_memory = 1;
+	assert_int_equal(sb_counter_attach(counter, pid, &err), -sb_counter_no_memory);
+	no_memory = 0;
+	assert_int_equal(err.code, -sbe_nomem);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = files;
+	few.rlim_cur = (rlim_t)next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(sb_counter_attach(counter, pid, &err), -sb_counter_io);
+	/* Enough to look for the threads, or for one of two of them. */
+	few.rlim_cur += 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(sb_counter_attach(counter, pid, &err), 0);
+	assert_int_equal(sb_counter_attach(counter, 0, &err), -sb_counter_io);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_string_equal(err.text, strerror(EMFILE));
+	assert_int_equal(sb_counter_detach(counter, 0, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), 0);
+	assert_int_equal(sb_counter_detach(counter, pid, NULL), 0);
+	sb_counter_release(counter);
+	end_sleeper(pid);
+}
+
+/* Each code has a sentence of its own. */
+static void in_words(void **state)
+{
+	(void)state;
+	for (int code = 0; code < sb_counter_errcodes; ++code)
+		for (int other = 0; other <= code; ++other)
+			assert_int_equal(!strcmp(sb_counter_strerror(-code), sb_counter_strerror(-other)),
+			                 code == other);
+	assert_string_equal(sb_counter_strerror(-sb_counter_errcodes), sb_counter_strerror(1));
 }
 
 /* Somebody else's process. */
@@ -459,6 +520,8 @@ int main(void)
 	        cmocka_unit_test(several_targets),
 	        cmocka_unit_test(of_a_cpu),
 	        cmocka_unit_test(present_descendants),
+	        cmocka_unit_test(nothing_left),
+	        cmocka_unit_test(in_words),
 	        cmocka_unit_test(no_privilege),
 	        cmocka_unit_test(the_target_goes_on),
 	        cmocka_unit_test(no_thread_is_missed),

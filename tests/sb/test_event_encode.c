@@ -314,6 +314,9 @@ static void each_error(void **state)
 	        {"cpu//", -sb_event_missing},
 	        {"uncore_imc_0/one-core/", -sb_event_missing},
 	        {"cs:period=1:freq=1", -sb_event_combination},
+	        {"skl::INST_RETIRED:ANY_P:c=999", -sb_event_bad_value},
+	        {"skl::FP_ARITH", -sb_event_missing},
+	        {"skl::CYCLE_ACTIVITY:STALLS_TOTAL:CYCLES_L2_PENDING", -sb_event_combination},
 	};
 
 	(void)state;
@@ -325,6 +328,52 @@ static void each_error(void **state)
 			fail_msg("%s: expected: %s, given: %s", wrong[i].event,
 			         sb_event_strerror(wrong[i].code), sb_event_strerror(given));
 	}
+}
+
+/* What only the perf interface has is unknown to the hardware alone. */
+static void modifiers_of_another_target(void **state)
+{
+	static const char *const events[] = {"cs:period=1", "cs:freq=1",     "cs:precise=1", "cs:pinned",
+	                                     "cs:excl",     "cs:cpu=1",      "intel_pt//D",  "intel_pt//p",
+	                                     "cs:D",        "intel_pt//:e=1"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); ++i) {
+		struct perf_event_attr attr = {.size = sizeof(attr)};
+		struct sb_event_codes codes = {.size = sizeof(codes), .sysfs = sysfs};
+
+		assert_int_equal(encode(events[i], sb_event_target_perf, &attr), -sb_event_bad_attr);
+		assert_int_equal(sb_event_encode(events[i], sb_event_user, sb_event_target_none, &codes),
+		                 -sb_event_bad_attr);
+		assert_null(codes.codes);
+	}
+}
+
+/* The other argument has a size, too. */
+static void wrong_codes(void **state)
+{
+	struct {
+		struct sb_event_codes event;
+		uint64_t newer;
+	} later = {.event = {.size = sizeof(later)}, .newer = 1};
+	char *text = sysfs;
+
+	(void)state;
+	assert_int_equal(sb_event_encode("cs", 0, sb_event_target_none, &later.event), -sb_event_invalid);
+	later.newer = 0;
+	assert_int_equal(sb_event_encode("cs", 0, sb_event_target_none, &later.event), 0);
+	assert_int_equal(later.event.count, 1);
+	free(later.event.codes);
+	later.event = (struct sb_event_codes){.size = sizeof(later.event.codes)};
+	assert_int_equal(sb_event_encode("cs", 0, sb_event_target_none, &later.event), -sb_event_too_small);
+	later.event = (struct sb_event_codes){.count = -1};
+	assert_int_equal(sb_event_encode("cs", 0, sb_event_target_none, &later.event), -sb_event_invalid);
+	later.event = (struct sb_event_codes){.fstr = &text};
+	assert_int_equal(sb_event_encode("cs", 0, sb_event_target_none, &later.event), -sb_event_invalid);
+	/* Without a size it is the first version. */
+	later.event = (struct sb_event_codes){.count = 0};
+	assert_int_equal(sb_event_encode("cs", 0, sb_event_target_none, &later.event), 0);
+	free(later.event.codes);
 }
 
 static void wrong_arguments(void **state)
@@ -461,6 +510,8 @@ int main(void)
 	        cmocka_unit_test(as_libpfm4),
 	        cmocka_unit_test(what_an_index_is_of),
 	        cmocka_unit_test(each_error),
+	        cmocka_unit_test(modifiers_of_another_target),
+	        cmocka_unit_test(wrong_codes),
 	        cmocka_unit_test(wrong_arguments),
 	        cmocka_unit_test(the_kernel_would_refuse),
 	        cmocka_unit_test(out_of_memory),
