@@ -75,4 +75,47 @@ replay --function 'f*' --sink chrome="$dir/some.json"
 	fail "a timeline with holes has functions that are no guess"
 [ "$(grep -c '"guess":true' "$dir/whole.json")" -lt "$(grep -c '"cat":"function"' "$dir/whole.json")" ] ||
 	fail "a whole timeline is all guesses"
+
+# So are a script's, which are marked, and callgrind's calls, which says how many.
+calls()
+{
+	replay --sink script --with every=call --with fields=callindent "$@" | grep -v -e '^#' -e '^ *$' >"$dir/calls"
+	echo "$(grep -c '(?)' "$dir/calls") of $(wc -l <"$dir/calls")"
+}
+guesses()
+{
+	replay --sink callgrind "$@" | sed -n 's/^desc: Guesses: \([0-9]* of [0-9]*\) calls.*/\1/p'
+}
+for filter in --function=f* --address=0x1-0x7f0000000000; do
+	for told in "$(calls "$filter")" "$(guesses "$filter")"; do
+		[ "${told% of *}" -gt 0 ] && [ "${told% of *}" = "${told#* of }" ] || fail "$name: $filter: guesses: $told"
+	done
+done
+told=$(calls)
+[ "${told% of *}" -lt "${told#* of }" ] || fail "$name: guesses: $told"
+
+# Where nothing is lost, and all calls return, there are none; behind lost trace there are.
+cat >"$dir/plain.c" <<'END'
+__attribute__((noinline)) static int fibonacci(int n)
+{
+	return n < 2 ? n : fibonacci(n - 1) + fibonacci(n - 2);
+}
+
+int main(void)
+{
+	return fibonacci(15) == 610 ? 0 : 1;
+}
+END
+"$CC" -O1 -fno-optimize-sibling-calls -static "$dir/plain.c" -o "$dir/plain" || exit 1
+for name in plain lost; do
+	record $name --mtc $([ $name = plain ] || echo --overflow-every 200) -- "$dir/plain" || exit 1
+	told=$(calls)
+	if [ $name = plain ]; then
+		[ "${told% of *}" -eq 0 ] && [ -z "$(guesses)" ] || fail "plain: guesses: $told, $(guesses)"
+	else
+		grep -q '(?)' "$dir/calls" || fail "lost: no call is a guess"
+		told=$(guesses)
+		[ "${told% of *}" -gt 0 ] && [ "${told% of *}" -lt "${told#* of }" ] || fail "lost: guesses: $told"
+	fi
+done
 [ $failures -eq 0 ]

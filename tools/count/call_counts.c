@@ -27,6 +27,7 @@ struct call_counts {
 	size_t nedges, edge_room;
 	uint32_t *edge_slot; /* owned; as above */
 	size_t nedge_slots;
+	struct call_doubts doubts;
 	struct site site[sites];
 };
 
@@ -197,7 +198,6 @@ static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave 
 	                         .ninsn = thread->ninsn - frame->note.number};
 	int64_t caller, callee;
 
-	(void)how;
 	if (thread->depth < 2)
 		return function_of(counts, thread, frame) < 0 ? -sbe_nomem : 0;
 	if (was_called(frame) && frame->from_ip) {
@@ -213,17 +213,20 @@ static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave 
 		return -sbe_nomem;
 	edge.caller = (uint32_t)caller;
 	edge.callee = (uint32_t)callee;
+	counts->doubts.calls += edge.calls;
+	if (frame->unsure || how == sb_leave_lost)
+		counts->doubts.guesses += edge.calls;
 	return add_edge(counts, &edge) ? -sbe_nomem : 0;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------- */
 
 struct call_counts *call_counts_new(struct sb_symbols *symbols, struct sb_source_lines *lines,
-                                    const struct sb_clock *clock, const struct sb_system *system)
+                                    const struct sb_clock *clock, const struct sb_system *system, bool cut)
 {
 	struct call_counts *counts = calloc(1, sizeof(*counts));
 	const struct sb_calls_options options = {
-	        .size = sizeof(options), .symbols = symbols, .clock = clock, .system = system};
+	        .size = sizeof(options), .symbols = symbols, .clock = clock, .system = system, .holes = cut};
 	const struct sb_calls_consumer consumer = {.context = counts, .enter = on_enter, .leave = on_leave};
 
 	if (!counts)
@@ -289,6 +292,11 @@ const struct call_function *call_counts_functions(const struct call_counts *coun
 {
 	*count = counts->nfunctions;
 	return counts->function;
+}
+
+struct call_doubts call_counts_doubts(const struct call_counts *counts)
+{
+	return counts->doubts;
 }
 
 const struct call_edge *call_counts_edges(const struct call_counts *counts, size_t *count)

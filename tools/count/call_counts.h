@@ -3,6 +3,8 @@
 #ifndef TOOLS_COUNT_CALL_COUNTS_H
 #define TOOLS_COUNT_CALL_COUNTS_H
 
+#include <stdbool.h>
+
 #include <sb/call_stack.h>
 #include <sb/source_lines.h>
 
@@ -24,9 +26,15 @@ struct call_edge {
 
 struct call_counts;
 
-/* All borrowed. NULL: out of memory. */
+/* How much of the edges is not certain: the stack did not fit, or what became of a function is not known, as
+ * trace was lost. */
+struct call_doubts {
+	uint64_t calls, guesses; /* all; and of these */
+};
+
+/* All borrowed. @cut: flow has holes, so all is a guess. NULL: out of memory. */
 struct call_counts *call_counts_new(struct sb_symbols *symbols, struct sb_source_lines *lines,
-                                    const struct sb_clock *clock, const struct sb_system *system);
+                                    const struct sb_clock *clock, const struct sb_system *system, bool cut);
 void call_counts_free(struct call_counts *counts); /* NULL is fine */
 
 /* Flow, of all CPUs in the order of time; zero, or negative: out of memory. */
@@ -39,5 +47,6 @@ int64_t call_counts_function(struct call_counts *counts, const char *dso, const 
 int call_counts_finish(struct call_counts *counts);
 const struct call_function *call_counts_functions(const struct call_counts *counts, size_t *count);
 const struct call_edge *call_counts_edges(const struct call_counts *counts, size_t *count);
+struct call_doubts call_counts_doubts(const struct call_counts *counts);
 
 #endif

@@ -290,6 +290,8 @@ static char *put_indent(char *at, const struct script_line *line)
 	at = put_blanks(at, (size_t)step * depth);
 	if (line->function)
 		at = put_printable(at, line->function, symbol_name_most);
+	if (line->unsure)
+		at = put_string(at, " (?)");
 	return at - begin < width ? put_blanks(at, (size_t)(width - (at - begin))) : at;
 }
 

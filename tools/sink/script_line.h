@@ -48,6 +48,7 @@ struct script_line {
 	const struct sb_flow *to_flow; /* who went there; NULL: as at.flow */
 	uint32_t depth;                /* for script_indent: of function calls */
 	const char *function;          /* likewise: its name, or NULL */
+	bool unsure;                   /* likewise: that it is there is a guess */
 };
 
 struct script_writer;

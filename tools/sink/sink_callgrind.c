@@ -45,7 +45,8 @@ static int callgrind_begin(void *context, struct output *output, const struct si
 	if (count_sink_begin(context, output, sink))
 		return -1;
 	if (sb_source_lines_new(&state->lines, sink->resolver, NULL) >= 0)
-		state->calls = call_counts_new(sink->symbols, state->lines, sink->clock, sink->system);
+		state->calls =
+		        call_counts_new(sink->symbols, state->lines, sink->clock, sink->system, sink->cut);
 	if (state->calls)
 		return 0;
 	callgrind_free(context);
@@ -213,6 +214,7 @@ static uint64_t sum_of(const struct costs *costs)
 
 static int put_all(struct callgrind_state *state, const struct costs *costs)
 {
+	const struct call_doubts doubts = call_counts_doubts(state->calls);
 	struct writer writer = {.output = state->sink.output, .cost = costs->cost, .ncosts = costs->count};
 	size_t nfunctions;
 	int status;
@@ -220,9 +222,13 @@ static int put_all(struct callgrind_state *state, const struct costs *costs)
 	writer.function = call_counts_functions(state->calls, &nfunctions);
 	writer.edge = call_counts_edges(state->calls, &writer.nedges);
 	status = output_printf(writer.output,
-	                       "# callgrind format\nversion: 1\ncreator: sbtrace\npositions: line\n"
-	                       "event: Ir : Instructions\nevents: Ir\nsummary: %" PRIu64 "\n",
-	                       sum_of(costs));
+	                       "# callgrind format\nversion: 1\ncreator: sbtrace\npositions: line\n");
+	if (doubts.guesses)
+		output_printf(writer.output,
+		              "desc: Guesses: %" PRIu64 " of %" PRIu64 " calls, and their costs\n",
+		              doubts.guesses, doubts.calls);
+	output_printf(writer.output, "event: Ir : Instructions\nevents: Ir\nsummary: %" PRIu64 "\n",
+	              sum_of(costs));
 	for (uint32_t i = 0; i < nfunctions && !status; i++)
 		status = put_function(&writer, i);
 	return status;

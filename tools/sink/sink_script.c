@@ -22,6 +22,7 @@ struct lane {
 	struct sb_flow flow;      /* without its paths */
 	uint32_t depth;           /* of last, in calls */
 	const char *function;     /* likewise */
+	bool unsure;              /* likewise */
 	struct sb_flow_event on;  /* tracing was turned on */
 };
 
@@ -34,6 +35,7 @@ struct script_state {
 	struct sb_calls *calls;       /* owned; NULL: calls are not indented */
 	uint32_t depth;               /* of the block that was given to calls last */
 	const char *function;         /* likewise */
+	bool unsure;                  /* likewise: that it is there is a guess */
 	struct lane *lane;            /* owned */
 	size_t nlanes;
 	const struct sink_context *context;
@@ -128,6 +130,7 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	(void)ninsn;
 	state->depth = thread->depth - 1;
 	state->function = sb_calls_top(thread)->function->name;
+	state->unsure = sb_calls_top(thread)->unsure != 0;
 	return 0;
 }
 
@@ -137,7 +140,8 @@ static int open_calls(struct script_state *state)
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = context->symbols,
 	                                         .clock = context->clock,
-	                                         .system = context->system};
+	                                         .system = context->system,
+	                                         .holes = context->cut};
 	const struct sb_calls_consumer consumer = {.context = state, .run = on_run};
 
 	return sb_calls_new(&state->calls, &options, &consumer, NULL);
@@ -226,7 +230,8 @@ static int settle(struct script_state *state, struct lane *lane, const struct de
 	                            .to = to->ip,
 	                            .to_flow = to->flow,
 	                            .depth = lane->depth,
-	                            .function = lane->function};
+	                            .function = lane->function,
+	                            .unsure = lane->unsure};
 	return script_put(state->writer, &line);
 }
 
@@ -239,7 +244,8 @@ static int put_event(struct script_state *state, const struct lane *lane, const 
 	                                 .has_to = true,
 	                                 .to = event->to,
 	                                 .depth = lane->depth,
-	                                 .function = lane->function};
+	                                 .function = lane->function,
+	                                 .unsure = lane->unsure};
 
 	return state->every < every_branch ? 0 : script_put(state->writer, &line);
 }
@@ -292,7 +298,8 @@ static int put_insns(struct script_state *state, const struct sb_flow *flow, con
 	        .flags = "",
 	        .more = "",
 	        .depth = state->depth,
-	        .function = state->function};
+	        .function = state->function,
+	        .unsure = state->unsure};
 
 	for (unsigned int i = 0; i < count; i++) {
 		line.at.length = block->length[i];
@@ -322,6 +329,7 @@ static int put_block(struct script_state *state, struct lane *lane, const struct
 	lane->flow = *flow;
 	lane->depth = state->depth;
 	lane->function = state->function;
+	lane->unsure = state->unsure;
 	return 0;
 }
 
