@@ -25,13 +25,23 @@ int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chun
 	return 0;
 }
 
+/* Up to seven zeros that end at @end. */
+static uint8_t count_zeros(const uint8_t *end)
+{
+	uint8_t count = 0;
+
+	while (count < 7 && !end[-1 - count])
+		count++;
+	return count;
+}
+
 static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *file,
                         const struct sb_record *record, struct sb_error *err)
 {
 	const uint64_t payload = record->offset + record->size;
 	const uint64_t room = file->data_end - payload;
 	struct sb_aux_chunk chunk = {
-	        .bytes = file->map.bytes + payload,
+	        .bytes = perfdata->fetched ? NULL : file->map.bytes + payload,
 	        .size = record->u.auxtrace.size < room ? record->u.auxtrace.size : room,
 	        .file = (uint32_t)(file - perfdata->file),
 	        .file_offset = payload,
@@ -43,6 +53,9 @@ static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *
 	};
 
 	chunk.missing = record->u.auxtrace.size - chunk.size;
+	/* Of what is fetched, the end is here, where something follows. */
+	if (perfdata->fetched && chunk.size >= 8 && chunk.size < room)
+		chunk.zeros = count_zeros(file->map.bytes + payload + chunk.size);
 	return sb_perfdata_add_chunk(perfdata, &chunk, err);
 }
 
@@ -251,6 +264,8 @@ static int by_buffer(const void *left, const void *right)
 	if (a->file != b->file)
 		return a->file < b->file ? -1 : 1;
 	/* In one mapping, as they came. */
+	if (!a->bytes || !b->bytes)
+		return a->file_offset < b->file_offset ? -1 : a->file_offset > b->file_offset;
 	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
@@ -261,7 +276,11 @@ static int add_stream(struct sb_perfdata *perfdata, const struct sb_aux_chunk *f
 	if (!grown)
 		return sb_error_set(err, -sbe_nomem, perfdata->path, UINT64_MAX, "out of memory");
 	perfdata->stream = grown;
-	grown[perfdata->nstreams++] = (struct sb_aux_stream){first->cpu, first->tid, first->idx, first, 0, 0};
+	grown[perfdata->nstreams++] = (struct sb_aux_stream){.cpu = first->cpu,
+	                                                     .tid = first->tid,
+	                                                     .idx = first->idx,
+	                                                     .chunk = first,
+	                                                     .fetched = perfdata->fetched};
 	return 0;
 }
 
@@ -283,6 +302,21 @@ static void place_chunks(struct sb_perfdata *perfdata, struct sb_aux_stream *str
 		sb_aux_place(chunk, stream->nchunks);
 	for (size_t i = 0; i < stream->nchunks; i++)
 		stream->size += chunk[i].size;
+}
+
+/* Where pieces repeat each other is seen by their bytes alone. */
+static int check_places(const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	if (!perfdata->fetched || (!perfdata->info.snapshot && !perfdata->has_samples))
+		return 0;
+	for (size_t i = 0; i < perfdata->nchunks; i++)
+		if (!perfdata->chunk[i].bytes)
+			return sb_error_set(err, -sbe_unsupported, perfdata->path,
+			                    perfdata->chunk[i].file_offset,
+			                    "snapshots (perf record -S) may repeat each other, so ranges of "
+			                    "them cannot be read alone: fetch it as a whole and name the "
+			                    "copy");
+	return 0;
 }
 
 /* Chunks of one buffer become neighbours, in the order of the file. */
@@ -323,6 +357,8 @@ int sb_perfdata_index(struct sb_perfdata *perfdata, struct sb_error *err)
 {
 	int status = walk_all(perfdata, err);
 
+	if (status == 0)
+		status = check_places(perfdata, err);
 	if (status == 0)
 		status = build_streams(perfdata, err);
 	check_clock(perfdata);

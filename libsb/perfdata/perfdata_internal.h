@@ -11,6 +11,7 @@
 
 #include "perfdata/bpf_images.h"
 #include "perfdata/build_ids.h"
+#include "perfdata/fetched.h"
 #include "record/record_parse.h"
 #include "record/tracing_data.h"
 
@@ -65,7 +66,8 @@ struct sb_perfdata {
 	struct bpf_image_table bpf_images;
 	struct record_file *file;
 	uint32_t nfiles;
-	struct mapped_file *trace; /* raw .pt files */
+	struct sb_fetched *fetched; /* owned; NULL: the trace is in the files */
+	struct mapped_file *trace;  /* raw .pt files */
 	size_t ntraces;
 	struct event_attr *attr; /* at least one */
 	uint32_t nattrs;

@@ -139,9 +139,6 @@ static int open_path(struct sb_perfdata *perfdata, const char *path, struct sb_e
 	struct stat status;
 	int result;
 
-	perfdata->path = strdup(path);
-	if (!perfdata->path)
-		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	if (strcmp(path, "-") && stat(path, &status) < 0)
 		return sb_error_set(err, errno == ENOENT ? -sbe_not_found : -sbe_io, path, UINT64_MAX, "%s",
 		                    strerror(errno));
@@ -152,6 +149,29 @@ static int open_path(struct sb_perfdata *perfdata, const char *path, struct sb_e
 	return result < 0 ? result : sb_perfdata_index(perfdata, err);
 }
 
+static int new_recording(struct sb_perfdata **perfdata, const char *path, struct sb_error *err)
+{
+	*perfdata = calloc(1, sizeof(**perfdata));
+	if (*perfdata)
+		(*perfdata)->path = strdup(path);
+	if (*perfdata && (*perfdata)->path)
+		return 0;
+	free(*perfdata);
+	*perfdata = NULL;
+	return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+}
+
+/* It is open, or @status says why not. */
+static int opened(struct sb_perfdata **perfdata, int status)
+{
+	build_ids_seal(&(*perfdata)->build_ids);
+	if (status < 0) {
+		sb_perfdata_close(*perfdata);
+		*perfdata = NULL;
+	}
+	return status;
+}
+
 int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_error *err)
 {
 	int status;
@@ -159,16 +179,56 @@ int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_
 	if (!perfdata || !path)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_perfdata_open: an argument is NULL");
-	*perfdata = calloc(1, sizeof(**perfdata));
-	if (!*perfdata)
-		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
-	status = open_path(*perfdata, path, err);
-	build_ids_seal(&(*perfdata)->build_ids);
-	if (status < 0) {
-		sb_perfdata_close(*perfdata);
-		*perfdata = NULL;
-	}
-	return status;
+	status = new_recording(perfdata, path, err);
+	return status < 0 ? status : opened(perfdata, open_path(*perfdata, path, err));
+}
+
+static int open_store(struct sb_perfdata *perfdata, const struct sb_store *store, struct sb_error *err)
+{
+	struct record_file *file = new_file(perfdata, err);
+	int status;
+
+	if (!file)
+		return -sbe_nomem;
+	perfdata->fetched = fetched_new(store);
+	if (!perfdata->fetched)
+		return sb_error_set(err, -sbe_nomem, store->name, UINT64_MAX, "out of memory");
+	status = fetched_sideband(store, &file->map, err);
+	if (status < 0)
+		return status;
+	perfdata->nfiles = 1;
+	status = sb_perfdata_read_header(perfdata, err);
+	if (status == 0 && perfdata->dir_format)
+		status = sb_error_set(err, -sbe_unsupported, store->name, UINT64_MAX,
+		                      "its records are spread over several files (perf record --threads), "
+		                      "which is not fetched by range");
+	return status < 0 ? status : sb_perfdata_index(perfdata, err);
+}
+
+int sb_perfdata_open_store(struct sb_perfdata **perfdata, const struct sb_store *store, struct sb_error *err)
+{
+	int status;
+
+	if (!perfdata || !store || store->size < sizeof(*store) || !store->name || !store->read)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_perfdata_open_store: an argument is missing");
+	status = new_recording(perfdata, store->name, err);
+	return status < 0 ? status : opened(perfdata, open_store(*perfdata, store, err));
+}
+
+int sb_perfdata_failure(const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	struct sb_fetched *fetched = perfdata->fetched;
+	int code;
+
+	if (!fetched)
+		return 0;
+	pthread_mutex_lock(&fetched->lock);
+	code = fetched->failure.code;
+	if (code && err)
+		*err = fetched->failure;
+	pthread_mutex_unlock(&fetched->lock);
+	return code;
 }
 
 void sb_perfdata_close(struct sb_perfdata *perfdata)
@@ -183,6 +243,7 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 	}
 	for (i = 0; i < perfdata->ntraces; i++)
 		sb_mapped_file_close(&perfdata->trace[i]);
+	fetched_free(perfdata->fetched);
 	build_ids_free(&perfdata->build_ids);
 	bpf_images_free(&perfdata->bpf_images);
 	free(perfdata->file);

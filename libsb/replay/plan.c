@@ -81,7 +81,7 @@ static int take_place(struct plan *plan, struct planned *planned, uint64_t psb)
 	return 1;
 }
 
-/* The next place in the open stream: positive, or zero. */
+/* The next place in the open stream: positive, or zero, or a negative code. */
 static int next_place(struct plan *plan, struct planned *planned)
 {
 	int tries = 0;
@@ -89,12 +89,21 @@ static int next_place(struct plan *plan, struct planned *planned)
 	while (plan->index < plan->cutter.npieces) {
 		const struct segment_piece *piece = &plan->cutter.piece[plan->index];
 		uint64_t offset = plan->target > piece->position ? plan->target - piece->position : 0, psb;
+		const uint8_t *bytes;
+		int status = 0;
 
-		if (offset >= piece->size || !segment_find_psb(&plan->cutter, plan->index, offset, &psb)) {
+		if (offset < piece->size)
+			status = segment_find_psb(&plan->cutter, plan->index, offset, &psb);
+		if (status < 0)
+			return status;
+		if (status == 0) {
 			plan->index += 1;
 			continue;
 		}
-		if (++tries > TRIES_MAX || is_good(plan->world, piece->bytes + psb, piece->size - psb))
+		bytes = segment_bytes(&plan->cutter, plan->index, &status);
+		if (!bytes)
+			return status;
+		if (++tries > TRIES_MAX || is_good(plan->world, bytes + psb, piece->size - psb))
 			return take_place(plan, planned, psb);
 		plan->target = piece->position + psb + 1;
 	}
@@ -104,8 +113,10 @@ static int next_place(struct plan *plan, struct planned *planned)
 int plan_next(struct plan *plan, struct planned *planned)
 {
 	if (plan->is_open && !plan->whole) {
-		if (next_place(plan, planned))
-			return 1;
+		const int status = next_place(plan, planned);
+
+		if (status)
+			return status;
 		plan_leave(plan, plan->present);
 	}
 	if (plan->present >= plan->nstreams)
@@ -152,15 +163,18 @@ int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *pl
 int plan_find(struct plan *plan, size_t stream, uint64_t position, struct planned *planned)
 {
 	uint64_t begin, psb;
+	int status;
 
 	if (seek(plan, stream, position) < 0)
 		return -sbe_nomem;
 	if (plan->index >= plan->cutter.npieces)
 		return 0;
 	begin = plan->cutter.piece[plan->index].position;
-	if (position < begin || !segment_find_psb(&plan->cutter, plan->index, position - begin, &psb) ||
-	    begin + psb != position)
+	if (position < begin)
 		return 0;
+	status = segment_find_psb(&plan->cutter, plan->index, position - begin, &psb);
+	if (status <= 0 || begin + psb != position)
+		return status < 0 ? status : 0;
 	return take_place(plan, planned, psb);
 }
 

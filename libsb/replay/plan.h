@@ -35,14 +35,14 @@ struct planned {
 void plan_init(struct plan *plan, const struct replay_world *world, uint64_t piece_size, int whole);
 void plan_fini(struct plan *plan);
 
-/* The next piece: 1, or 0 when there is none, or -sbe_nomem. */
+/* The next piece: 1, or 0 when there is none, or a negative code. */
 int plan_next(struct plan *plan, struct planned *planned);
 
 /* A piece of @stream that begins at @from, bytes of the stream, or behind it. As plan_next(). */
 int plan_cut(struct plan *plan, size_t stream, uint64_t from, struct planned *planned);
 
-/* The piece of @stream that begins at the PSB at @position, wherever that is good to begin at: 1, or 0 when none
- * can, or -sbe_nomem. */
+/* The piece of @stream that begins at the PSB at @position, wherever that is good to begin at: 1, or 0 when
+ * none can, or a negative code. */
 int plan_find(struct plan *plan, size_t stream, uint64_t position, struct planned *planned);
 
 /* There are no more pieces of that stream. */

@@ -13,16 +13,42 @@ static const uint8_t psb_bytes[PSB_SIZE] = {0x02, 0x82, 0x02, 0x82, 0x02, 0x82, 
 
 /* ---- Pieces ----------------------------------------------------------------------------------- */
 
-static int add_piece(struct segment_cutter *cutter, const uint8_t *bytes, uint64_t size, uint64_t position,
-                     uint64_t aux_offset, int fresh)
+/* Leaves out the first @count bytes. */
+static void advance(struct segment_piece *piece, uint64_t count)
 {
-	if (!size)
+	if (piece->bytes)
+		piece->bytes += count;
+	piece->size -= count;
+	piece->position += count;
+	piece->aux_offset += count;
+	piece->file_offset += count;
+}
+
+static int add_piece(struct segment_cutter *cutter, const struct segment_piece *piece)
+{
+	if (!piece->size)
 		return 0;
 	if (array_reserve(&cutter->piece, &cutter->capacity, cutter->npieces, sizeof(*cutter->piece)) < 0)
 		return -sbe_nomem;
-	cutter->piece[cutter->npieces++] = (struct segment_piece){
-	        .bytes = bytes, .size = size, .position = position, .aux_offset = aux_offset, .fresh = fresh};
+	cutter->piece[cutter->npieces++] = *piece;
 	return 0;
+}
+
+/* What is fetched is held in memory as a whole: several, when it is too much for that. */
+static int add_pieces(struct segment_cutter *cutter, struct segment_piece piece)
+{
+	const uint64_t most = piece.bytes ? UINT64_MAX : cutter->fetched->store.piece;
+
+	while (piece.size > most) {
+		struct segment_piece part = piece;
+
+		part.size = most;
+		if (add_piece(cutter, &part) < 0)
+			return -sbe_nomem;
+		advance(&piece, most);
+		piece.fresh = 0;
+	}
+	return add_piece(cutter, &piece);
 }
 
 static int all_pad(const uint8_t *bytes, uint64_t size)
@@ -39,8 +65,9 @@ static uint64_t trim_padding(struct segment_cutter *cutter, uint64_t overlap)
 {
 	struct segment_piece *last = cutter->npieces ? &cutter->piece[cutter->npieces - 1] : NULL;
 
-	if (!last || !overlap || overlap >= 8 || overlap >= last->size ||
-	    !all_pad(last->bytes + last->size - overlap, overlap))
+	if (!last || !overlap || overlap >= 8 || overlap >= last->size)
+		return 0;
+	if (last->bytes ? !all_pad(last->bytes + last->size - overlap, overlap) : last->zeros < overlap)
 		return 0;
 	last->size -= overlap;
 	return overlap;
@@ -96,18 +123,17 @@ static int add_cut(struct segment_cutter *cutter, struct segment_piece piece, co
 {
 	for (size_t i = first_hole(holes, piece.aux_offset); i < holes->count; ++i) {
 		const uint64_t before = holes->offset[i] - piece.aux_offset;
+		struct segment_piece part = piece;
 
 		if (before >= piece.size)
 			break;
-		if (add_piece(cutter, piece.bytes, before, piece.position, piece.aux_offset, piece.fresh) < 0)
+		part.size = before;
+		if (add_pieces(cutter, part) < 0)
 			return -sbe_nomem;
-		piece.bytes += before;
-		piece.size -= before;
-		piece.position += before;
-		piece.aux_offset += before;
+		advance(&piece, before);
 		piece.fresh = 1;
 	}
-	return add_piece(cutter, piece.bytes, piece.size, piece.position, piece.aux_offset, piece.fresh);
+	return add_pieces(cutter, piece);
 }
 
 static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream *stream,
@@ -117,7 +143,13 @@ static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream 
 
 	for (size_t i = 0; i < stream->nchunks; ++i) {
 		const struct sb_aux_chunk *chunk = &stream->chunk[i];
-		struct segment_piece piece = {.fresh = !i};
+		struct segment_piece piece = {.bytes = chunk->bytes,
+		                              .size = chunk->size,
+		                              .position = position,
+		                              .aux_offset = chunk->aux_offset,
+		                              .file_offset = chunk->file_offset,
+		                              .zeros = chunk->zeros,
+		                              .fresh = !i};
 		uint64_t overlap = i && chunk->aux_offset < end ? end - chunk->aux_offset : 0, trimmed;
 
 		trimmed = trim_padding(cutter, overlap);
@@ -127,10 +159,7 @@ static int add_chunks(struct segment_cutter *cutter, const struct sb_aux_stream 
 		if (overlap > chunk->size)
 			overlap = chunk->size;
 		cutter->duplicate += trimmed + overlap;
-		piece.bytes = chunk->bytes + overlap;
-		piece.size = chunk->size - overlap;
-		piece.position = position + overlap;
-		piece.aux_offset = chunk->aux_offset + overlap;
+		advance(&piece, overlap);
 		piece.fresh |= piece.aux_offset != end;
 		if (add_cut(cutter, piece, holes) < 0)
 			return -sbe_nomem;
@@ -148,6 +177,7 @@ int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_strea
 	int status;
 
 	memset(cutter, 0, sizeof(*cutter));
+	cutter->fetched = stream->fetched;
 	status = find_holes(&holes, flag, nflags);
 	if (status == 0)
 		status = add_chunks(cutter, stream, &holes);
@@ -157,8 +187,16 @@ int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_strea
 	return status;
 }
 
+static void give_back(struct segment_cutter *cutter)
+{
+	if (cutter->held)
+		fetched_give(cutter->fetched, cutter->held);
+	cutter->held = NULL;
+}
+
 void segment_cutter_fini(struct segment_cutter *cutter)
 {
+	give_back(cutter);
 	free(cutter->piece);
 	free(cutter->buffer);
 	memset(cutter, 0, sizeof(*cutter));
@@ -176,31 +214,54 @@ const uint8_t *segment_psb(const uint8_t *begin, const uint8_t *end)
 	return found;
 }
 
-/* Finds the first and the last PSB that have a whole PSB+ behind them in this piece. */
-static void search(struct segment_piece *piece)
+const uint8_t *segment_bytes(struct segment_cutter *cutter, size_t index, int *status)
 {
-	const uint8_t *found = segment_psb(piece->bytes, piece->bytes + piece->size);
+	const struct segment_piece *piece = &cutter->piece[index];
+
+	*status = 0;
+	if (piece->bytes)
+		return piece->bytes;
+	if (!cutter->held || cutter->held_index != index) {
+		give_back(cutter);
+		*status = fetched_take(cutter->fetched, piece->file_offset, piece->size, &cutter->held);
+		cutter->held_index = index;
+	}
+	return cutter->held ? cutter->held->bytes : NULL;
+}
+
+/* Finds the first and the last PSB that have a whole PSB+ behind them in this piece, whose @bytes these are.
+ */
+static void search(struct segment_piece *piece, const uint8_t *bytes)
+{
+	const uint8_t *found = segment_psb(bytes, bytes + piece->size);
 
 	piece->searched = 1;
 	piece->first_psb = piece->last_psb = -1;
-	if (!found || (uint64_t)(found - piece->bytes) + SEGMENT_TAIL > piece->size)
+	if (!found || (uint64_t)(found - bytes) + SEGMENT_TAIL > piece->size)
 		return;
-	piece->first_psb = found - piece->bytes;
+	piece->first_psb = found - bytes;
 	piece->last_psb = piece->first_psb;
 	for (int64_t at = (int64_t)piece->size - SEGMENT_TAIL; at > piece->first_psb; --at) {
-		if (piece->bytes[at] == psb_bytes[0] && memcmp(piece->bytes + at, psb_bytes, PSB_SIZE) == 0) {
+		if (bytes[at] == psb_bytes[0] && memcmp(bytes + at, psb_bytes, PSB_SIZE) == 0) {
 			piece->last_psb = at;
 			return;
 		}
 	}
 }
 
-static struct segment_piece *get_piece(struct segment_cutter *cutter, size_t index)
+/* NULL: it cannot be had, and *status is why. */
+static const struct segment_piece *get_piece(struct segment_cutter *cutter, size_t index, int *status)
 {
 	struct segment_piece *piece = &cutter->piece[index];
+	const uint8_t *bytes;
 
-	if (!piece->searched)
-		search(piece);
+	*status = 0;
+	if (piece->searched)
+		return piece;
+	bytes = segment_bytes(cutter, index, status);
+	if (!bytes)
+		return NULL;
+	search(piece, bytes);
 	return piece;
 }
 
@@ -210,50 +271,64 @@ static int is_continued(const struct segment_cutter *cutter, size_t index)
 	return index + 1 < cutter->npieces && !cutter->piece[index + 1].fresh;
 }
 
-/* Where the first segment in the piece at @index begins: the one before joins what comes before its first
- * PSB. */
-static uint64_t first_offset(struct segment_cutter *cutter, size_t index)
+/* Where the first segment in @piece, at @index, begins: the one before joins what comes before its first PSB.
+ */
+static uint64_t first_offset(const struct segment_piece *piece, size_t index)
 {
-	const struct segment_piece *piece = get_piece(cutter, index);
-
 	if (!index || piece->fresh)
 		return 0;
 	return piece->first_psb < 0 ? piece->size : (uint64_t)piece->first_psb;
 }
 
-void segment_seek(struct segment_cutter *cutter, size_t index)
+int segment_seek(struct segment_cutter *cutter, size_t index)
 {
+	int status;
+	const struct segment_piece *piece = get_piece(cutter, index, &status);
+
+	if (!piece)
+		return status;
 	cutter->next = index;
-	cutter->offset = first_offset(cutter, index);
+	cutter->offset = first_offset(piece, index);
+	return 0;
 }
 
 int segment_find_psb(struct segment_cutter *cutter, size_t index, uint64_t offset, uint64_t *psb)
 {
-	const struct segment_piece *piece = get_piece(cutter, index);
-	const uint64_t first = first_offset(cutter, index);
-	const uint8_t *found;
+	int status;
+	const struct segment_piece *piece = get_piece(cutter, index, &status);
+	const uint8_t *bytes, *found;
 
-	if (offset < first)
-		offset = first;
+	if (!piece)
+		return status;
+	if (offset < first_offset(piece, index))
+		offset = first_offset(piece, index);
 	if (offset >= piece->size)
 		return 0;
-	found = segment_psb(piece->bytes + offset, piece->bytes + piece->size);
-	if (!found || found + SEGMENT_TAIL > piece->bytes + piece->size)
+	bytes = segment_bytes(cutter, index, &status);
+	if (!bytes)
+		return status;
+	found = segment_psb(bytes + offset, bytes + piece->size);
+	if (!found || found + SEGMENT_TAIL > bytes + piece->size)
 		return 0;
-	*psb = (uint64_t)(found - piece->bytes);
+	*psb = (uint64_t)(found - bytes);
 	return !is_continued(cutter, index) || (int64_t)*psb < piece->last_psb;
 }
 
-static void begin_segment(const struct segment_cutter *cutter, struct sb_segment *segment)
+static int begin_segment(struct segment_cutter *cutter, struct sb_segment *segment)
 {
 	const struct segment_piece *piece = &cutter->piece[cutter->next];
+	int status;
+	const uint8_t *bytes = segment_bytes(cutter, cutter->next, &status);
 
-	segment->begin = piece->bytes + cutter->offset;
-	segment->end = piece->bytes + piece->size;
+	if (!bytes)
+		return status;
+	segment->begin = bytes + cutter->offset;
+	segment->end = bytes + piece->size;
 	segment->stop = piece->size - cutter->offset;
 	segment->position = piece->position + cutter->offset;
 	segment->aux_offset = piece->aux_offset + cutter->offset;
 	segment->fresh = piece->fresh && !cutter->offset;
+	return 0;
 }
 
 static int buffer_reserve(struct segment_cutter *cutter, uint64_t size)
@@ -287,12 +362,13 @@ static int append(struct segment_cutter *cutter, uint64_t *used, const uint8_t *
 static int join(struct segment_cutter *cutter, struct sb_segment *segment)
 {
 	uint64_t used = 0, stop = 0;
-	int status;
+	int status = begin_segment(cutter, segment);
 
-	begin_segment(cutter, segment);
-	status = append(cutter, &used, segment->begin, (uint64_t)(segment->end - segment->begin));
+	if (status == 0)
+		status = append(cutter, &used, segment->begin, (uint64_t)(segment->end - segment->begin));
 	while (status == 0 && !stop) {
 		const struct segment_piece *piece;
+		const uint8_t *bytes;
 
 		if (!is_continued(cutter, cutter->next)) {
 			cutter->next += 1;
@@ -301,14 +377,17 @@ static int join(struct segment_cutter *cutter, struct sb_segment *segment)
 			break;
 		}
 		cutter->next += 1;
-		piece = get_piece(cutter, cutter->next);
+		piece = get_piece(cutter, cutter->next, &status);
+		bytes = piece ? segment_bytes(cutter, cutter->next, &status) : NULL;
+		if (!bytes)
+			return status;
 		if (piece->first_psb < 0) {
-			status = append(cutter, &used, piece->bytes, piece->size);
+			status = append(cutter, &used, bytes, piece->size);
 			continue;
 		}
 		cutter->offset = (uint64_t)piece->first_psb;
 		stop = used + cutter->offset;
-		status = append(cutter, &used, piece->bytes, cutter->offset + SEGMENT_TAIL);
+		status = append(cutter, &used, bytes, cutter->offset + SEGMENT_TAIL);
 	}
 	segment->begin = cutter->buffer;
 	segment->end = cutter->buffer + used;
@@ -318,23 +397,25 @@ static int join(struct segment_cutter *cutter, struct sb_segment *segment)
 
 int segment_next(struct segment_cutter *cutter, struct sb_segment *segment)
 {
-	struct segment_piece *piece;
+	const struct segment_piece *piece;
 	int status;
 
 	if (cutter->next >= cutter->npieces)
 		return 0;
 	if (!is_continued(cutter, cutter->next)) {
-		begin_segment(cutter, segment);
+		status = begin_segment(cutter, segment);
 		cutter->next += 1;
 		cutter->offset = 0;
-		return 1;
+		return status < 0 ? status : 1;
 	}
-	piece = get_piece(cutter, cutter->next);
+	piece = get_piece(cutter, cutter->next, &status);
+	if (!piece)
+		return status;
 	if (piece->last_psb > (int64_t)cutter->offset) {
-		begin_segment(cutter, segment);
+		status = begin_segment(cutter, segment);
 		segment->stop = (uint64_t)piece->last_psb - cutter->offset;
 		cutter->offset = (uint64_t)piece->last_psb;
-		return 1;
+		return status < 0 ? status : 1;
 	}
 	status = join(cutter, segment);
 	return status < 0 ? status : 1;

@@ -5,6 +5,9 @@
  * chunk is joined in a buffer. So memory follows the PSB period, every byte is decoded once, and as
  * a PSB resets the decoder, the cuts change nothing. Where chunks do not follow each other, or the
  * kernel said that data are missing, nothing is joined: decoding starts anew.
+ *
+ * Of a recording that is fetched by range (<sb/store.h>), one piece is here at a time, and large chunks
+ * become several.
  */
 #ifndef SB_SEGMENT_H
 #define SB_SEGMENT_H
@@ -13,12 +16,16 @@
 #include <sb/system.h>
 #include <sb/trace.h>
 
+#include "perfdata/fetched.h"
+
 /* The largest PSB+ fits into this many times over. */
 enum { SEGMENT_TAIL = 512 };
 
 struct segment_piece {
-	const uint8_t *bytes;
+	const uint8_t *bytes; /* NULL: to be fetched */
 	uint64_t size, position, aux_offset;
+	uint64_t file_offset; /* to be fetched: from there */
+	uint8_t zeros;        /* as a chunk's */
 	int fresh;
 	int searched; /* first_psb and last_psb are valid; -1: there is none */
 	int64_t first_psb, last_psb;
@@ -33,6 +40,9 @@ struct segment_cutter {
 	uint64_t buffer_size;
 	uint64_t duplicate;                 /* bytes that were recorded twice, and are left out */
 	const struct sb_perfdata *perfdata; /* borrowed; gets back what was joined. NULL: nobody does */
+	struct sb_fetched *fetched;         /* borrowed; NULL: all bytes are here */
+	struct fetched_piece *held;         /* the bytes of the piece at ... */
+	size_t held_index;                  /* ... this index; not NULL */
 };
 
 /* The first PSB in [begin, end), or NULL. */
@@ -44,12 +54,17 @@ int segment_cutter_init(struct segment_cutter *cutter, const struct sb_aux_strea
 void segment_cutter_fini(struct segment_cutter *cutter);
 
 /* To the first segment that begins in the piece at @index; what comes before it there belongs to the one
- * before. */
-void segment_seek(struct segment_cutter *cutter, size_t index);
+ * before. Zero or a negative code. */
+int segment_seek(struct segment_cutter *cutter, size_t index);
 
 /* Whether the whole PSB+ of the first PSB at @offset of the piece at @index, or behind it, lies within the
- * segment that begins there, and is not where the next one begins: then *psb is its offset. */
+ * segment that begins there, and is not where the next one begins: then *psb is its offset. Or a negative
+ * code. */
 int segment_find_psb(struct segment_cutter *cutter, size_t index, uint64_t offset, uint64_t *psb);
+
+/* The bytes of the piece at @index, until those of another one are asked for, or a segment; NULL: they cannot
+ * be had, and *status is why. */
+const uint8_t *segment_bytes(struct segment_cutter *cutter, size_t index, int *status);
 
 /* The next segment: 1, or 0 when there is none, or a negative code. It lasts until the next call. */
 int segment_next(struct segment_cutter *cutter, struct sb_segment *segment);

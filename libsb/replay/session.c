@@ -11,6 +11,7 @@
 
 #include <sb/binary.h>
 #include <sb/shard.h>
+#include <sb/store.h>
 
 #include "binary/resolver.h"
 #include "replay/crew.h"
@@ -39,7 +40,8 @@ struct sb_session {
 	int traces_kernel;
 	struct ledger ledger;
 	uint64_t piece_size;
-	const struct sb_span_source *source; /* borrowed; what is replayed was decoded elsewhere; NULL: it was not */
+	const struct sb_span_source
+	        *source; /* borrowed; what is replayed was decoded elsewhere; NULL: it was not */
 	int ran;
 };
 
@@ -390,6 +392,13 @@ struct session_code session_code(const struct sb_session *session)
 	};
 }
 
+int session_status(const struct sb_session *session, int status, struct sb_error *err)
+{
+	const int failure = sb_perfdata_failure(session->perfdata, err);
+
+	return failure ? failure : status;
+}
+
 void session_set_piece_size(struct sb_session *session, uint64_t size)
 {
 	session->piece_size = size;
@@ -415,6 +424,7 @@ int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struc
 	session->ledger.account.nmaps = session->evidence.maps.survey.nfound;
 	if (status == 0)
 		status = finished;
+	status = session_status(session, status, err);
 	if (status == -sbe_nomem && err && !err->code)
 		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
 	return status;

@@ -25,6 +25,9 @@ struct session_code {
 
 struct session_code session_code(const struct sb_session *session);
 
+/* @status; or, with the reason in *err, that not all trace could be had, whatever came of it. */
+int session_status(const struct sb_session *session, int status, struct sb_error *err);
+
 /* What the session's walkers see; the session's. */
 struct replay_world session_world(const struct sb_session *session);
 

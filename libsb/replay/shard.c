@@ -96,6 +96,7 @@ int sb_session_run_span(const struct sb_session *session, const struct sb_line *
 	status = span_line_check(line, world.perfdata, err);
 	if (status == 0)
 		status = span_walk(&walk, account, err);
+	status = session_status(session, status, err);
 	if (status == -sbe_nomem && err && !err->code)
 		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
 	return status;

@@ -587,6 +587,7 @@ static int open_decoder(struct stream_replay *replay)
 
 	replay->begin = segment->begin;
 	replay->end = segment->end;
+	replay->position = segment->position;
 	/* What it has learnt of the code stays. */
 	if (replay->decoder) {
 		status = pt_blk_set_buffer(replay->decoder, segment->begin, segment->end);
@@ -642,7 +643,8 @@ int stream_replay_from(struct stream_replay *replay, const struct sb_segment *se
 
 	begin_at(replay, segment, offset);
 	replay->retry = offset;
-	if (!replay->decoder || replay->begin != segment->begin || replay->end != segment->end)
+	if (!replay->decoder || replay->begin != segment->begin || replay->end != segment->end ||
+	    replay->position != segment->position)
 		status = open_decoder(replay);
 	if (status < 0)
 		return status;

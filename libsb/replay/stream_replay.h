@@ -41,15 +41,16 @@ struct stream_replay {
 	const struct sb_segment *segment;
 	struct pt_block_decoder *decoder; /* owned; of all segments */
 	int counts;                       /* its runs have no blocks: they are only counted */
-	const uint8_t *begin, *end;       /* what it decodes */
-	uint64_t noted;                   /* the last PSB whose place the flow was seen at */
-	uint64_t released;                /* bytes before it may have gone from memory */
-	uint64_t accounted;               /* bytes before it are in the account */
-	uint64_t confirmed;               /* the last PSB that the flow has reached */
-	uint64_t last_tsc;                /* of the trace, since confirmed; 0: not known */
-	uint64_t psb_tsc;                 /* the same, at that PSB */
-	uint64_t retry;   /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
-	uint64_t last_ip; /* of the last block, or where tracing was enabled since */
+	const uint8_t *begin, *end;       /* what it decodes ... */
+	uint64_t position;  /* ... which was this of the stream, though others may stand there now */
+	uint64_t noted;     /* the last PSB whose place the flow was seen at */
+	uint64_t released;  /* bytes before it may have gone from memory */
+	uint64_t accounted; /* bytes before it are in the account */
+	uint64_t confirmed; /* the last PSB that the flow has reached */
+	uint64_t last_tsc;  /* of the trace, since confirmed; 0: not known */
+	uint64_t psb_tsc;   /* the same, at that PSB */
+	uint64_t retry;     /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
+	uint64_t last_ip;   /* of the last block, or where tracing was enabled since */
 
 	enum gap_resume resume; /* behind the last error */
 	int resumed;            /* decoding went on before a PSB, since the last one */

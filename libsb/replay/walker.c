@@ -217,8 +217,9 @@ int walker_run_from(struct walker *walker, const struct stream_place *place)
 	int status;
 
 	ledger_begin_stream(walker->ledger, walker->stream->cpu);
-	segment_seek(&walker->cutter, place->piece);
-	status = segment_next(&walker->cutter, &segment);
+	status = segment_seek(&walker->cutter, place->piece);
+	if (status == 0)
+		status = segment_next(&walker->cutter, &segment);
 	if (status > 0)
 		status = stream_replay_from(&walker->replay, &segment, place->position - segment.position);
 	if (status == 0)

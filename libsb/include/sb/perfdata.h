@@ -44,7 +44,7 @@ struct sb_perfdata_info {
 /* One piece of a CPU's (or thread's) AUX data, in the order of recording: of an AUXTRACE record, or a SAMPLE
  * that holds some (perf record --aux-sample). */
 struct sb_aux_chunk {
-	const uint8_t *bytes; /* in the mapping */
+	const uint8_t *bytes; /* in the mapping; NULL: to be fetched, see <sb/store.h> */
 	uint64_t size;        /* as the record says, but never past the file's end */
 	uint64_t file_offset; /* in the file that holds it */
 	uint32_t file;        /* which one, of a recording in several: 0 is "data" */
@@ -53,6 +53,7 @@ struct sb_aux_chunk {
 	int32_t cpu, tid; /* -1: not bound to one */
 	uint32_t idx;
 	uint64_t missing; /* bytes that the record promises but the file does not hold */
+	uint8_t zeros;    /* without bytes: how many it ends with are zero, of the last 7 */
 };
 
 /* All chunks of one buffer. Their sizes include what perf pads them with to multiples of 8. */
@@ -61,7 +62,8 @@ struct sb_aux_stream {
 	uint32_t idx;
 	const struct sb_aux_chunk *chunk;
 	size_t nchunks;
-	uint64_t size; /* sum of the chunks' */
+	uint64_t size;              /* sum of the chunks' */
+	struct sb_fetched *fetched; /* gets what chunks have no bytes of; NULL: they have all */
 };
 
 /* Opens a recording: whatever perf record writes, and raw pairs.
@@ -115,18 +117,19 @@ sb_export const char *sb_perfdata_path(const struct sb_perfdata *perfdata);
 sb_export const char *sb_perfdata_kcore_dir(const struct sb_perfdata *perfdata);
 sb_export const struct sb_perfdata_info *sb_perfdata_info(const struct sb_perfdata *perfdata);
 
-/* From now on it is as if only TSC packets told the time: for recordings whose MTC and CYC packets, or what is
- * said about them, are wrong. The info then tells of no others. To be called before anybody else reads. */
+/* From now on it is as if only TSC packets told the time: for recordings whose MTC and CYC packets, or what
+ * is said about them, are wrong. The info then tells of no others. To be called before anybody else reads. */
 sb_export void sb_perfdata_trust_tsc_alone(struct sb_perfdata *perfdata);
 
 /* The release of the kernel that was recorded ("6.1.0-18-amd64"), or NULL: it is not known. */
 sb_export const char *sb_perfdata_osrelease(const struct sb_perfdata *perfdata);
 
-/* The build-id that perf wrote down for the host's file @filename when the recording ended (BUILD_ID): its size, 0 when
- * there is none, or several files had this name. */
+/* The build-id that perf wrote down for the host's file @filename when the recording ended (BUILD_ID): its
+ * size, 0 when there is none, or several files had this name. */
 sb_export int sb_perfdata_build_id(const struct sb_perfdata *perfdata, const char *filename, uint8_t id[20]);
 
-/* A function of a BPF program, as the kernel had compiled it when perf asked for it (BPF_PROG_INFO): its code. */
+/* A function of a BPF program, as the kernel had compiled it when perf asked for it (BPF_PROG_INFO): its
+ * code. */
 struct sb_bpf_image {
 	uint32_t program;  /* the program's id: that of its BPF_EVENT */
 	uint32_t function; /* which one of the program's, from 0 */
@@ -135,7 +138,8 @@ struct sb_bpf_image {
 	uint8_t tag[8];
 	char name[16]; /* the program's, as far as it has one */
 };
-sb_export const struct sb_bpf_image *sb_perfdata_bpf_images(const struct sb_perfdata *perfdata, size_t *count);
+sb_export const struct sb_bpf_image *sb_perfdata_bpf_images(const struct sb_perfdata *perfdata,
+                                                            size_t *count);
 
 /* Sorted by cpu, then tid. */
 sb_export const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfdata, size_t *count);

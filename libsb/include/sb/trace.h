@@ -37,7 +37,7 @@ sb_export int sb_trace_open(struct sb_trace **trace, const struct sb_aux_stream 
                             const struct sb_aux_flag *flag, size_t nflags);
 sb_export void sb_trace_close(struct sb_trace *trace); /* NULL is fine */
 
-/* The next segment: 1, or 0 when there is none, or -sbe_nomem. It lasts until the next call. */
+/* The next segment: 1, or 0 when there is none, or a negative code. It lasts until the next call. */
 sb_export int sb_trace_next(struct sb_trace *trace, struct sb_segment *segment);
 
 /* Bytes of the stream that are in no segment: recorded twice (snapshots), or perf's padding in the middle. */
