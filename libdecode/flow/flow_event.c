@@ -108,6 +108,9 @@ static void apply_enabled(struct pt_flow *flow, struct pt_event *ev)
 		pt_return_stack_clear(&flow->returns);
 		if (!flow->enabled)
 			pt_flow_enable(flow, ip);
+		/* It is named for whoever was on the way as for whoever begins here. */
+		else if (!flow->in_branch)
+			flow->named_ip = ip;
 		return;
 	}
 	ev->variant.enabled.resumed = flow->have_resume_ip && flow->resume_ip == ip;

@@ -142,16 +142,16 @@ static int whole_gap(struct walker *walker, enum sb_gap_reason reason, uint64_t 
 /* From the cutter's place on. Zero: up to the stream's end. */
 static int replay_segments(struct walker *walker, int first)
 {
-	struct sb_segment segment;
+	struct sb_segment *segment = &walker->segment;
 	int status;
 
-	while ((status = segment_next(&walker->cutter, &segment)) > 0) {
+	while ((status = segment_next(&walker->cutter, segment)) > 0) {
 		enum sb_gap_reason before = sb_gap_none;
 
-		if (segment.fresh)
+		if (segment->fresh)
 			before = first ? sb_gap_no_sync : sb_gap_truncated;
 		first = 0;
-		status = stream_replay_segment(&walker->replay, &segment, before);
+		status = stream_replay_segment(&walker->replay, segment, before);
 		if (status)
 			return status;
 	}
@@ -213,15 +213,15 @@ int walker_run(struct walker *walker)
 
 int walker_run_from(struct walker *walker, const struct stream_place *place)
 {
-	struct sb_segment segment;
+	struct sb_segment *segment = &walker->segment;
 	int status;
 
 	ledger_begin_stream(walker->ledger, walker->stream->cpu);
 	status = segment_seek(&walker->cutter, place->piece);
 	if (status == 0)
-		status = segment_next(&walker->cutter, &segment);
+		status = segment_next(&walker->cutter, segment);
 	if (status > 0)
-		status = stream_replay_from(&walker->replay, &segment, place->position - segment.position);
+		status = stream_replay_from(&walker->replay, segment, place->position - segment->position);
 	if (status == 0)
 		status = replay_segments(walker, 0);
 	walker_settle(walker);

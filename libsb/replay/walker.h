@@ -43,6 +43,7 @@ struct walker {
 	size_t nflags;
 	struct sb_sched fixed;
 	struct segment_cutter cutter;
+	struct sb_segment segment; /* the one that is replayed, also when that has ended */
 	struct filter_memory memory;
 	struct sideband_observer observer;
 	struct stream_replay replay;

@@ -76,7 +76,8 @@ static int open_object(struct object *object, uint64_t piece, struct sb_perfdata
 	int status;
 
 	object->is_open = 0;
-	object->last = object->asked = 0;
+	object->last = 0;
+	object->asked = 0;
 	status = sb_perfdata_open_store(perfdata, &store, err);
 	object->is_open = 1;
 	return status;
@@ -295,7 +296,10 @@ static int drop(void *context, const void *bytes, size_t size)
 static void asks_for_a_span(void **state)
 {
 	enum { PIECE = 8192 };
-	const struct sb_replay_options options = {.size = sizeof(options), .no_host_root = 1};
+	char root[300];
+	const char *roots[] = {root};
+	const struct sb_replay_options options = {
+	        .size = sizeof(options), .root = roots, .nroots = 1, .no_host_root = 1};
 	const struct sb_sink sink = {.gap = on_gap};
 	const struct sb_aux_stream *stream;
 	struct sb_perfdata *perfdata = NULL;
@@ -313,6 +317,7 @@ static void asks_for_a_span(void **state)
 	(void)state;
 	if (!find(1, &object, directory, path))
 		skip();
+	snprintf(root, sizeof(root), "%s/root", directory);
 	assert_int_equal(open_object(&object, PIECE, &perfdata, NULL), 0);
 	sideband = object.asked;
 	stream = sb_perfdata_streams(perfdata, &count);

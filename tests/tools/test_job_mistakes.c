@@ -56,7 +56,8 @@ static const struct mistake mistakes[] = {
         {HEAD "cluster: {time: 90}\n", "j.yaml:3:17: expected a time such as 30m or 4h, found '90'"},
         {HEAD "cluster: {time: 4hours}\n", "j.yaml:3:17: expected a time such as 30m or 4h, found '4hours'"},
         {HEAD "cluster: {throttle: 0}\n", "j.yaml:3:21: expected a number from 1 to 100000, found '0'"},
-        {HEAD "cluster: {partition: \"a b\"}\n", "j.yaml:3:22: expected the name of a partition, found 'a b'"},
+        {HEAD "cluster: {partition: \"a b\"}\n",
+         "j.yaml:3:22: expected the name of a partition, found 'a b'"},
         {HEAD "cluster: {options: [--qos=low, exclusive]}\n",
          "j.yaml:3:32: expected an option of sbatch such as --qos=low in one line, found 'exclusive'"},
         {HEAD "cluster: {kubernetes: {claim: traces}}\n", "j.yaml:3:31: 'claim' and 'mount' need each other"},
@@ -103,6 +104,32 @@ static const struct mistake mistakes[] = {
          "j.yaml:3:20: the kallsyms DIR/ks is not there: No such file or directory"},
         {HEAD "include: [missing.yaml]\n",
          "missing.yaml:3:3: the directory DIR/nowhere/ is not there: No such file or directory"},
+
+        /* Fetching. */
+        {"version: 1\nrecording: s3://b/a.data\n",
+         "j.yaml:2:12: s3://b/a.data is a URL, and the job does not say how to get it: with the key 'fetch'"},
+        {"version: 1\nrecordings: [a.data, \"s3://b/a b\"]\nfetch: {size: [c, \"{url}\"], range: [c, \"{url}\", "
+         "\"{offset}+{length}\"]}\n",
+         "j.yaml:2:22: the URL s3://b/a b has a blank or a control character in it"},
+        {HEAD "fetch: {sizes: [c]}\n",
+         "j.yaml:3:9: what fetches recordings has no key 'sizes'; did you mean 'size'?"},
+        {HEAD "fetch: {size: [c, \"{url}\"]}\n", "j.yaml:3:8: what fetches recordings needs the key 'range'"},
+        {HEAD "fetch: {size: \"curl {url}\"}\n",
+         "j.yaml:3:15: expected a command (a list of words), found text"},
+        {HEAD "fetch: {size: [c, \"-I{ulr}\"]}\n",
+         "j.yaml:3:19: 'size' cannot name {ulr}; did you mean {url}?"},
+        {HEAD "fetch:\n  size: [c, \"{url}\", \"{offset}\"]\n",
+         "j.yaml:4:22: 'size' cannot name {offset}; for an opening brace, write {{"},
+        {HEAD "fetch: {size: [c]}\n", "j.yaml:3:15: 'size' does not name {url}: which recording?"},
+        {HEAD "fetch: {range: [c, \"{url}\", \"{length}\"]}\n",
+         "j.yaml:3:16: 'range' does not name {offset}: bytes from where on?"},
+        {HEAD "fetch: {range: [c, \"{url}\", \"{offset}-\"]}\n",
+         "j.yaml:3:16: 'range' names neither {length} nor {last}: bytes up to where?"},
+        {HEAD "fetch: {range: [./get, \"{url}\", \"{offset}-{last}\"], size: [\"c\", \"{url}\"]}\n",
+         "j.yaml:3:17: the command DIR/./get cannot be run: No such file or directory"},
+        {HEAD "fetch: {size: [c, \"{url}\"], range: [c, \"{url}\", \"{offset}-{last}\"], piece: 1K}\n",
+         "j.yaml:3:76: expected a piece of 4K to 1G, found 1024 bytes"},
+        {HEAD "fetch: {timeout: 5}\n", "j.yaml:3:18: expected a time such as 30m or 4h, found '5'"},
 
         /* Sinks. */
         {HEAD "sinks: [{name: isn}]\n", "j.yaml:3:9: unknown sink 'isn'; did you mean 'insn'?"},
@@ -214,7 +241,8 @@ static void what_is_right_is_not_complained_about(void **state)
 	complain(
 	        &dir,
 	        "version: 1\nvariables: {r: root, both: \"${r}\", escaped: \"$${r}\"}\nenvironment: [PATH]\n"
-	        "recordings: [\"*.data\", a.data]\nroots: [\"${both}\"]\ncpu: [0-3]\ntime: {from: 1, to: 2.5}\n"
+	        "recordings: [\"*.data\", a.data, \"s3://b/a[1].data\"]\nroots: [\"${both}\"]\ncpu: [0-3]\ntime: {from: 1, to: 2.5}\n"
+	        "fetch: {size: [c, \"{{a}{url}\"], range: [c, \"{url}\", \"{offset}-{last}\", \"{version}\"]}\n"
 	        "limits: {memory: 4G, disk: 100}\non_error: skip\nstrict: [-no-sync]\n"
 	        "cluster: {time: 4h, memory: 2G, cpus: 2, throttle: 8, tasks: 100, partition: \"a,b\", account: c,\n"
 	        "  options: [--exclusive], kubernetes: {image: \"r.example/i:1\", claim: c, mount: /m}}\n"

@@ -36,7 +36,7 @@ static void every_kind_of_switch_is_counted(void **state)
 static json_t *input_of(const char *path)
 {
 	struct sb_error err;
-	json_t *input = run_record_input(path, &err);
+	json_t *input = run_record_input(&(struct job){0}, path, &err);
 
 	assert_non_null(input);
 	return input;

@@ -49,6 +49,7 @@ void job_free(struct job *job)
 	job_texts_free(&job->decode.switch_evidence);
 	job_sinks_free(job->sink, job->nsinks);
 	job_cluster_free(&job->cluster);
+	job_fetch_free(&job->fetch);
 	free(job->run_record);
 	free(job->path);
 	job_places_free(&job->places);

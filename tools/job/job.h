@@ -15,6 +15,7 @@
 #include <sb/error.h>
 
 #include "job/job_cluster.h"
+#include "job/job_fetch.h"
 #include "job/job_files.h"
 #include "job/job_list.h"
 #include "job/job_place.h"
@@ -80,7 +81,8 @@ enum job_file { job_kcore, job_vmlinux, job_kallsyms, job_files };
 
 struct job {
 	char *recording;             /* NULL: not given */
-	struct job_texts recordings; /* paths, or glob(7) patterns */
+	struct job_texts recordings; /* paths, or glob(7) patterns, or URLs */
+	struct job_fetch fetch;
 	char *file[job_files];
 	struct job_files files;
 	struct job_texts jitdump;

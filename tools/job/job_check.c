@@ -88,10 +88,10 @@ static int check_files(const struct check *check)
 	for (int i = 0; i < job_files && !code; i++)
 		if (job->file[i])
 			code = is_there(check, job->file[i], names[i], false);
-	if (!code && job->recording && strcmp(job->recording, "-") != 0)
+	if (!code && job->recording && strcmp(job->recording, "-") != 0 && !job_is_url(job->recording))
 		code = is_there(check, job->recording, "recording", false);
 	for (size_t i = 0; i < job->recordings.count && !code; i++)
-		if (!strpbrk(job->recordings.value[i], "*?["))
+		if (!strpbrk(job->recordings.value[i], "*?[") && !job_is_url(job->recordings.value[i]))
 			code = is_there(check, job->recordings.value[i], "recording", false);
 	return code;
 }
@@ -283,6 +283,8 @@ int job_check(const struct job *job, struct sb_error *err)
 		code = check_sink(&check, &job->sink[i]);
 	if (!code)
 		code = job_cluster_check(job, check.err);
+	if (!code)
+		code = job_fetch_check(job, check.err);
 	if (!code)
 		code = check_files(&check);
 	if (code)

@@ -73,9 +73,11 @@ int job_inputs_find(const struct job *job, struct job_inputs *inputs, struct sb_
 	for (size_t i = 0; i < job->recordings.count && !code; i++) {
 		const char *path = job->recordings.value[i];
 
+		const bool is_pattern = strpbrk(path, "*?[") && !job_is_url(path);
+
 		/* What is there under just this name is no pattern. */
-		code = strpbrk(path, "*?[") && access(path, F_OK) ? add_matches(job, inputs, path, err)
-		                                                  : add(inputs, path, err);
+		code = is_pattern && access(path, F_OK) ? add_matches(job, inputs, path, err)
+		                                        : add(inputs, path, err);
 	}
 	if (code)
 		job_inputs_free(inputs);

@@ -319,7 +319,7 @@ const struct job_kind job_kind_moment = {sizeof(struct job_time), read_moment, m
 
 json_t *job_path_value(const char *path)
 {
-	char *directory = *path == '/' ? NULL : getcwd(NULL, 0);
+	char *directory = *path == '/' || job_is_url(path) ? NULL : getcwd(NULL, 0);
 	json_t *value = directory ? json_sprintf("%s/%s", directory, path) : json_string(path);
 
 	free(directory);

@@ -276,6 +276,8 @@ static int run(struct replay *replay, struct sb_error *err)
 		code = sb_session_merge(replay->opened.session, replay->request->spans, &sink, &failure);
 	else
 		code = sb_session_run(replay->opened.session, &sink, &failure);
+	if (!code)
+		code = job_session_check(&replay->opened, &failure);
 	progress_end(&replay->progress);
 	if (interrupt_came())
 		return sb_error_set(err, -sbe_stop, replay->request->recording, UINT64_MAX, "interrupted");
@@ -349,8 +351,10 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	struct replay replay = {.request = request, .job = request->job};
 	const struct sb_error *damage;
 	struct interrupt_watch watch;
-	int code = job_session_open(&replay.opened, request->job, request->recording, err);
+	int code;
 
+	replay.opened.expected = request->expected;
+	code = job_session_open(&replay.opened, request->job, request->recording, err);
 	if (!code)
 		code = open_symbols(&replay, err);
 	/* Before files are opened, nothing is half done. */

@@ -24,6 +24,7 @@ struct job_replay_request {
 	const char *label;                  /* before the progress bar */
 	bool progress;                      /* tell it even when stderr is no terminal */
 	const struct sb_span_source *spans; /* it was decoded already; NULL: it was not */
+	const json_t *expected;             /* as of struct job_session */
 };
 
 /* *end says how it ended; *account (may be NULL) becomes the account, to be freed. Zero or a negative code.

@@ -179,6 +179,7 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 	enum job_replay_end end = job_replay_whole;
 	json_t *input = NULL, *account = NULL;
 	struct sb_span_source spans;
+	const json_t *expected = NULL;
 	char label[48] = "";
 	int code;
 
@@ -189,10 +190,11 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 			return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s",
 			                    shard_merge_error(run->options->merge, index));
 		spans = shard_merge_source(run->options->merge, index);
+		expected = json_object_get(shard_merge_files(run->options->merge, index), "");
 	}
 	if (run->record) {
 		/* What shards have read is not read again. */
-		input = run->options->merge ? json_object() : run_record_input(recording, err);
+		input = run->options->merge ? json_object() : run_record_input(run->job, recording, err);
 		if (!input)
 			return -sbe_io;
 		if (is_done(run, recording, input, file)) {
@@ -207,7 +209,8 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 	                                               .limit = run->job->limits.disk ? &run->limit : NULL,
 	                                               .label = label,
 	                                               .progress = run->options->progress,
-	                                               .spans = run->options->merge ? &spans : NULL},
+	                                               .spans = run->options->merge ? &spans : NULL,
+	                                               .expected = expected},
 	                  &end, run->record ? &account : NULL, err);
 	if (code) {
 		json_decref(input);

@@ -45,6 +45,28 @@ static bool wants_order_of_time(const struct job *job)
 	return false;
 }
 
+/* From where the recording is. */
+static int open_recording(struct job_session *opened, const struct job *job, const char *recording,
+                          struct sb_error *err)
+{
+	int code;
+
+	if (!job_is_url(recording))
+		return sb_perfdata_open(&opened->perfdata, recording, err);
+	code = fetch_open(&opened->fetch, &job->fetch, recording, err);
+	/* Of another size, it is no use to fetch more. */
+	if (!code && opened->expected)
+		code = fetch_compare(opened->fetch, opened->expected, err);
+	if (!code)
+		code = fetch_open_recording(opened->fetch, &opened->perfdata, err);
+	return !code && opened->expected ? fetch_compare(opened->fetch, opened->expected, err) : code;
+}
+
+int job_session_check(const struct job_session *opened, struct sb_error *err)
+{
+	return opened->fetch ? fetch_check(opened->fetch, err) : 0;
+}
+
 int job_session_open(struct job_session *opened, const struct job *job, const char *recording,
                      struct sb_error *err)
 {
@@ -76,7 +98,7 @@ int job_session_open(struct job_session *opened, const struct job *job, const ch
 	options.errata = decoding.has_errata ? &decoding.errata : NULL;
 	options.without_evidence = decoding.without_evidence;
 	if (!code)
-		code = sb_perfdata_open(&opened->perfdata, recording, err);
+		code = open_recording(opened, job, recording, err);
 	if (!code && decoding.tsc_alone)
 		sb_perfdata_trust_tsc_alone(opened->perfdata);
 	if (!code)
@@ -95,5 +117,6 @@ void job_session_close(struct job_session *opened)
 	sb_session_close(opened->session);
 	sb_resolver_free(opened->resolver);
 	sb_perfdata_close(opened->perfdata);
+	fetch_close(opened->fetch);
 	*opened = (struct job_session){0};
 }

@@ -7,18 +7,25 @@
 #include <sb/perfdata.h>
 #include <sb/replay.h>
 
+#include "job/fetch.h"
 #include "job/job.h"
 
 struct job_session {
+	const json_t
+	        *expected;   /* borrowed; what a plan knows of a recording that is fetched; NULL: nothing */
+	struct fetch *fetch; /* NULL: it is a file */
 	struct sb_perfdata *perfdata;
 	struct sb_resolver *resolver;
 	struct sb_session *session;
 };
 
-/* Zeroed before; to be closed in any case. Zero or a negative code. */
+/* Zeroed before, but for what is expected; to be closed in any case. Zero or a negative code. */
 int job_session_open(struct job_session *session, const struct job *job, const char *recording,
                      struct sb_error *err);
 void job_session_close(struct job_session *session);
+
+/* Whether a recording that was fetched is still the one that was opened. Zero or a negative code. */
+int job_session_check(const struct job_session *session, struct sb_error *err);
 
 /* The type of a job's sink at @index; NULL: past the last. Without any, the summary is written. */
 const struct sink_type *job_sink_type(const struct job *job, size_t index);

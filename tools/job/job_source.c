@@ -130,7 +130,7 @@ char *source_file(struct job_source *source, yaml_node_t *node, const char *expe
 
 	if (!text)
 		return NULL;
-	if (*text == '/')
+	if (*text == '/' || job_is_url(text))
 		path = strdup(text);
 	else if (asprintf(&path, "%.*s%s", (int)source->directory, source->path, text) < 0)
 		path = NULL;

@@ -135,7 +135,7 @@ static int compare_input(struct verify *verify, const char *recording, const jso
                          struct sb_error *err)
 {
 	const json_t *then = json_object_get(entry, "input");
-	json_t *now = then ? run_record_input(recording, err) : NULL;
+	json_t *now = then ? run_record_input(verify->job, recording, err) : NULL;
 
 	if (then && !now)
 		return -sbe_io;

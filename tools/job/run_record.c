@@ -10,6 +10,7 @@
 
 #include <sb/binary.h>
 
+#include "job/fetch.h"
 #include "job/job_keys.h"
 #include "output.h"
 #include "version.h"
@@ -111,7 +112,20 @@ static int sums_below(const char *path, json_t *sums, struct sb_error *err)
 	return code;
 }
 
-json_t *run_record_input(const char *path, struct sb_error *err)
+/* All of what is fetched would be too much. */
+static int add_fetched(const struct job *job, const char *url, const char *name, json_t *sums,
+                       struct sb_error *err)
+{
+	struct fetch *fetch;
+	const int code = fetch_open(&fetch, &job->fetch, url, err);
+
+	if (!code)
+		json_object_set_new(sums, name, fetch_value(fetch));
+	fetch_close(fetch);
+	return code;
+}
+
+json_t *run_record_input(const struct job *job, const char *path, struct sb_error *err)
 {
 	json_t *sums = json_object(), *sum;
 	const char *slash = strrchr(path, '/');
@@ -121,7 +135,9 @@ json_t *run_record_input(const char *path, struct sb_error *err)
 	/* What comes through a pipe cannot be read twice. */
 	if (!strcmp(path, "-") || (!stat(path, &st) && !S_ISREG(st.st_mode) && !S_ISDIR(st.st_mode)))
 		return sums;
-	if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
+	if (job_is_url(path)) {
+		code = add_fetched(job, path, slash[1] ? slash + 1 : path, sums, err);
+	} else if (!stat(path, &st) && S_ISDIR(st.st_mode)) {
 		code = sums_below(path, sums, err);
 	} else {
 		sum = sum_of(path, err);
@@ -235,8 +251,8 @@ int run_record_write(const json_t *record, const char *path, struct sb_error *er
 /* Keys of a job that say how, and for which recordings, but not what is written for one. */
 static bool decides(const char *key)
 {
-	static const char *const others[] = {"recording", "recordings", "jobs",   "limits",
-	                                     "on_error",  "run_record", "version", "cluster"};
+	static const char *const others[] = {"recording",  "recordings", "jobs",    "limits", "on_error",
+	                                     "run_record", "version",    "cluster", "fetch"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(key, others[i]))

@@ -24,8 +24,9 @@ int run_record_write(const json_t *record, const char *path, struct sb_error *er
 /* NULL, or the key in which the two differ of what decides about outputs; @buffer is for its name. */
 const char *run_record_differ(const json_t *a, const json_t *b, char *buffer, size_t size);
 
-/* The SHA-256 of each of a recording's files, by name; NULL: *err has the reason. */
-json_t *run_record_input(const char *path, struct sb_error *err);
+/* The SHA-256 of each of a recording's files, by name; of what @job fetches, its size and version. NULL: *err
+ * has the reason. */
+json_t *run_record_input(const struct job *job, const char *path, struct sb_error *err);
 /* Size and SHA-256 of each file that is not NULL; NULL: *err has the reason. */
 json_t *run_record_outputs(const struct job *job, char *const *file, struct sb_error *err);
 

@@ -174,6 +174,11 @@ const char *shard_merge_error(const struct shard_merge *merge, size_t index)
 	return merge->plan->recording[index].error;
 }
 
+const json_t *shard_merge_files(const struct shard_merge *merge, size_t index)
+{
+	return merge->plan->recording[index].files;
+}
+
 /* ---- Reading ---------------------------------------------------------------------------------- */
 
 static size_t shard_of(const struct shard_merge *merge, size_t index)

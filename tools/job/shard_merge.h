@@ -15,6 +15,9 @@ void shard_merge_close(struct shard_merge *merge); /* NULL is fine */
 /* Why the recording at @index was passed over when the plan was made; NULL: it was not. */
 const char *shard_merge_error(const struct shard_merge *merge, size_t index);
 
+/* What the plan knows of the recording's files, see recording_files.h; borrowed. */
+const json_t *shard_merge_files(const struct shard_merge *merge, size_t index);
+
 /* What its shards hold; until the source of another one is asked for. */
 struct sb_span_source shard_merge_source(struct shard_merge *merge, size_t index);
 

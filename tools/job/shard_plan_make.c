@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sb/store.h>
+
 #include "job/job_inputs.h"
 #include "job/job_session.h"
 #include "job/recording_files.h"
@@ -139,6 +141,10 @@ static int cut_recording(struct making *making, struct plan_recording *recording
 		                  is_wanted(making->job, stream[i].cpu) ? stream[i].size : 0);
 	}
 	sb_cutter_free(cutter);
+	if (code)
+		sb_perfdata_failure(opened->perfdata, err);
+	else
+		code = job_session_check(opened, err);
 	if (code && !err->code)
 		return out_of_memory(err);
 	return code;
@@ -151,12 +157,19 @@ static int open_one(const struct making *making, size_t index, struct job_sessio
                     struct sb_error *err)
 {
 	const char *path = making->inputs.path[index];
+	int code;
 
 	if (!strcmp(path, "-"))
 		return sb_error_set(err, -sbe_unsupported, NULL, UINT64_MAX,
 		                    "standard input cannot be read by each shard again: name a file");
-	*files = recording_files(path, err);
-	return *files ? job_session_open(opened, making->job, path, err) : err->code;
+	if (!job_is_url(path)) {
+		*files = recording_files(path, err);
+		return *files ? job_session_open(opened, making->job, path, err) : err->code;
+	}
+	code = job_session_open(opened, making->job, path, err);
+	if (!code)
+		*files = json_pack("{s:o}", "", fetch_value(opened->fetch));
+	return code;
 }
 
 static int pass_over(struct making *making, size_t index, const struct sb_error *failure,

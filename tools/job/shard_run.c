@@ -124,6 +124,8 @@ static void run_shard(struct running *running, size_t shard)
 		code = run_part(running, work, i, &err);
 		work->nleft--;
 	}
+	if (!code)
+		code = job_session_check(&running->opened, &err);
 	if (!code && !work->nleft) {
 		code = shard_writer_commit(&work->writer, &err);
 		work->state = shard_unwanted;
@@ -227,7 +229,9 @@ static void run_recording(struct running *running, size_t index)
 	running->line = shard_plan_line(running->plan, index);
 	if (!is_any_waiting(running))
 		return;
-	code = recording_files_check(recording->path, recording->files, &err);
+	running->opened.expected = json_object_get(recording->files, "");
+	code = job_is_url(recording->path) ? 0
+	                                   : recording_files_check(recording->path, recording->files, &err);
 	if (!code)
 		code = job_session_open(&running->opened, &running->plan->job, recording->path, &err);
 	if (!code)
