@@ -5,11 +5,26 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
+// Ends a browser that leads a process group (detached), with all of its processes: those that outlive the first one
+// write into the profile while it is removed.
+export async function end_browser(browser, profile) {
+  const gone = browser.exitCode !== null || browser.signalCode !== null ||
+    new Promise((done) => browser.once('exit', done));
+  try { process.kill(-browser.pid, 'SIGKILL'); } catch { /* it has ended by itself */ }
+  await gone;
+  // Killed ones that nobody has waited for are still there, and do nothing.
+  for (let i = 0; i < 40; i++) {
+    try { process.kill(-browser.pid, 0); } catch { break; }
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+}
+
 export async function open_page(url, width = 1300, height = 900) {
   const profile = mkdtempSync(join(tmpdir(), 'chromium-'));
   const browser = spawn('chromium', ['--headless', '--no-sandbox', '--disable-gpu', '--remote-debugging-pipe',
     '--disable-dev-shm-usage', `--user-data-dir=${profile}`, `--window-size=${width},${height}`, 'about:blank'],
-    { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+    { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'], detached: true });
   const waiting = new Map(), events = [];
   let rest = '', last = 0, session;
 
@@ -81,11 +96,8 @@ export async function open_page(url, width = 1300, height = 900) {
         (event.method === 'Network.requestWillBeSent' && !/^(file|data|blob|about):/.test(event.params.request.url)));
     },
     async close() {
-      const gone = new Promise((done) => browser.on('exit', done));
       waiting.clear();
-      browser.kill();
-      await gone;
-      rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+      await end_browser(browser, profile);
     },
   };
   await page.go(url);

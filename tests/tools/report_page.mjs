@@ -1,20 +1,21 @@
 // report_page.mjs REPORT.html INSTRUCTIONS [SCREENSHOT.png]: opens a report in headless Chromium, without a network, and uses it as
 // people do: zoom, keys, clicks, search, sort, dark and light. The browser is driven over its pipe (DevTools protocol).
 import { spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import assert from "node:assert/strict";
+import { end_browser } from "./browser.mjs";
 
 const [page, ninsn, screenshot] = process.argv.slice(2);
 const profile = mkdtempSync(join(tmpdir(), "report-"));
 const browser = spawn("chromium", ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
 	"--remote-debugging-pipe", "--no-first-run", "--user-data-dir=" + profile, "--window-size=1400,1000", "about:blank"],
-	{stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"]});
+	{stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"], detached: true});
 const [to, from] = [browser.stdio[3], browser.stdio[4]];
 const waiting = new Map(), events = [];
 let buffer = "", last = 0, session;
-from.on("data", chunk => {
+from.setEncoding("utf8").on("data", chunk => {
 	buffer += chunk;
 	for (let end; (end = buffer.indexOf("\0")) >= 0; buffer = buffer.slice(end + 1)) {
 		const message = JSON.parse(buffer.slice(0, end));
@@ -142,7 +143,5 @@ try {
 		writeFileSync(screenshot, Buffer.from((await send("Page.captureScreenshot", {format: "png", captureBeyondViewport: false})).data, "base64"));
 	console.log(JSON.stringify({opened_ms: opened, ...facts}));
 } finally {
-	browser.kill();
-	await new Promise(done => browser.once("exit", done));
-	rmSync(profile, {recursive: true, force: true});
+	await end_browser(browser, profile);
 }
