@@ -43,6 +43,15 @@ static int enable_again(struct recorder *recorder)
 	return status;
 }
 
+/* Threads that have begun since inherited the events of the CPUs that were there. */
+static const char *exception(const struct recorder *recorder)
+{
+	for (size_t i = 0; i < recorder->events.nevents; ++i)
+		if (recorder->events.event[i].attr.inherit)
+			return ", but for threads that began after the recording";
+	return "";
+}
+
 static int gain(struct recorder *recorder, struct live_cpu *cpu)
 {
 	const uint32_t number = cpu->cpu;
@@ -60,7 +69,8 @@ static int gain(struct recorder *recorder, struct live_cpu *cpu)
 		status = recorder_add_ids(recorder, first);
 	if (status == 0)
 		status = enable_again(recorder);
-	recorder_note(recorder, "CPU %" PRIu32 " came: it is recorded from now on", number);
+	recorder_note(recorder, "CPU %" PRIu32 " came: it is recorded from now on%s", number,
+	              exception(recorder));
 	return status;
 }
 

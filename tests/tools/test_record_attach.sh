@@ -1,6 +1,6 @@
 #!/bin/sh
 # A recorder is attached to a process that begins threads and processes all the time: none is missed. A recording of
-# the whole machine tells which there were.
+# the whole machine tells which there were. By hand, more often: ATTACH_RUNS=100 ctest -R test_record_attach
 set -u
 . "$SOURCE_DIR/tests/tools/record/live.sh"
 storm=$BUILD_DIR/tests/workloads/storm
@@ -21,7 +21,10 @@ sleep "0.0$3"
 : >"$2/over"
 wait
 END
-for i in 1 5 9; do
+run=0
+while [ $run -lt "${ATTACH_RUNS:-3}" ]; do
+	i=$((run * 4 % 9 + 1))
+	run=$((run + 1))
 	rm -f "$dir/begun" "$dir/over"
 	"$SBTRACE" record -q -a --sideband-only --ring 32M -o "$dir/all.data" -- sh "$dir/attach" "$storm" "$dir" $i \
 		2>"$dir/err" || fail "recording: $(cat "$dir/err")"
