@@ -6,7 +6,8 @@ set -u
 . "$SOURCE_DIR/tests/tools/record/live.sh"
 command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
 load=$BUILD_DIR/tests/load_bpf
-"$load" "$dir/numbers" $$ true
+# Programs go some time after they were closed: each has a name of its own.
+"$load" "$dir/numbers" "${$}p" true
 [ $? -ne 77 ] || { echo "skipped: BPF programs cannot be loaded, or are not compiled here"; exit 77; }
 rm "$dir/numbers"
 
@@ -14,7 +15,7 @@ cat >"$dir/both" <<'END'
 "$SBTRACE" record -a --sideband-only -o "$1/ours.data" -- "$2" "$1/numbers" "$3" sleep 0.3 2>"$1/ours.err" || exit 1
 perf record -q -a -e dummy:u -o "$1/perfs.data" -- true 2>"$1/perfs.err"
 END
-"$load" "$dir/numbers" $$ sh "$dir/both" "$dir" "$load" $$ || fail "recording: $(cat "$dir/ours.err")"
+"$load" "$dir/numbers" $$ sh "$dir/both" "$dir" "$load" "${$}d" || fail "recording: $(cat "$dir/ours.err")"
 before=$(sed -n 1p "$dir/numbers") during=$(sed -n 2p "$dir/numbers")
 
 # told NAME: what is said of programs, as of before the recording.

@@ -7,7 +7,7 @@ set -u
 . "$SOURCE_DIR/tests/tools/record/live.sh"
 bomb=$BUILD_DIR/tests/workloads/bomb
 
-"$SBTRACE" record -a --sideband-only --ring 32M -o "$dir/bomb.data" -- "$bomb" 10000 64 >"$dir/out" 2>"$dir/log" ||
+"$SBTRACE" record -a --sideband-only --ring 128M -o "$dir/bomb.data" -- "$bomb" 10000 64 >"$dir/out" 2>"$dir/log" ||
 	fail "bomb: $(cat "$dir/log")"
 read -r processes programs <"$dir/out"
 grep -q ' 0 lost' "$dir/log" || fail "bomb: $(cat "$dir/log")"
@@ -28,7 +28,7 @@ grep -q 'larger rings' "$dir/log" || fail "no advice: $(cat "$dir/log")"
 # It begins while the bomb burns, again and again.
 "$bomb" 1000000 32 >"$dir/out" &
 for i in 1 2 3; do
-	"$SBTRACE" record -a --sideband-only --ring 32M --time 0.1 -o "$dir/amid.data" 2>"$dir/log" ||
+	"$SBTRACE" record -a --sideband-only --ring 128M --time 0.1 -o "$dir/amid.data" 2>"$dir/log" ||
 		fail "amid: $(cat "$dir/log")"
 	grep -q ' 0 lost' "$dir/log" || fail "amid: $(cat "$dir/log")"
 	"$SBTRACE" dump --sideband "$dir/amid.data" >"$dir/amid.text" 2>/dev/null
