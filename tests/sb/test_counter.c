@@ -27,6 +27,7 @@ enum {
 	THREADS = 3, /* that start others */
 	STAY = 3,    /* each starts so many that stay, and so many that end at once */
 	CHILDREN = 3,
+	FAULTS_PASSING = 200, /* more than a child that ends at once makes, with its parent */
 	LOOKS = 20,
 	RUNS = 100,
 };
@@ -44,6 +45,7 @@ enum { has_shadows = 0 };
 /* Shared with the target. */
 struct stage {
 	atomic_int go, nthreads, nprocesses, done;
+	atomic_int npassing; /* that end at once */
 };
 
 static struct stage *stage;
@@ -109,6 +111,7 @@ static void *start_threads(void *context)
 
 	(void)context;
 	while (!atomic_load(&stage->go)) {
+		atomic_fetch_add(&stage->npassing, 1);
 		start_thread(end_at_once);
 		pause_for(100);
 		if (left && !atomic_load(&stage->go)) {
@@ -142,6 +145,7 @@ static _Noreturn void be_target(void)
 	for (int i = 0; i < THREADS; ++i)
 		start_thread(start_threads);
 	while (!atomic_load(&stage->go)) {
+		atomic_fetch_add(&stage->npassing, 1);
 		start_child(0);
 		pause_for(300);
 		if (left && !atomic_load(&stage->go)) {
@@ -236,11 +240,13 @@ static void nobody_is_missed(unsigned int flags, int runs)
 		const int counter = allocate("page-faults", flags);
 		const pid_t pid = start_target();
 		struct sb_error err = {0};
-		uint64_t value, expected;
+		uint64_t value, expected, most;
+		int npassing;
 
 		pause_for((unsigned int)run * 131 % 5000);
 		if (sb_counter_attach(counter, pid, &err))
 			fail_msg("run %d: %s", run, err.text);
+		npassing = atomic_load(&stage->npassing);
 		assert_int_equal(sb_counter_start(counter), 0);
 		pause_for(500);
 		atomic_store(&stage->go, 1);
@@ -257,8 +263,11 @@ static void nobody_is_missed(unsigned int flags, int runs)
 		assert_int_equal(sb_counter_stop(counter), 0);
 		assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
 		end_target(pid);
-		/* Besides, page tables of children and stacks. */
-		if (value < expected || (!has_shadows && value >= expected + PAGES))
+		/* Besides, page tables of children and stacks: also of those that end at once, of which there
+		 * are many where others leave us no time. */
+		npassing = atomic_load(&stage->npassing) - npassing;
+		most = expected + PAGES + (uint64_t)npassing * FAULTS_PASSING;
+		if (value < expected || (!has_shadows && value >= most))
 			fail_msg("run %d: %llu page faults, expected %llu and a few", run,
 			         (unsigned long long)value, (unsigned long long)expected);
 		assert_int_equal(sb_counter_release(counter), 0);
