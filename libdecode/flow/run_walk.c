@@ -89,8 +89,11 @@ static int has_ended(struct pt_run_walk *walk)
 			return 1;
 	}
 	if (is_empty(walk)) {
-		walk->time = flow->evd.time;
-		walk->told = walk->time.tsc;
+		/* What was read up to an event's address may tell a time behind it: a TSC behind OVF. */
+		if (!flow->due) {
+			walk->time = flow->evd.time;
+			walk->told = walk->time.tsc;
+		}
 		/* An empty run ends there, too: whoever counts PSBs knows which one the next blocks follow.
 		 */
 		return flow->reached != walk->reached;

@@ -86,7 +86,8 @@ struct pt_run {
 	uint32_t flags;   /* enum pt_run_flag */
 	uint64_t ninsn;   /* the sum over all paths */
 	/* The time of the run, as pt_blk_time() would have given it before the first of its blocks:
-	 * a time stamp count, and the estimates lost since. has_tsc is zero before the first TSC. */
+	 * a time stamp count, and the estimates lost since. has_tsc is zero before the first TSC. Of a run
+	 * without blocks, it is not later than that of the events that follow. */
 	uint64_t tsc;
 	uint32_t lost_mtc;
 	uint32_t lost_cyc;

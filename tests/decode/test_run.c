@@ -177,6 +177,52 @@ static void circles_end_while_trace_waits(void **state)
 	assert_true(nblocks <= most);
 }
 
+/* Runs and events up to the end of the trace. */
+static void assert_time_goes_on(struct pt_block_decoder *decoder, int status, uint64_t end)
+{
+	uint64_t last = 0;
+
+	while (status >= 0 && !(status & pts_eos)) {
+		struct pt_event event;
+		struct pt_run run;
+
+		if (status & pts_event_pending) {
+			status = pt_blk_event(decoder, &event, sizeof(event));
+			assert_true(event.tsc >= last);
+			last = event.tsc;
+		} else {
+			status = pt_blk_run(decoder, &run, sizeof(run));
+			assert_true(run.tsc >= last);
+			last = run.tsc;
+		}
+	}
+	assert_int_equal(last, end);
+}
+
+/* Also where a run is full (of blocks or of paths), and the next one has only an event, behind which a later TSC was read. */
+static void time_does_not_run_ahead_of_events(void **state)
+{
+	enum { most = 1100 };
+	struct fixture *fixture = *state;
+	int status;
+
+	for (int nblocks = 1; nblocks < most; nblocks++) {
+		fixture->trace.size = 0;
+		trace_start(&fixture->trace, 100);
+		trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+		for (int i = 0; i < nblocks; i++)
+			trace_tnt(&fixture->trace, "t");
+		trace_ovf(&fixture->trace);
+		trace_tsc(&fixture->trace, 200);
+		trace_ip(&fixture->trace, ppt_fup, 0x1000);
+		trace_tnt(&fixture->trace, "t");
+		status = start(fixture);
+		assert_time_goes_on(fixture->decoder, status, 200);
+		pt_blk_free_decoder(fixture->decoder);
+		fixture->decoder = NULL;
+	}
+}
+
 static void bad_arguments(void **state)
 {
 	struct fixture *fixture = *state;
@@ -202,6 +248,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(an_error_comes_with_the_blocks_before_it, setup, teardown),
 	        cmocka_unit_test_setup_teardown(psbs_are_told_as_they_are_read, setup, teardown),
 	        cmocka_unit_test_setup_teardown(circles_end_while_trace_waits, setup, teardown),
+	        cmocka_unit_test_setup_teardown(time_does_not_run_ahead_of_events, setup, teardown),
 	        cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
 	};
 
