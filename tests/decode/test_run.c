@@ -199,7 +199,8 @@ static void assert_time_goes_on(struct pt_block_decoder *decoder, int status, ui
 	assert_int_equal(last, end);
 }
 
-/* Also where a run is full (of blocks or of paths), and the next one has only an event, behind which a later TSC was read. */
+/* Also where a run is full (of blocks or of paths), and the next one has only an event, behind which a later
+ * TSC was read. */
 static void time_does_not_run_ahead_of_events(void **state)
 {
 	enum { most = 1100 };
