@@ -95,6 +95,17 @@ static int sample_id_at(uint64_t sample_type)
 	return sample_type & PERF_SAMPLE_ID ? 8 * __builtin_popcountll(sample_type & before) : -1;
 }
 
+/* Which event a mapping's record is of does not matter. */
+static void spread_build_id(struct sb_perfdata *perfdata)
+{
+	uint64_t any = 0;
+
+	for (uint32_t i = 0; i < perfdata->nattrs; i++)
+		any |= perfdata->attr[i].trailer.format.build_id;
+	for (uint32_t i = 0; i < perfdata->nattrs; i++)
+		perfdata->attr[i].trailer.format.build_id = any;
+}
+
 /* How to find out which event a SAMPLE belongs to, as far as it matters. */
 static void compare_samples(struct sb_perfdata *perfdata)
 {
@@ -152,6 +163,7 @@ int sb_perfdata_settle_attrs(struct sb_perfdata *perfdata, struct sb_error *err)
 
 	if (status < 0)
 		return status;
+	spread_build_id(perfdata);
 	compare_samples(perfdata);
 	if (perfdata->nids)
 		qsort(perfdata->id, perfdata->nids, sizeof(*perfdata->id), by_id);

@@ -91,6 +91,7 @@ static void set_dummy(const struct sb_perfdata_writer *writer, struct perf_event
 	attr->config = PERF_COUNT_SW_DUMMY;
 	attr->mmap = 1;
 	attr->mmap2 = 1;
+	attr->build_id = 1;
 	attr->comm = 1;
 	attr->comm_exec = 1;
 	attr->task = 1;

@@ -239,10 +239,12 @@ static int write_mmap(struct repeat *repeat, const struct sb_record *record,
 	        .prot = record->u.mmap.prot,
 	        .flags = record->u.mmap.flags,
 	        .filename = record->u.mmap.filename,
+	        .build_id_size = record->u.mmap.build_id_size,
 	};
 
-	if (record->u.mmap.is_kernel || record->u.mmap.is_guest || record->u.mmap.build_id_size)
-		return fail(repeat, "it has mappings of a kernel, a guest, or with build-ids");
+	memcpy(map.build_id, record->u.mmap.build_id, sizeof(map.build_id));
+	if (record->u.mmap.is_kernel || record->u.mmap.is_guest)
+		return fail(repeat, "it has mappings of a kernel or a guest");
 	return sb_write_mmap2(repeat->writer, sample, &map, &repeat->error);
 }
 

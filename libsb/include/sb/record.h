@@ -51,9 +51,10 @@ struct sb_sample_format {
 	/* What follows is not known: SAMPLEs are read up to the first field that needs it. */
 	int type_only;
 	uint64_t read_format, branch_sample_type, sample_regs_user, sample_regs_intr;
-	/* attr.build_id: an MMAP2 record whose misc says so has a build-id. Where it is not set, misc may say
-	 * so wrongly: the kernel sets the bit for one event and hands the record to the next as it is. */
-	int build_id;
+	/* Not zero: attr.build_id, of any event of the recording: an MMAP2 record whose misc says so has a
+	 * build-id. Else misc may say so wrongly: the kernel sets the bit for one event, perhaps another
+	 * recorder's, and hands the record to the next as it is. */
+	uint64_t build_id;
 };
 
 /* Which fields the trailer has, as PERF_SAMPLE_* bits; 0 when there is none. */
