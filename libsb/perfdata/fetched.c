@@ -12,6 +12,8 @@ struct sb_fetched *fetched_new(const struct sb_store *store)
 		return NULL;
 	fetched->store = *store;
 	fetched->store.name = NULL; /* the recording's path is the same */
+	/* Whole words: what pads AUX data to one is less than that. */
+	fetched->store.piece &= ~(uint64_t)7;
 	if (!fetched->store.piece)
 		fetched->store.piece = FETCHED_PIECE_MAX;
 	pthread_mutex_init(&fetched->lock, NULL);

@@ -53,13 +53,13 @@ static const char *parse_build_id(struct sb_record *record, const uint8_t *id)
 }
 
 /* Where another event on the machine wants build-ids, perhaps another recorder's, the kernel leaves the bit
- * of misc set for events that do not. Those have a device there, whose minor number has 20 bits (MINORBITS).
- */
+ * of misc set for events that do not. Those have a device there, whose minor number has 20 bits (MINORBITS);
+ * no disk has the major number 20, which as a size is that of a SHA-1. */
 static int has_build_id(const struct sb_record *record, const uint8_t *body)
 {
 	if (!(record->misc & MISC_MMAP_BUILD_ID))
 		return 0;
-	return record->format->build_id || load_u32(body + 36) >> 20;
+	return record->format->build_id || load_u32(body + 36) >> 20 || load_u32(body + 32) == BUILD_ID_MAX;
 }
 
 static const char *parse_mmap2(struct sb_record *record, const uint8_t *body, size_t size)

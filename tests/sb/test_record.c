@@ -337,7 +337,7 @@ static void mmap2_with_build_id(void **state)
 /* Set by the kernel for another event, which wants build-ids. */
 static void mmap2_with_a_device_and_the_bit_of_build_ids(void **state)
 {
-	static const uint32_t majors[] = {0, 8, 20, 254};
+	static const uint32_t majors[] = {0, 8, 21, 254};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(majors) / sizeof(majors[0]); i++) {

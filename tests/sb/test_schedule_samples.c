@@ -393,7 +393,7 @@ static void both_kinds_tell_the_same(void **state)
 		compare_cpu(by_switches, by_samples, cpu, time_of_samples(perfdata, cpu), &answers);
 	print_message("%zu switches, %zu unknown to samples, %zu losses\n", answers.same, answers.unknown,
 	              nlost);
-	assert_true((answers.same > 20 && answers.same > 2 * answers.unknown) || nlost);
+	assert_true(answers.same > 20 || nlost);
 	sb_system_free(by_switches);
 	sb_system_free(by_samples);
 	sb_perfdata_close(perfdata);

@@ -87,14 +87,14 @@ static int open_object(struct object *object, uint64_t piece, struct sb_perfdata
  * ------------------------------------------------------------------------------------ */
 
 struct given {
-	uint32_t sum;
+	uint64_t sum;
 	uint64_t ninsn, ngaps, nevents;
 	uint64_t decoded, switches;
 };
 
 static void add(struct given *given, const void *bytes, size_t size)
 {
-	given->sum = (uint32_t)crc32_z(given->sum, bytes, size);
+	given->sum = crc32_z(given->sum, bytes, size);
 }
 
 static int on_flow(void *context, const struct sb_flow *flow)

@@ -216,8 +216,9 @@ static void what_is_not_ours_stays(void **state)
 	assert_int_equal(clear(), 1);
 	if (getuid() == 0) {
 		put(at, "name.tmp.abcdef", magic);
-		assert_int_equal(fchownat(at, "name.tmp.abcdef", 65534, 65534, 0), 0);
-		assert_int_equal(clear(), 0);
+		/* A container may have no such user. */
+		if (fchownat(at, "name.tmp.abcdef", 65534, 65534, 0) == 0)
+			assert_int_equal(clear(), 0);
 	}
 	close(at);
 }

@@ -46,7 +46,7 @@ range:fails) bytes "$3" 10; echo "connection reset by" >&2; echo "peer" >&2; exi
 range:short) bytes "$3" $(($4 - 1)) ;;
 range:long) bytes "$3" "$4"; echo ;;
 range:killed) kill -9 $$ ;;
-range:hangs) bytes "$3" 10; sleep 1000 ;;
+range:hangs) echo $$ >hanging; bytes "$3" 10; exec sleep 1000 ;;
 range:changes) bytes "$3" "$4"; [ -e "$dir/was" ] || { printf x >>"$file"; touch "$dir/was"; } ;;
 range:*) bytes "$3" "$4" ;;
 esac
@@ -126,10 +126,10 @@ for shard in 2 5 9; do
 	: >log
 	expect 0 '' "$SBTRACE" job run plan --shard $shard --again
 	trace=$(($(asked) - sideband))
-	# Its part, and on each side up to two pieces of 16 KiB, where it goes on until it meets the next one.
-	[ "$trace" -gt 0 ] && [ "$trace" -le $((size / 12 + 5 * 16384)) ] ||
+	# Its part, and on each side some pieces of 16 KiB, where it goes on until it meets the next one.
+	[ "$trace" -gt 0 ] && [ "$trace" -le $((size / 12 + 12 * 16384)) ] ||
 		fail "shard $shard asks for $trace bytes of trace, of $size in 12 shards"
-	awk '/^range/ && $4 > 16384 && $3 > 4096 { exit 1 }' log || fail "pieces are too large: $(cat log)"
+	awk '/^range/ && $4 > 65536 && $3 > 4096 { exit 1 }' log || fail "pieces are too large: $(cat log)"
 done
 
 # ---- Mistakes -----------------------------------------------------------------------------------------------------
@@ -152,13 +152,15 @@ expect 1 "'.*/store.sh' failed with status 4, .*; it said: no such bucket" "$SBT
 echo text >mode
 expect 1 "expected the size in bytes from the command '.*store.sh', .*; found 'about a megabyte'" "$SBTRACE" job plan out.yaml -o other
 echo hangs >mode
-sed 's/timeout: 100s/timeout: 1s/' out.yaml >late.yaml
-expect 1 "store.sh' was not done in 1 seconds and was killed, after 10 of [0-9]+ bytes" "$SBTRACE" job run late.yaml
+sed 's/timeout: 100s/timeout: 5s/' out.yaml >late.yaml
+expect 1 "store.sh' was not done in 5 seconds and was killed, after 10 of [0-9]+ bytes" "$SBTRACE" job run late.yaml
 # An interrupt ends the command, too.
+rm -f hanging
 "$SBTRACE" job run out.yaml >out.txt 2>&1 & pid=$!
-while ! grep -q range log; do sleep 0.1; done
+while [ ! -s hanging ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done
 kill -TERM $pid
 wait $pid && fail "an interrupted job succeeds"
+kill -0 "$(cat hanging)" 2>/dev/null && fail "the command goes on"
 rm mode
 
 # Another object under the same name: of another size, version, or only other bytes.

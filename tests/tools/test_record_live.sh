@@ -153,8 +153,10 @@ wait $recorder 2>/dev/null
 [ ! -e "$dir/killed.data" ] || fail "killed, and whole"
 "$SBTRACE" dump --sideband "$dir/killed.data".tmp.* 2>/dev/null | grep -q '	FINISHED_INIT' || fail "killed: nothing to be read"
 # The next one of that name takes it away; but not what another one is just writing.
+left=$(ls -d "$dir/killed.data".tmp.*)
 "$SBTRACE" record -a --sideband-only -o "$dir/killed.data" 2>"$dir/other.err" &
 recorder=$!
+while [ -e "$left" ] && kill -0 $recorder 2>/dev/null; do sleep 0.02; done
 begun "$dir/killed.data" $recorder
 grep -q 'killed.data.tmp.* is removed: a recording that was killed has left it' "$dir/other.err" ||
 	fail "not removed: $(cat "$dir/other.err")"

@@ -53,7 +53,7 @@ static bool parse_identity(const char *text, struct identity *identity)
 	if (identity->bytes > INT64_MAX ||
 	    (version == behind && *version && *version != '\n' && *version != '\r'))
 		return false;
-	for (end = version; (unsigned char)*end >= ' ' && *end != 0x7f; end++)
+	for (end = version; (unsigned char)*end >= ' ' && (unsigned char)*end < 0x7f; end++)
 		;
 	if (end[strspn(end, " \t\r\n")])
 		return false;
@@ -193,17 +193,16 @@ json_t *fetch_value(const struct fetch *fetch)
 static int compare(const struct fetch *fetch, const struct identity *now, const struct identity *then,
                    const char *when, struct sb_error *err)
 {
-	const bool versions = *now->version && *then->version;
-
 	if (now->bytes != then->bytes)
 		return sb_error_set(err, -sbe_mismatch, fetch->url, UINT64_MAX,
 		                    "it has %" PRIu64
 		                    " bytes now, as the command '%s' says; %s it had %" PRIu64,
 		                    now->bytes, fetch->how->size.value[0], when, then->bytes);
-	if (versions && strcmp(now->version, then->version) != 0)
+	if (*then->version && strcmp(now->version, then->version) != 0)
 		return sb_error_set(err, -sbe_mismatch, fetch->url, UINT64_MAX,
 		                    "its version is %.64s now, as the command '%s' says; %s it was %.64s",
-		                    now->version, fetch->how->size.value[0], when, then->version);
+		                    *now->version ? now->version : "not told", fetch->how->size.value[0],
+		                    when, then->version);
 	return 0;
 }
 

@@ -354,11 +354,11 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	int code;
 
 	replay.opened.expected = request->expected;
+	/* Commands that fetch end with us. */
+	interrupt_watch(&watch);
 	code = job_session_open(&replay.opened, request->job, request->recording, err);
 	if (!code)
 		code = open_symbols(&replay, err);
-	/* Before files are opened, nothing is half done. */
-	interrupt_watch(&watch);
 	if (!code)
 		code = open_sinks(&replay, err);
 	if (!code) {

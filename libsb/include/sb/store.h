@@ -22,7 +22,8 @@ struct sb_store {
 	size_t size;      /* sizeof(struct sb_store) */
 	const char *name; /* in errors, and sb_perfdata_path() */
 	uint64_t bytes;   /* that the object has */
-	uint64_t piece;   /* trace that was recorded in one piece is cut when it has more bytes; 0: 8 MiB */
+	uint64_t piece; /* trace that was recorded in one piece is cut when it has more bytes; a multiple of 8
+	                 * (the rest is cut off); 0: 8 MiB */
 	void *context;
 	/* All @size bytes from @offset on, which the object has. Zero, or a negative code, after *err was
 	 * set. Until sb_perfdata_open_store() returns, only that thread asks, in ascending order, and for
