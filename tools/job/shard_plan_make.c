@@ -226,8 +226,11 @@ static int cut_all(struct making *making, struct job_session *only, struct sb_er
 		*only = (struct job_session){0};
 		if (recording->error)
 			continue;
-		if (!opened.session)
+		/* It may have become another one since it was measured. */
+		if (!opened.session) {
+			opened.expected = json_object_get(recording->files, "");
 			code = job_session_open(&opened, making->job, recording->path, err);
+		}
 		if (!code)
 			code = cut_recording(making, recording, &opened, err);
 		job_session_close(&opened);
