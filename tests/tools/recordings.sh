@@ -35,3 +35,16 @@ columns_but_tsc()
 {
 	"$BUILD_DIR/tests/lines" columns "$1"
 }
+
+# expect STATUS PATTERN COMMAND...: the status, and a line on stdout or stderr, which are in out.txt and
+# err.txt afterwards.
+expect()
+{
+	status=$1
+	pattern=$2
+	shift 2
+	"$@" >out.txt 2>err.txt
+	got=$?
+	[ $got -eq "$status" ] || fail "$* gives $got: $(cat out.txt err.txt)"
+	[ -z "$pattern" ] || cat out.txt err.txt | grep -qE -- "$pattern" || fail "$*: no '$pattern' in: $(cat out.txt err.txt)"
+}

@@ -4,18 +4,6 @@
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 
-# expect STATUS PATTERN COMMAND...: the status, and a line on stdout or stderr.
-expect()
-{
-	status=$1
-	pattern=$2
-	shift 2
-	"$@" >out.txt 2>err.txt
-	got=$?
-	[ $got -eq "$status" ] || fail "$* gives $got: $(cat out.txt err.txt)"
-	[ -z "$pattern" ] || cat out.txt err.txt | grep -qE -- "$pattern" || fail "$*: no '$pattern' in: $(cat out.txt err.txt)"
-}
-
 # Chunks of 64 KiB, padded; PSBs are many, so that seams are everywhere.
 record seams -c 2 --mtc --cyc --psb-period 2048 --overflow-every 30000 -- \
 	sh -c 'i=0; while [ $i -lt 150 ]; do i=$((i+1)); case $i in *00) echo $i | cat >/dev/null;; esac; done' || exit 1

@@ -3,18 +3,6 @@
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 
-# expect STATUS PATTERN COMMAND...: the status, and a line on stdout or stderr.
-expect()
-{
-	status=$1
-	pattern=$2
-	shift 2
-	"$@" >out.txt 2>err.txt
-	got=$?
-	[ $got -eq "$status" ] || fail "$* gives $got: $(cat err.txt)"
-	[ -z "$pattern" ] || cat out.txt err.txt | grep -qE -- "$pattern" || fail "$*: no '$pattern' in: $(cat out.txt err.txt)"
-}
-
 no_temporaries()
 {
 	left=$(find . -name '*.tmp')
