@@ -19,7 +19,8 @@ static int append(void *context, const uint8_t *bytes, size_t size)
 	return sb_writer_append(recorder->writer, bytes, size, recorder->err);
 }
 
-/* MMAP2: pid, tid, addr, len, pgoff, maj, min, ino, generation, prot, flags, name. */
+/* MMAP2: pid, tid, addr, len, pgoff, maj, min, ino, generation, prot, flags, name. Of events that do not ask
+ * for build-ids: whether misc says that there is one tells nothing, see struct sb_sample_format. */
 static void look_at_map(struct recorder *recorder, const struct live_ring *ring, uint64_t position,
                         const struct perf_event_header *header)
 {
@@ -30,10 +31,6 @@ static void look_at_map(struct recorder *recorder, const struct live_ring *ring,
 	if (header->size <= name_at || header->size >= record_most)
 		return;
 	live_ring_copy(ring, position, record, header->size);
-	/* Other recorders' build-ids may leave the bit set in records that have none: struct
-	 * sb_sample_format. */
-	if ((header->misc & PERF_RECORD_MISC_MMAP_BUILD_ID) && load_u32(record + 44) >> 20)
-		return;
 	record[header->size] = '\0';
 	map = (struct exec_map){.begin = load_u64(record + 16),
 	                        .end = load_u64(record + 16) + load_u64(record + 24),
