@@ -318,21 +318,27 @@ struct watched {
 	uint64_t from, to;
 };
 
-static struct watched time_of_samples(const struct sb_perfdata *perfdata, int32_t cpu)
+enum { CPUS_MAX = 64 };
+
+static void times_of_samples(const struct sb_perfdata *perfdata, struct watched watched[CPUS_MAX])
 {
-	struct watched watched = {UINT64_MAX, 0};
 	struct sb_perfdata_cursor cursor;
 	struct sb_record record;
 	struct sb_error err;
 
+	for (size_t cpu = 0; cpu < CPUS_MAX; cpu++)
+		watched[cpu] = (struct watched){UINT64_MAX, 0};
 	sb_perfdata_begin(perfdata, &cursor);
 	while (sb_perfdata_next(&cursor, &record, &err) > 0) {
-		if (record.type != PERF_RECORD_SAMPLE || record.sample.cpu != (uint32_t)cpu)
+		const uint64_t time = record.sample.time;
+		struct watched *one;
+
+		if (record.type != PERF_RECORD_SAMPLE || record.sample.cpu >= CPUS_MAX)
 			continue;
-		watched.from = record.sample.time < watched.from ? record.sample.time : watched.from;
-		watched.to = record.sample.time > watched.to ? record.sample.time : watched.to;
+		one = &watched[record.sample.cpu];
+		one->from = time < one->from ? time : one->from;
+		one->to = time > one->to ? time : one->to;
 	}
-	return watched;
 }
 
 struct answers {
@@ -375,6 +381,7 @@ static void both_kinds_tell_the_same(void **state)
 	struct sb_perfdata *perfdata;
 	struct sb_error err;
 	struct answers answers = {0};
+	struct watched watched[CPUS_MAX];
 	size_t nlost;
 
 	(void)state;
@@ -388,9 +395,10 @@ static void both_kinds_tell_the_same(void **state)
 	unlink(path);
 	by_switches = model(perfdata, PERF_RECORD_SAMPLE);
 	by_samples = model(perfdata, PERF_RECORD_SWITCH_CPU_WIDE);
+	times_of_samples(perfdata, watched);
 	sb_system_lost(by_switches, &nlost);
-	for (int32_t cpu = 0; cpu < 64 && !nlost; cpu++)
-		compare_cpu(by_switches, by_samples, cpu, time_of_samples(perfdata, cpu), &answers);
+	for (int32_t cpu = 0; cpu < CPUS_MAX && !nlost; cpu++)
+		compare_cpu(by_switches, by_samples, cpu, watched[cpu], &answers);
 	print_message("%zu switches, %zu unknown to samples, %zu losses\n", answers.same, answers.unknown,
 	              nlost);
 	assert_true(answers.same > 20 || nlost);
