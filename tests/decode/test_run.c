@@ -194,6 +194,14 @@ static void assert_time_goes_on(struct pt_block_decoder *decoder, int status, ui
 			status = pt_blk_run(decoder, &run, sizeof(run));
 			assert_true(run.tsc >= last);
 			last = run.tsc;
+			for (uint32_t i = 0; i < run.nevents; i++) {
+				assert_true(run.event[i].event.tsc >= last);
+				last = run.event[i].event.tsc;
+			}
+			for (uint32_t i = 0; i < run.ntimes; i++) {
+				assert_true(run.time[i].tsc >= run.tsc);
+				last = run.time[i].tsc > last ? run.time[i].tsc : last;
+			}
 		}
 	}
 	assert_int_equal(last, end);
@@ -224,6 +232,25 @@ static void time_does_not_run_ahead_of_events(void **state)
 	}
 }
 
+/* As many as a run can hold, and more. */
+static void nor_of_events_inside(void **state)
+{
+	enum { most = 150 };
+	struct fixture *fixture = *state;
+	int status;
+
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	for (uint64_t i = 1; i <= most; i++) {
+		trace_ovf(&fixture->trace);
+		trace_tsc(&fixture->trace, 100 + 10 * i);
+		trace_ip(&fixture->trace, ppt_fup, 0x1000);
+	}
+	trace_tnt(&fixture->trace, "t");
+	status = start(fixture);
+	assert_int_equal(pt_blk_set_run_events(fixture->decoder, 1), 0);
+	assert_time_goes_on(fixture->decoder, status, 100 + 10 * most);
+}
+
 static void bad_arguments(void **state)
 {
 	struct fixture *fixture = *state;
@@ -250,6 +277,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(psbs_are_told_as_they_are_read, setup, teardown),
 	        cmocka_unit_test_setup_teardown(circles_end_while_trace_waits, setup, teardown),
 	        cmocka_unit_test_setup_teardown(time_does_not_run_ahead_of_events, setup, teardown),
+	        cmocka_unit_test_setup_teardown(nor_of_events_inside, setup, teardown),
 	        cmocka_unit_test_setup_teardown(bad_arguments, setup, teardown),
 	};
 
