@@ -232,7 +232,7 @@ static void time_does_not_run_ahead_of_events(void **state)
 	}
 }
 
-/* As many as a run can hold, and more. */
+/* As many as a run can hold, and more; behind a block, so that start() leaves them to runs. */
 static void nor_of_events_inside(void **state)
 {
 	enum { most = 150 };
@@ -240,6 +240,7 @@ static void nor_of_events_inside(void **state)
 	int status;
 
 	trace_ip(&fixture->trace, ppt_tip_pge, 0x1000);
+	trace_tnt(&fixture->trace, "t");
 	for (uint64_t i = 1; i <= most; i++) {
 		trace_ovf(&fixture->trace);
 		trace_tsc(&fixture->trace, 100 + 10 * i);
