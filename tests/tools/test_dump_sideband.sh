@@ -18,7 +18,9 @@ fail()
 
 # compare NAME FILE TYPE...: records of these types must be there. $shift is where offsets begin, - when they are
 # not the same.
-shift=0
+# $told is moved when perf shows the tracepoint of a sample only where a counter of its group went on (once in some
+# thousand, one didn't): then it isn't compared.
+shift=0 told=all
 compare()
 {
 	name=$1 file=$2
@@ -31,6 +33,9 @@ compare()
 		fail "$name: $(cat "$dir/account")"
 	fi
 	perl "$as_perf" dump "$ours" <"$dir/json" | sort -n >"$dir/ours"
+	if [ "$told" = moved ]; then
+		for listing in perf ours; do sed -i 's/ sched:sched_switch: [^\t]*//' "$dir/$listing"; done
+	fi
 	if cmp -s "$dir/perf" "$dir/ours"; then
 		echo "$name: $(wc -l <"$dir/ours") records as perf script says"
 	else
@@ -78,7 +83,9 @@ recorded build-ids 'MMAP2' -e dummy:u --buildid-mmap
 recorded tracepoint SAMPLE -a -e sched:sched_switch
 recorded tracepoints SAMPLE -a -e sched:sched_switch -e sched:sched_wakeup -g
 recorded samples SAMPLE -e cpu-clock -F 5000 -d -W --phys-data --user-regs=ip,sp --intr-regs=ip --call-graph dwarf,256
+told=moved
 recorded groups SAMPLE -a -e '{sched:sched_switch,cpu-clock}:S'
+told=all
 
 recorded threads 'COMM SWITCH_CPU_WIDE' -a --threads -e dummy:u --switch-events
 shift=-
