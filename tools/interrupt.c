@@ -16,8 +16,9 @@ void interrupt_watch(struct interrupt_watch *watch)
 
 	for (int i = 0; i < interrupt_signals; i++) {
 		sigaction(signals[i], NULL, &watch->before[i]);
-		/* nohup(1) and shells without job control have some of them ignored. */
-		if (watch->before[i].sa_handler != SIG_IGN)
+		/* nohup(1) and shells without job control have some of them ignored; and who is watched
+		 * already stays so, whichever thread watches again. */
+		if (!came && watch->before[i].sa_handler != SIG_IGN && watch->before[i].sa_handler != note)
 			sigaction(signals[i], &action, NULL);
 	}
 }
@@ -25,7 +26,8 @@ void interrupt_watch(struct interrupt_watch *watch)
 void interrupt_unwatch(const struct interrupt_watch *watch)
 {
 	for (int i = 0; i < interrupt_signals; i++)
-		sigaction(signals[i], &watch->before[i], NULL);
+		if (watch->before[i].sa_handler != note)
+			sigaction(signals[i], &watch->before[i], NULL);
 }
 
 int interrupt_came(void)

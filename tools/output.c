@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,9 +75,76 @@ void output_clean(const char *path)
 	free(temporary);
 }
 
+/* ---- What has readers who may stand still ------------------------------------------------------ */
+
+/* A signal that comes just before write(2) does not end it: nothing here may wait in the kernel for good. */
+
+enum { tick = 100 /* ms between looks at interrupts */ };
+
+/* Zero: time to try again; negative: an interrupt came. */
+static int wait_for_room(struct output *output)
+{
+	struct pollfd file = {output->fd, POLLOUT, 0};
+
+	while (poll(&file, 1, tick) <= 0)
+		if (interrupt_came()) {
+			output->broken = EINTR;
+			return -1;
+		}
+	return 0;
+}
+
+/* A FIFO that nobody reads yet cannot be opened. */
+static int open_pipe(const char *path)
+{
+	for (;;) {
+		const int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+
+		if (fd >= 0 || errno != ENXIO)
+			return fd;
+		poll(NULL, 0, tick);
+		if (interrupt_came()) {
+			errno = EINTR;
+			return -1;
+		}
+	}
+}
+
+static int open_in_place(const char *path)
+{
+	struct stat st;
+	int fd;
+
+	if (!stat(path, &st) && S_ISFIFO(st.st_mode))
+		return open_pipe(path);
+	fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_TRUNC, 0666);
+	if (fd >= 0 && isatty(fd))
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	return fd;
+}
+
+/* Whether others' writes wait is not ours to say: it is opened once more, where the system allows that. */
+static void open_standard_output(struct output *output)
+{
+	char name[32];
+	struct stat st;
+
+	output->fd = STDOUT_FILENO;
+	if (fstat(STDOUT_FILENO, &st) ||
+	    (!S_ISFIFO(st.st_mode) && !S_ISSOCK(st.st_mode) && !isatty(STDOUT_FILENO)))
+		return;
+	snprintf(name, sizeof(name), "/proc/self/fd/%d", STDOUT_FILENO);
+	output->fd = open(name, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (output->fd >= 0)
+		return;
+	output->fd = STDOUT_FILENO;
+	output->is_blocking = true;
+}
+
+/* ---- Opening ---------------------------------------------------------------------------------- */
+
 static int open_file(struct output *output, const char *path, struct sb_error *err)
 {
-	int flags = O_WRONLY | O_CREAT | O_CLOEXEC;
 	const char *target = path;
 
 	output->path = strdup(path);
@@ -87,9 +156,9 @@ static int open_file(struct output *output, const char *path, struct sb_error *e
 			return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 		}
 		target = output->temporary;
-		flags |= O_NOFOLLOW;
 	}
-	output->fd = output->temporary ? open_locked(target, flags) : open(target, flags | O_TRUNC, 0666);
+	output->fd = output->temporary ? open_locked(target, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW)
+	                               : open_in_place(target);
 	if (output->fd >= 0)
 		return 0;
 	if (errno == EWOULDBLOCK)
@@ -113,7 +182,7 @@ int output_open(struct output **result, const char *path, struct sb_error *err)
 	if (!output->buffer)
 		code = sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	else if (!path || !strcmp(path, "-"))
-		output->fd = STDOUT_FILENO;
+		open_standard_output(output);
 	else
 		code = open_file(output, path, err);
 	if (code)
@@ -152,19 +221,31 @@ int output_count(struct output *output, uint64_t bytes)
 	return output->broken ? -1 : 0;
 }
 
+/* Writes some of the @size bytes. */
+static ssize_t write_some(struct output *output, const char *bytes, size_t size)
+{
+	ssize_t n;
+
+	/* What poll(2) found room for does not wait. */
+	if (output->is_blocking && wait_for_room(output))
+		return 0;
+	n = write(output->fd, bytes, output->is_blocking && size > PIPE_BUF ? PIPE_BUF : size);
+	if (n >= 0)
+		return n;
+	if (errno == EAGAIN)
+		wait_for_room(output);
+	else if (errno != EINTR || interrupt_came())
+		output->broken = errno;
+	return 0;
+}
+
 int output_flush(struct output *output)
 {
 	size_t done = 0;
 
 	output_count(output, output->used);
-	while (!output->broken && done < output->used) {
-		ssize_t n = write(output->fd, output->buffer + done, output->used - done);
-
-		if (n >= 0)
-			done += (size_t)n;
-		else if (errno != EINTR || interrupt_came())
-			output->broken = errno;
-	}
+	while (!output->broken && done < output->used)
+		done += (size_t)write_some(output, output->buffer + done, output->used - done);
 	output->used = 0;
 	return output->broken ? -1 : 0;
 }
@@ -200,7 +281,7 @@ void output_close(struct output *output)
 		return;
 	if (!output->path && output->buffer)
 		output_flush(output);
-	else if (output->fd >= 0)
+	if (output->fd >= 0 && (output->path || output->fd != STDOUT_FILENO))
 		close(output->fd);
 	if (output->temporary)
 		unlink(output->temporary);

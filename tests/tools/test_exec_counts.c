@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 
 #include <cmocka.h>
 
@@ -91,10 +92,60 @@ static void coming_back_counts_however_paths_are_cut(void **state)
 			check(cut, ids);
 }
 
+enum { nprocesses = 5000, npaths = 40, nturns = 3 };
+
+/* What each of many processes did in the kernel is told of each by itself; nobody's counts get lost, whoever
+ * else was there in between. */
+static void a_whole_machine_is_counted_by_process(void **state)
+{
+	struct pt_run_block *block = calloc(npaths, sizeof(*block));
+	struct exec_counts *counts = exec_counts_new(NULL, false, true);
+	const struct code_table *table;
+	uint64_t *count = calloc(nprocesses, sizeof(*count));
+
+	(void)state;
+	assert_true(block && counts && count);
+	for (int i = 0; i < npaths; i++)
+		block[i] = block_at((uint64_t)i * 16, ptic_jump);
+	for (int turn = 0; turn < nturns; turn++)
+		for (int pid = 0; pid < nprocesses; pid++)
+			for (uint32_t i = 0; i < npaths; i++) {
+				const struct pt_run_path path = {.block = &block[i],
+				                                 .nblocks = 1,
+				                                 .ninsn = 1,
+				                                 .id = i},
+				                         *at = &path;
+				const struct sb_flow flow = {.pid = pid,
+				                             .tid = pid,
+				                             .path = &at,
+				                             .npaths = 1,
+				                             .nblocks = 1,
+				                             .ninsn = 1,
+				                             .cpu = pid % 7};
+
+				assert_int_equal(exec_counts_flow(counts, &flow), 0);
+			}
+	table = exec_counts_table(counts);
+	assert_non_null(table);
+	assert_int_equal(table->nobjects, nprocesses);
+	assert_int_equal(table->nblocks, nprocesses * npaths);
+	for (size_t i = 0; i < table->block_slots; i++)
+		for (const struct code_block *at = table->block[i]; at; at = at->next) {
+			assert_int_equal(at->count, nturns);
+			count[at->object->pid]++;
+		}
+	for (int pid = 0; pid < nprocesses; pid++)
+		assert_int_equal(count[pid], npaths);
+	exec_counts_free(counts);
+	free(block);
+	free(count);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(coming_back_counts_however_paths_are_cut),
+	        cmocka_unit_test(a_whole_machine_is_counted_by_process),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,13 +28,14 @@ file=$dir/store/${2##*/}
 bytes() { dd if="$file" bs=64K iflag=skip_bytes,count_bytes skip="$1" count="$2" status=none; }
 case $1:$mode in
 size:text) echo "about a megabyte" ;;
+size:size-hangs) echo $$ >"$dir/hanging"; exec sleep 1000 ;;
 size:absent) echo "no such bucket" >&2; exit 4 ;;
 size:*) echo "$(wc -c <"$file") \"$(cksum <"$file" | cut -d ' ' -f 1)\"" ;;
 range:fails) bytes "$3" 10; echo "connection reset by" >&2; echo "peer" >&2; exit 7 ;;
 range:short) bytes "$3" $(($4 - 1)) ;;
 range:long) bytes "$3" "$4"; echo ;;
 range:killed) kill -9 $$ ;;
-range:hangs) echo $$ >hanging; bytes "$3" 10; exec sleep 1000 ;;
+range:hangs | range:range-hangs) echo $$ >"$dir/hanging"; bytes "$3" 10; exec sleep 1000 ;;
 range:changes) bytes "$3" "$4"; [ -e "$dir/was" ] || { printf x >>"$file"; touch "$dir/was"; } ;;
 range:*) bytes "$3" "$4" ;;
 esac
@@ -142,13 +143,26 @@ expect 1 "expected the size in bytes from the command '.*store.sh', .*; found 'a
 echo hangs >mode
 sed 's/timeout: 100s/timeout: 5s/' out.yaml >late.yaml
 expect 1 "store.sh' was not done in 5 seconds and was killed, after 10 of [0-9]+ bytes" "$SBTRACE" job run late.yaml
-# An interrupt ends the command, too.
-rm -f hanging
-"$SBTRACE" job run out.yaml >out.txt 2>&1 & pid=$!
-while [ ! -s hanging ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done
-kill -TERM $pid
-wait $pid && fail "an interrupted job succeeds"
-kill -0 "$(cat hanging)" 2>/dev/null && fail "the command goes on"
+# An interrupt ends the command, too: of what opens a recording, of what plans, and of what the run record asks.
+interrupted()
+{
+	rm -f hanging
+	"$SBTRACE" job "$@" out.yaml >out.txt 2>&1 & pid=$!
+	while [ ! -s hanging ] && kill -0 $pid 2>/dev/null; do sleep 0.1; done
+	[ -s hanging ] || fail "job $*: it does not ask: $(cat out.txt)"
+	kill -TERM $pid
+	wait $pid
+	[ $? -eq 143 ] || fail "job $* is not ended by the signal: $(cat out.txt)"
+	kill -0 "$(cat hanging)" 2>/dev/null && fail "job $*: the command goes on"
+	grep -q interrupted out.txt || fail "job $*: nothing said of the interruption: $(cat out.txt)"
+}
+rm -f other
+for mode in size-hangs range-hangs; do
+	echo $mode >mode
+	interrupted run
+	interrupted plan -o other
+	[ ! -e other ] || fail "a plan, interrupted"
+done
 rm mode
 
 # Another object under the same name: of another size, version, or only other bytes.

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { slots_first = 4096, found_bits = 13 };
+enum { objects_first = 64, slots_first = 4096, found_bits = 13 };
 
 /* What a mapping is of. */
 struct code_object_slot {
@@ -30,14 +30,16 @@ static uint64_t mix(uint64_t key)
 int code_table_init(struct code_table *table, bool by_process)
 {
 	*table = (struct code_table){.by_process = by_process,
+	                             .object_slots = objects_first,
 	                             .seen_slots = slots_first,
 	                             .block_slots = slots_first,
 	                             .link_slots = slots_first};
+	table->object_slot = calloc(table->object_slots, sizeof(struct code_object *));
 	table->seen = calloc(table->seen_slots, sizeof(*table->seen));
 	table->block = calloc(table->block_slots, sizeof(struct code_block *));
 	table->link = calloc(table->link_slots, sizeof(struct code_link *));
 	table->found = calloc((size_t)1 << found_bits, sizeof(*table->found));
-	if (table->seen && table->block && table->link && table->found)
+	if (table->object_slot && table->seen && table->block && table->link && table->found)
 		return 0;
 	code_table_fini(table);
 	return -1;
@@ -45,11 +47,13 @@ int code_table_init(struct code_table *table, bool by_process)
 
 void code_table_fini(struct code_table *table)
 {
+	free(table->object_slot);
 	free(table->seen);
 	free(table->block);
 	free(table->link);
 	free(table->found);
 	pool_free(&table->pool);
+	table->object_slot = NULL;
 	table->seen = NULL;
 	table->block = NULL;
 	table->link = NULL;
@@ -68,41 +72,90 @@ static bool is_same_file(const struct sb_map *a, const struct sb_map *b)
 	return a->ino == b->ino && a->maj == b->maj && a->min == b->min && !strcmp(a->filename, b->filename);
 }
 
-static struct code_object *new_object(struct code_table *table, const struct sb_map *map, int32_t pid)
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
 {
-	struct code_object *object = pool_take(&table->pool, sizeof(*object));
+	const uint8_t *byte = bytes;
 
+	for (size_t i = 0; i < size; i++)
+		hash = (hash ^ byte[i]) * 0x100000001b3;
+	return hash;
+}
+
+/* What object_is() compares. */
+static uint64_t object_hash(const struct sb_map *map, int32_t pid, bool is_kernel)
+{
+	uint64_t hash = (uint64_t)(uint32_t)pid << 1 | is_kernel;
+
+	if (map && map->build_id_size)
+		hash = hash_bytes(hash, map->build_id, map->build_id_size);
+	else if (map)
+		hash = hash_bytes(hash ^ map->ino << 32, map->filename, strlen(map->filename));
+	return mix(hash);
+}
+
+static bool object_is(const struct code_object *object, const struct sb_map *map, int32_t pid, bool is_kernel)
+{
+	if (object->pid != pid || object->is_kernel != is_kernel || !object->map != !map)
+		return false;
+	return !map || is_same_file(object->map, map);
+}
+
+static int grow_objects(struct code_table *table)
+{
+	const size_t nslots = 2 * table->object_slots;
+	struct code_object **slot = calloc(nslots, sizeof(struct code_object *));
+
+	if (!slot)
+		return -1;
+	for (struct code_object *object = table->object; object; object = object->next) {
+		struct code_object **to = &slot[object->hash & (nslots - 1)];
+
+		object->next_in_slot = *to;
+		*to = object;
+	}
+	free(table->object_slot);
+	table->object_slot = slot;
+	table->object_slots = nslots;
+	return 0;
+}
+
+static struct code_object *new_object(struct code_table *table, const struct sb_map *map, int32_t pid,
+                                      bool is_kernel, uint64_t hash)
+{
+	struct code_object *object, **slot;
+
+	if (table->nobjects >= table->object_slots && grow_objects(table))
+		return NULL;
+	object = pool_take(&table->pool, sizeof(*object));
 	if (!object)
 		return NULL;
-	*object = (struct code_object){
-	        .next = table->object, .map = map, .pid = pid, .index = table->nobjects++};
+	slot = &table->object_slot[hash & (table->object_slots - 1)];
+	*object = (struct code_object){.next = table->object,
+	                               .next_in_slot = *slot,
+	                               .hash = hash,
+	                               .map = map,
+	                               .pid = pid,
+	                               .is_kernel = is_kernel,
+	                               .index = table->nobjects++};
+	*slot = object;
 	table->object = object;
 	return object;
 }
 
-static struct code_object *object_without_map(struct code_table *table, int32_t pid, bool is_kernel)
+/* The object of a mapping, or of what has none. */
+static struct code_object *object_of(struct code_table *table, const struct sb_map *map, int32_t pid,
+                                     bool is_kernel)
 {
-	struct code_object *object;
+	const uint64_t hash = object_hash(map, pid, is_kernel);
+	struct code_object *object = table->object_slot[hash & (table->object_slots - 1)];
 
-	for (object = table->object; object; object = object->next)
-		if (!object->map && object->pid == pid && object->is_kernel == is_kernel)
-			return object;
-	object = new_object(table, NULL, pid);
-	if (object)
-		object->is_kernel = is_kernel;
+	while (object && !object_is(object, map, pid, is_kernel))
+		object = object->next_in_slot;
+	if (!object)
+		return new_object(table, map, pid, is_kernel, hash);
+	if (map && strcmp(map->filename, object->map->filename) < 0)
+		object->map = map;
 	return object;
-}
-
-static struct code_object *object_of_file(struct code_table *table, const struct sb_map *map, int32_t pid)
-{
-	for (struct code_object *object = table->object; object; object = object->next) {
-		if (!object->map || object->pid != pid || !is_same_file(object->map, map))
-			continue;
-		if (strcmp(map->filename, object->map->filename) < 0)
-			object->map = map;
-		return object;
-	}
-	return new_object(table, map, pid);
 }
 
 static struct code_object_slot *seen_slot(struct code_object_slot *seen, size_t nslots,
@@ -141,7 +194,7 @@ static struct code_object *object_of_map(struct code_table *table, const struct 
 	slot = seen_slot(table->seen, table->seen_slots, map, pid);
 	if (slot->map)
 		return slot->object;
-	slot->object = object_of_file(table, map, pid);
+	slot->object = object_of(table, map, pid, false);
 	if (!slot->object)
 		return NULL;
 	slot->map = map;
@@ -159,11 +212,11 @@ static struct code_object *object_at(struct code_table *table, const struct sb_s
 
 	*offset = ip;
 	if (ip >> 63)
-		return object_without_map(table, process, true);
+		return object_of(table, NULL, process, true);
 	if (place->epoch)
 		map = sb_epoch_code(place->epoch, ip);
 	if (!map || map->begin > ip)
-		return object_without_map(table, place->pid, false);
+		return object_of(table, NULL, place->pid, false);
 	*offset = map->pgoff + (ip - map->begin);
 	return object_of_map(table, map, process);
 }

@@ -19,6 +19,8 @@
 
 struct code_object {
 	struct code_object *next; /* of all */
+	struct code_object *next_in_slot;
+	uint64_t hash;
 	/* A mapping of it: of all the one whose name comes first. NULL: the kernel's code, or not known. */
 	const struct sb_map *map;
 	/* Whose memory it is, when no record tells of a mapping, or what counts is told of each process by
@@ -50,7 +52,9 @@ struct code_link {
 struct code_table {
 	bool by_process; /* what different processes executed are different objects */
 	struct pool pool;
-	struct code_object *object;    /* all */
+	struct code_object *object;       /* all */
+	struct code_object **object_slot; /* owned; object_slots of them */
+	size_t object_slots;
 	struct code_object_slot *seen; /* owned; objects by mapping */
 	size_t nseen, seen_slots;
 	struct code_block **block; /* owned */

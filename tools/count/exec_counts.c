@@ -16,6 +16,7 @@
 enum {
 	numberings_most = 512,     /* that are known at a time, then all are taken apart */
 	rows_most = 16 << 20,      /* bytes; likewise */
+	row_slots_first = 4096,    /* a power of two */
 	thread_slots_first = 1024, /* a power of two */
 	gap_slots = 1024,
 	interrupted_most = 8, /* of a thread, at a time; the oldest ones are forgotten */
@@ -23,8 +24,10 @@ enum {
 
 /* A path, as it was executed with certain mappings. */
 struct row {
-	struct row *next; /* the same path with others */
+	struct row *next_in_slot;
+	const struct numbering *numbering;
 	const struct sb_epoch *epoch;
+	uint32_t id;                        /* of the path */
 	int32_t pid;                        /* -1: whoever */
 	const struct code_block *last_user; /* NULL: none of them is user space's */
 	uint64_t count;
@@ -38,7 +41,7 @@ struct row {
 /* What is known of the paths of a numbering. */
 struct numbering {
 	uint64_t number;
-	struct row **row; /* owned; by path */
+	struct row **row; /* owned; by path, the one that was used last; NULL: none was */
 	uint32_t nrows;
 };
 
@@ -60,6 +63,8 @@ struct thread {
 struct exec_counts {
 	struct code_table table;
 	struct pool rows;
+	struct row **row_slot; /* owned; all rows, by what they are of */
+	size_t nrows, row_slots;
 	struct numbering numbering[numberings_most];
 	uint32_t nnumberings;
 	struct numbering *present;
@@ -80,8 +85,11 @@ struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut, bool
 	counts->clock = clock && clock->time_mult ? clock : NULL;
 	counts->thread_slots = thread_slots_first;
 	counts->thread = calloc(counts->thread_slots, sizeof(*counts->thread));
-	if (counts->thread && !code_table_init(&counts->table, by_process))
+	counts->row_slots = row_slots_first;
+	counts->row_slot = calloc(counts->row_slots, sizeof(struct row *));
+	if (counts->thread && counts->row_slot && !code_table_init(&counts->table, by_process))
 		return counts;
+	free(counts->row_slot);
 	free(counts->thread);
 	free(counts);
 	return NULL;
@@ -102,6 +110,7 @@ void exec_counts_free(struct exec_counts *counts)
 	forget_numberings(counts);
 	code_table_fini(&counts->table);
 	pool_free(&counts->rows);
+	free(counts->row_slot);
 	free(counts->thread);
 	free(counts);
 }
@@ -195,11 +204,10 @@ static int unfold_row(struct exec_counts *counts, struct row *row)
 
 static int unfold(struct exec_counts *counts)
 {
-	for (uint32_t i = 0; i < counts->nnumberings; i++)
-		for (uint32_t k = 0; k < counts->numbering[i].nrows; k++)
-			for (struct row *row = counts->numbering[i].row[k]; row; row = row->next)
-				if (unfold_row(counts, row))
-					return -1;
+	for (size_t i = 0; i < counts->row_slots; i++)
+		for (struct row *row = counts->row_slot[i]; row; row = row->next_in_slot)
+			if (unfold_row(counts, row))
+				return -1;
 	return 0;
 }
 
@@ -209,6 +217,8 @@ static int forget_rows(struct exec_counts *counts)
 		return -1;
 	forget_numberings(counts);
 	pool_free(&counts->rows);
+	memset(counts->row_slot, 0, counts->row_slots * sizeof(struct row *));
+	counts->nrows = 0;
 	return 0;
 }
 
@@ -231,7 +241,8 @@ static int set_numbering(struct exec_counts *counts, uint64_t number)
 	return 0;
 }
 
-static struct row **row_slot(struct numbering *numbering, uint32_t id)
+/* Where the one is that was used last. */
+static struct row **last_row(struct numbering *numbering, uint32_t id)
 {
 	uint32_t nrows = numbering->nrows ? numbering->nrows : 256;
 	struct row **row;
@@ -274,7 +285,42 @@ static struct sb_symbols_place place_of(const struct exec_counts *counts, const 
 	                                                       : UINT64_MAX - 1};
 }
 
-static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flow,
+static struct row **row_slot(struct row **slot, size_t nslots, const struct row *key)
+{
+	uint64_t hash = (uintptr_t)key->epoch >> 4 ^ (uint64_t)(uint32_t)key->pid << 32 ^
+	                (uint64_t)key->id * 0x9e3779b97f4a7c15 ^ (uintptr_t)key->numbering << 20;
+
+	hash *= 0xff51afd7ed558ccd;
+	return &slot[(hash ^ hash >> 32) & (nslots - 1)];
+}
+
+static int grow_rows(struct exec_counts *counts)
+{
+	const size_t nslots = 2 * counts->row_slots;
+	struct row **slot = calloc(nslots, sizeof(struct row *));
+
+	if (!slot)
+		return -1;
+	for (size_t i = 0; i < counts->row_slots; i++)
+		for (struct row *row = counts->row_slot[i], *next; row; row = next) {
+			struct row **to = row_slot(slot, nslots, row);
+
+			next = row->next_in_slot;
+			row->next_in_slot = *to;
+			*to = row;
+		}
+	free(counts->row_slot);
+	counts->row_slot = slot;
+	counts->row_slots = nslots;
+	return 0;
+}
+
+static bool is_same_row(const struct row *a, const struct row *b)
+{
+	return a->epoch == b->epoch && a->pid == b->pid && a->id == b->id && a->numbering == b->numbering;
+}
+
+static struct row *new_row(struct exec_counts *counts, const struct row *key, const struct sb_flow *flow,
                            const struct pt_run_path *path)
 {
 	const struct sb_symbols_place place = place_of(counts, flow);
@@ -282,8 +328,7 @@ static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flo
 
 	if (!row)
 		return NULL;
-	row->epoch = is_kernel_path(path) ? NULL : flow->epoch;
-	row->pid = counts->table.by_process ? flow->pid : -1;
+	*row = *key;
 	row->nblocks = path->nblocks;
 	for (uint32_t i = 0; i < path->nblocks; i++) {
 		row->block[i] = code_table_block(&counts->table, &place, &path->block[i]);
@@ -300,24 +345,31 @@ static struct row *new_row(struct exec_counts *counts, const struct sb_flow *flo
 static struct row *row_of(struct exec_counts *counts, const struct sb_flow *flow,
                           const struct pt_run_path *path)
 {
-	const struct sb_epoch *epoch = is_kernel_path(path) ? NULL : flow->epoch;
-	const int32_t pid = counts->table.by_process ? flow->pid : -1;
-	struct row **first = row_slot(counts->present, path->id), **slot = first, *row;
+	const struct row key = {.numbering = counts->present,
+	                        .epoch = is_kernel_path(path) ? NULL : flow->epoch,
+	                        .id = path->id,
+	                        .pid = counts->table.by_process ? flow->pid : -1};
+	struct row **last = last_row(counts->present, path->id), **slot, *row;
 
-	if (!first)
+	if (!last)
 		return NULL;
-	while (*slot && ((*slot)->epoch != epoch || (*slot)->pid != pid))
-		slot = &(*slot)->next;
-	row = *slot;
-	if (row)
-		*slot = row->next;
-	else
-		row = new_row(counts, flow, path);
-	if (!row)
+	/* The same process goes on. */
+	if (*last && is_same_row(*last, &key))
+		return *last;
+	if (counts->nrows >= counts->row_slots && grow_rows(counts))
 		return NULL;
-	/* The one that was used last comes first: the same process goes on. */
-	row->next = *first;
-	*first = row;
+	slot = row_slot(counts->row_slot, counts->row_slots, &key);
+	for (row = *slot; row && !is_same_row(row, &key); row = row->next_in_slot)
+		;
+	if (!row) {
+		row = new_row(counts, &key, flow, path);
+		if (!row)
+			return NULL;
+		row->next_in_slot = *slot;
+		*slot = row;
+		counts->nrows++;
+	}
+	*last = row;
 	return row;
 }
 

@@ -251,11 +251,30 @@ static int64_t judge(struct running *running, struct sb_error *err)
 	return (int64_t)running->came;
 }
 
+/* All that it prints, and its end. */
+static void finish(struct running *running)
+{
+	read_all(running);
+	if (running->ending != ended_itself)
+		kill(-running->pid, SIGKILL);
+	close_pipe(&running->output);
+	close_pipe(&running->errors);
+	while (!running->is_gone && waitpid(running->pid, &running->status, 0) < 0 && errno == EINTR)
+		;
+}
+
 int64_t fetch_command_run(const struct fetch_command *command, struct sb_error *err)
 {
 	struct running running = {.command = command, .output = -1, .errors = -1};
-	const int reason = start(&running);
+	struct interrupt_watch watch;
+	int reason;
 
+	/* Else the command, which is in a group of its own, would outlive us. */
+	interrupt_watch(&watch);
+	reason = start(&running);
+	if (!reason)
+		finish(&running);
+	interrupt_unwatch(&watch);
 	if (reason) {
 		close_pipe(&running.output);
 		close_pipe(&running.errors);
@@ -263,12 +282,5 @@ int64_t fetch_command_run(const struct fetch_command *command, struct sb_error *
 		                    command->offset, "the command '%s' cannot be run: %s", command->argv[0],
 		                    strerror(reason));
 	}
-	read_all(&running);
-	if (running.ending != ended_itself)
-		kill(-running.pid, SIGKILL);
-	close_pipe(&running.output);
-	close_pipe(&running.errors);
-	while (!running.is_gone && waitpid(running.pid, &running.status, 0) < 0 && errno == EINTR)
-		;
 	return judge(&running, err);
 }

@@ -196,7 +196,7 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 		/* What shards have read is not read again. */
 		input = run->options->merge ? json_object() : run_record_input(run->job, recording, err);
 		if (!input)
-			return -sbe_io;
+			return err->code;
 		if (is_done(run, recording, input, file)) {
 			json_decref(input);
 			return save(run, json_incref(run_record_find(run->before, recording)), err);

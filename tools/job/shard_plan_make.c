@@ -9,6 +9,7 @@
 
 #include <sb/store.h>
 
+#include "interrupt.h"
 #include "job/job_inputs.h"
 #include "job/job_session.h"
 #include "job/recording_files.h"
@@ -177,7 +178,7 @@ static int pass_over(struct making *making, size_t index, const struct sb_error 
 {
 	char text[sizeof(failure->file) + sizeof(failure->text) + 64];
 
-	if (making->job->on_error != job_skip || failure->code == -sbe_nomem) {
+	if (making->job->on_error != job_skip || failure->code == -sbe_nomem || interrupt_came()) {
 		*err = *failure;
 		return failure->code;
 	}
