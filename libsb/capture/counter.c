@@ -81,6 +81,8 @@ static int fail_errno(struct sb_error *err, int error)
 		return fail(err, sb_counter_busy, "the hardware that the event needs is in use");
 	case ENOMEM:
 		return fail(err, sb_counter_no_memory, "out of memory");
+	case ETIMEDOUT:
+		return fail(err, sb_counter_io, "a thread cannot be stopped: it hangs in the kernel");
 	case ENOENT:
 	case EOPNOTSUPP:
 	case EINVAL:
@@ -288,10 +290,13 @@ static int open_all(struct counter *counter, pid_t pid)
 {
 	const size_t before = counter->nparts;
 	struct freeze freeze;
-	int status = freeze_process(&freeze, pid, (counter->flags & sb_counter_descendants) != 0);
+	int status = freeze_process(&freeze, pid, (counter->flags & sb_counter_descendants) != 0,
+	                            freeze_patience_ms);
 
 	if (status < 0)
 		return status;
+	if (freeze.nleft)
+		status = -freeze.left.error;
 	for (size_t i = 0; i < freeze.count && status == 0; ++i)
 		status = add_part(counter, pid, freeze.thread[i].tid, -1);
 	freeze_thaw(&freeze);
@@ -397,7 +402,7 @@ static int set_all(const struct counter *counter, size_t from, int running)
 		int status;
 
 		if (counter->part[i].target < 0 || !is_first(counter, i) ||
-		    freeze_process(&freeze, counter->part[i].target, descendants) < 0)
+		    freeze_process(&freeze, counter->part[i].target, descendants, freeze_patience_ms) < 0)
 			continue;
 		status = set_all(counter, i + 1, running);
 		freeze_thaw(&freeze);

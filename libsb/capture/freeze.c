@@ -2,26 +2,44 @@
  *
  * A thread that is stopped starts no others. So once all threads that /proc lists are stopped, and it lists
  * no further ones afterwards, there are none; the same is true of children.
+ *
+ * A thread of our own traces them, which ends with it. One that does not stop in time cannot be let go by
+ * ptrace(2), and would stop later, when nobody looks; but the end of its tracer lets it go.
  */
 #include "capture/freeze.h"
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "system/arena.h"
 
+/* Who stops them. */
+struct freezer {
+	pthread_t thread;
+	sem_t stopped, thaw;
+	struct freeze *freeze;
+	pid_t pid, tid; /* the target; its own */
+	int descendants, status;
+};
+
+/* Or is our own, when we are among those that are looked for. */
 static int is_known(const struct freeze *freeze, pid_t tid)
 {
 	for (size_t i = 0; i < freeze->count; ++i)
 		if (freeze->thread[i].tid == tid)
 			return 1;
-	return 0;
+	return freeze->freezer && freeze->freezer->tid == tid;
 }
 
 /* The state of a thread, and in *parent (may be NULL) who started its process, as /proc/TID/stat has them
@@ -55,24 +73,65 @@ static pid_t parent_of(pid_t pid)
 	return stat_of(pid, &parent) ? parent : 0;
 }
 
-/* A thread that ended is there until its tracer takes note of it. So is a process; but when its tracer started
- * it, too, that note is the caller's to take. */
+/* A thread that ended is there until its tracer takes note of it. So is a process; but when its tracer
+ * started it, too, that note is the caller's to take. */
 static void let_end(pid_t pid, pid_t tid)
 {
 	if (tid != pid || parent_of(pid) != getpid())
 		waitpid(tid, NULL, WNOHANG | __WALL);
 }
 
-/* Waits until @tid stands still, and takes note of it. Zero, or -ESRCH: it ended. */
-static int wait_stopped(pid_t pid, pid_t tid)
+static uint64_t now_ms(void)
 {
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000u + (uint64_t)time.tv_nsec / 1000000u;
+}
+
+/* A thread that runs stops within microseconds; one that waits for a CPU, when it has it. */
+static void wait_a_bit(unsigned int turn)
+{
+	enum { yields = 50, least_ns = 20000, doublings = 8 };
+	unsigned int doubled;
+
+	if (turn < yields) {
+		sched_yield();
+		return;
+	}
+	doubled = turn - yields < doublings ? turn - yields : doublings;
+	nanosleep(&(struct timespec){.tv_nsec = (long)least_ns << doubled}, NULL);
+}
+
+/* Waits until there is something to be said of @tid. Zero, or -ESRCH, or -ETIMEDOUT. */
+static int wait_news(pid_t tid, siginfo_t *info, uint64_t deadline)
+{
+	for (unsigned int turn = 0;; ++turn) {
+		const int late = now_ms() >= deadline;
+
+		info->si_pid = 0;
+		if (waitid(P_PID, (id_t)tid, info, WEXITED | WSTOPPED | WNOWAIT | WNOHANG | __WALL) < 0 &&
+		    errno != EINTR)
+			return -ESRCH;
+		if (info->si_pid)
+			return 0;
+		if (late)
+			return -ETIMEDOUT;
+		wait_a_bit(turn);
+	}
+}
+
+/* Waits until @tid stands still, and takes note of it. Zero; or -ESRCH: it ended; or -ETIMEDOUT. */
+static int wait_stopped(pid_t pid, pid_t tid, unsigned int patience_ms)
+{
+	const uint64_t deadline = now_ms() + patience_ms;
+
 	for (;;) {
 		siginfo_t info;
-		int status;
+		int status = wait_news(tid, &info, deadline);
 
-		while (waitid(P_PID, (id_t)tid, &info, WEXITED | WSTOPPED | WNOWAIT | __WALL) < 0)
-			if (errno != EINTR)
-				return -ESRCH;
+		if (status < 0)
+			return status;
 		if (info.si_code != CLD_TRAPPED && info.si_code != CLD_STOPPED) {
 			let_end(pid, tid);
 			return -ESRCH;
@@ -96,23 +155,36 @@ static int is_ending(pid_t tid)
 	return !state || state == 'Z' || state == 'X';
 }
 
-static int stop_thread(pid_t pid, pid_t tid)
+static int stop_thread(pid_t pid, pid_t tid, unsigned int patience_ms)
 {
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
 		return errno == EPERM && is_ending(tid) ? -ESRCH : -errno;
-	return wait_stopped(pid, tid);
+	return wait_stopped(pid, tid, patience_ms);
+}
+
+/* One that hangs is enough to have waited for. */
+static void leave(struct freeze *freeze, const struct freeze_thread *thread)
+{
+	if (!freeze->nleft++)
+		freeze->left = *thread;
+	if (thread->error == ETIMEDOUT && freeze->patience_ms > freeze_little_patience_ms)
+		freeze->patience_ms = freeze_little_patience_ms;
 }
 
 static int add_thread(struct freeze *freeze, pid_t pid, pid_t tid)
 {
+	struct freeze_thread thread = {.pid = pid, .tid = tid};
 	int status;
 
 	if (array_reserve(&freeze->thread, &freeze->capacity, freeze->count, sizeof(*freeze->thread)) < 0)
 		return -ENOMEM;
-	status = pid == getpid() ? 0 : stop_thread(pid, tid);
-	if (status < 0)
+	status = pid == getpid() ? 0 : stop_thread(pid, tid, freeze->patience_ms);
+	if (status == -ESRCH)
 		return status;
-	freeze->thread[freeze->count++] = (struct freeze_thread){pid, tid};
+	thread.error = -status;
+	if (status < 0)
+		leave(freeze, &thread);
+	freeze->thread[freeze->count++] = thread;
 	return 0;
 }
 
@@ -204,14 +276,87 @@ static int stop_children(struct freeze *freeze)
 	return found;
 }
 
-int freeze_process(struct freeze *freeze, pid_t pid, int descendants)
+/* ---- Who stops them --------------------------------------------------------------------------- */
+
+static int stop(struct freeze *freeze, pid_t pid, int descendants)
+{
+	int status = stop_all(freeze, pid);
+
+	while (status == 0 && descendants && (status = stop_children(freeze)) > 0)
+		status = 0;
+	return status;
+}
+
+static void let_go(const struct freeze *freeze)
+{
+	for (size_t i = 0; i < freeze->count; ++i) {
+		const struct freeze_thread *thread = &freeze->thread[i];
+
+		if (!thread->error && thread->pid != getpid() &&
+		    ptrace(PTRACE_DETACH, thread->tid, NULL, NULL) < 0)
+			let_end(thread->pid, thread->tid);
+	}
+}
+
+static void wait_for(sem_t *semaphore)
+{
+	while (sem_wait(semaphore) < 0)
+		;
+}
+
+static void *freeze_and_thaw(void *context)
+{
+	struct freezer *freezer = context;
+
+	freezer->tid = gettid();
+	freezer->status = stop(freezer->freeze, freezer->pid, freezer->descendants);
+	sem_post(&freezer->stopped);
+	wait_for(&freezer->thaw);
+	let_go(freezer->freeze);
+	return NULL;
+}
+
+/* Signals are the caller's. */
+static int start_thread(struct freezer *freezer)
+{
+	sigset_t all, before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(&freezer->thread, NULL, freeze_and_thaw, freezer);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error ? -ENOMEM : 0;
+}
+
+static int start_freezer(struct freeze *freeze, pid_t pid, int descendants)
+{
+	struct freezer *freezer = calloc(1, sizeof(*freezer));
+
+	if (!freezer)
+		return -ENOMEM;
+	*freezer = (struct freezer){.freeze = freeze, .pid = pid, .descendants = descendants};
+	sem_init(&freezer->stopped, 0, 0);
+	sem_init(&freezer->thaw, 0, 0);
+	freeze->freezer = freezer;
+	if (start_thread(freezer) < 0) {
+		freeze->freezer = NULL;
+		free(freezer);
+		return -ENOMEM;
+	}
+	wait_for(&freezer->stopped);
+	return freezer->status;
+}
+
+int freeze_process(struct freeze *freeze, pid_t pid, int descendants, unsigned int patience_ms)
 {
 	int status;
 
-	*freeze = (struct freeze){0};
-	status = stop_all(freeze, pid);
-	while (status == 0 && descendants && (status = stop_children(freeze)) > 0)
-		status = 0;
+	*freeze = (struct freeze){.patience_ms = patience_ms};
+	if (pid == getpid() && !descendants)
+		status = stop(freeze, pid, 0);
+	else
+		status = start_freezer(freeze, pid, descendants);
 	if (status < 0)
 		freeze_thaw(freeze);
 	return status;
@@ -219,11 +364,24 @@ int freeze_process(struct freeze *freeze, pid_t pid, int descendants)
 
 void freeze_thaw(struct freeze *freeze)
 {
-	for (size_t i = 0; i < freeze->count; ++i)
-		if (freeze->thread[i].pid != getpid() &&
-		    ptrace(PTRACE_DETACH, freeze->thread[i].tid, NULL, NULL) < 0)
-			let_end(freeze->thread[i].pid, freeze->thread[i].tid);
+	if (freeze->freezer) {
+		sem_post(&freeze->freezer->thaw);
+		pthread_join(freeze->freezer->thread, NULL);
+	}
+	free(freeze->freezer);
 	free(freeze->thread);
 	free(freeze->process);
 	*freeze = (struct freeze){0};
+}
+
+const char *freeze_reason(int error)
+{
+	switch (error) {
+	case EPERM:
+		return "somebody traces it, or it has other privileges";
+	case ETIMEDOUT:
+		return "it hangs in the kernel";
+	default:
+		return strerror(error);
+	}
 }

@@ -136,45 +136,6 @@ static int set_clock(struct recorder *recorder)
 	                              "what time records have cannot be found out: %s", strerror(-status));
 }
 
-/* Whose descendants inherit events of that role. A command that does not run yet stands still anyway. */
-static size_t roots_of(const struct recorder *recorder, enum live_role role, const pid_t **pid)
-{
-	const struct live_events *events = &recorder->events;
-	const struct live_command *command = &recorder->command;
-	int inherited = 0;
-
-	for (size_t i = 0; i < events->nevents; ++i)
-		inherited |= events->event[i].role == role && events->event[i].attr.inherit;
-	*pid = recorder->config->npids ? recorder->config->pid : &command->pid;
-	if (!inherited)
-		return 0;
-	return recorder->config->npids ? recorder->config->npids : command->pid && command->go < 0;
-}
-
-/* Starts or stops events, while the targets from the @index-th on stand still: a thread that is just being
- * started by one that has the event would else inherit what was before, and nobody would tell it. Who cannot
- * be stopped, as it is gone, or somebody traces it, is not. */
-static int enable_at_rest(struct recorder *recorder, enum live_role role, int on, size_t index)
-{
-	const pid_t *pid;
-	const size_t count = roots_of(recorder, role, &pid);
-	struct freeze freeze;
-	int status;
-
-	while (index < count && freeze_process(&freeze, pid[index], 1) < 0)
-		++index;
-	if (index >= count)
-		return live_events_enable(&recorder->events, role, on, recorder->err);
-	status = enable_at_rest(recorder, role, on, index + 1);
-	freeze_thaw(&freeze);
-	return status;
-}
-
-int recorder_enable(struct recorder *recorder, enum live_role role, int on)
-{
-	return enable_at_rest(recorder, role, on, 0);
-}
-
 static int write_state(struct recorder *recorder)
 {
 	int status = set_state(recorder);

@@ -1,5 +1,5 @@
 /* recorder_internal.h - a live recording: shared by recorder.c, which runs it, recorder_setup.c, which says
- * what is recorded, and recorder_drain.c, which takes what comes.
+ * what is recorded, recorder_rest.c, which stops whom it is of, and recorder_drain.c, which takes what comes.
  */
 #ifndef SB_RECORDER_INTERNAL_H
 #define SB_RECORDER_INTERNAL_H
@@ -15,6 +15,12 @@
 #include "capture/live_machine.h"
 #include "capture/live_state.h"
 #include "perfdata/perfdata_write_internal.h"
+
+/* Threads that are told of once: how many, and the first. */
+struct recorder_threads {
+	size_t count;
+	struct freeze_thread first;
+};
 
 struct recorder {
 	const struct sb_recorder_config *config;
@@ -33,6 +39,7 @@ struct recorder {
 	struct live_clock clock;
 	struct live_bpf bpf;
 	struct live_tally tally;
+	struct recorder_threads left; /* could not be stopped */
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
 	int has_pt;
 	int is_tracing;       /* what is wanted is enabled */
@@ -53,12 +60,17 @@ int recorder_settle_output(struct recorder *recorder, int status);
 
 /* Which events there are, of whom, and on which CPUs; all is opened, nothing runs. */
 int recorder_set_up(struct recorder *recorder);
+int recorder_add_target(struct recorder *recorder, pid_t pid, pid_t tid);
+/* Opens all events on all CPUs. */
+int recorder_open_cpus(struct recorder *recorder);
+/* The same, while the processes that are recorded stand still. */
+int recorder_open_at_rest(struct recorder *recorder);
 /* The file, with all in front of the records. */
 int recorder_open_file(struct recorder *recorder);
 /* Descriptors of the events from @first on get identifiers in the file. */
 int recorder_add_ids(struct recorder *recorder, size_t first);
 
-/* Starts, or stops, the events of one role. */
+/* Starts, or stops, the events of one role, while the processes stand still. */
 int recorder_enable(struct recorder *recorder, enum live_role role, int on);
 
 /* Notes which CPUs are online, those that were not there before included. Zero or -errno. */

@@ -28,16 +28,6 @@ int sb_recorder_has_pt(const char *sysfs)
 
 /* ---- Of whom ---------------------------------------------------------------------------------- */
 
-static int add_target(struct recorder *recorder, pid_t pid, pid_t tid)
-{
-	struct live_targets *targets = &recorder->events.targets;
-
-	if (array_reserve(&targets->thread, &targets->capacity, targets->count, sizeof(*targets->thread)) < 0)
-		return sb_error_set(recorder->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	targets->thread[targets->count++] = (struct freeze_thread){pid, tid};
-	return 0;
-}
-
 /* "Tgid:\t123" of /proc/TID/status. */
 static int add_thread(struct recorder *recorder, pid_t tid)
 {
@@ -55,7 +45,7 @@ static int add_thread(struct recorder *recorder, pid_t tid)
 	if (!pid)
 		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no thread %d",
 		                    tid);
-	return add_target(recorder, pid, tid);
+	return recorder_add_target(recorder, pid, tid);
 }
 
 static int open_cgroup(struct recorder *recorder, const char *path)
@@ -77,15 +67,6 @@ static int open_cgroup(struct recorder *recorder, const char *path)
 	               ? sb_error_set(recorder->err, -sbe_not_found, full, UINT64_MAX,
 	                              "there is no such cgroup: %s", strerror(errno))
 	               : 0;
-}
-
-static int fail_freeze(struct recorder *recorder, pid_t pid, int error)
-{
-	if (error == ESRCH)
-		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no process %d",
-		                    pid);
-	return sb_error_set(recorder->err, -sbe_io, NULL, UINT64_MAX, "process %d cannot be followed: %s%s",
-	                    pid, strerror(error), error == EPERM ? ", or somebody traces it" : "");
 }
 
 /* ---- Which events ----------------------------------------------------------------------------- */
@@ -217,7 +198,7 @@ static int list_cpus(struct recorder *recorder)
 	return 0;
 }
 
-static int open_cpus(struct recorder *recorder)
+int recorder_open_cpus(struct recorder *recorder)
 {
 	struct live_events *events = &recorder->events;
 	size_t first, nonline = 0;
@@ -237,26 +218,6 @@ static int open_cpus(struct recorder *recorder)
 	                              "no CPU is there to record on");
 }
 
-/* Its threads stand still while they get their events, so that none begins another one unseen. */
-static int open_frozen(struct recorder *recorder, size_t index)
-{
-	const struct sb_recorder_config *config = recorder->config;
-	struct freeze freeze;
-	int status;
-
-	if (index == config->npids)
-		return open_cpus(recorder);
-	status = freeze_process(&freeze, config->pid[index], 1);
-	if (status < 0)
-		return fail_freeze(recorder, config->pid[index], -status);
-	for (size_t i = 0; i < freeze.count && status == 0; ++i)
-		status = add_target(recorder, freeze.thread[i].pid, freeze.thread[i].tid);
-	if (status == 0)
-		status = open_frozen(recorder, index + 1);
-	freeze_thaw(&freeze);
-	return status;
-}
-
 static int set_targets(struct recorder *recorder)
 {
 	const struct sb_recorder_config *config = recorder->config;
@@ -270,10 +231,10 @@ static int set_targets(struct recorder *recorder)
 	for (size_t i = 0; i < config->ntids && status == 0; ++i)
 		status = add_thread(recorder, config->tid[i]);
 	if (status == 0 && !config->npids && !config->ntids && recorder->command.pid)
-		status = add_target(recorder, recorder->command.pid, recorder->command.pid);
+		status = recorder_add_target(recorder, recorder->command.pid, recorder->command.pid);
 	/* So that there is something: they take its place when they stand still. */
 	for (size_t i = 0; i < config->npids && status == 0; ++i)
-		status = add_target(recorder, config->pid[i], config->pid[i]);
+		status = recorder_add_target(recorder, config->pid[i], config->pid[i]);
 	return status;
 }
 
@@ -300,7 +261,7 @@ int recorder_set_up(struct recorder *recorder)
 			events->event[i].attr.inherit = 0;
 	if (config->npids)
 		events->targets.count = 0;
-	return open_frozen(recorder, 0);
+	return recorder_open_at_rest(recorder);
 }
 
 /* ---- The file's beginning --------------------------------------------------------------------- */

@@ -7,8 +7,8 @@
  *
  * While a counter is attached, started or stopped, the targets' threads are stopped (ptrace(2)), so that none
  * of them can begin another one unseen; they go on within milliseconds. The caller's own threads cannot be
- * stopped: what they start in that moment may be missed. Processes that somebody traces already cannot be
- * attached to.
+ * stopped: what they start in that moment may be missed. Processes that somebody traces already, or
+ * of which a thread hangs in the kernel for three seconds, cannot be attached to.
  *
  * Threads may use counters at the same time.
  */
