@@ -134,11 +134,16 @@ const struct exec_map *exec_maps_find(const struct exec_maps *maps, uint64_t add
 	return NULL;
 }
 
+/* Whether what both map at an address that they share is the same. */
+static int is_of_same(const struct exec_map *a, const struct exec_map *b)
+{
+	return a->begin - a->pgoff == b->begin - b->pgoff && a->maj == b->maj && a->min == b->min &&
+	       a->ino == b->ino && a->prot == b->prot && a->flags == b->flags && !strcmp(a->name, b->name);
+}
+
 static int same_map(const struct exec_map *a, const struct exec_map *b)
 {
-	return a->begin == b->begin && a->end == b->end && a->pgoff == b->pgoff && a->maj == b->maj &&
-	       a->min == b->min && a->ino == b->ino && a->prot == b->prot && a->flags == b->flags &&
-	       !strcmp(a->name, b->name);
+	return a->begin == b->begin && a->end == b->end && a->pgoff == b->pgoff && is_of_same(a, b);
 }
 
 int exec_maps_has(const struct exec_maps *maps, const struct exec_map *map)
@@ -146,6 +151,13 @@ int exec_maps_has(const struct exec_maps *maps, const struct exec_map *map)
 	const struct exec_map *found = exec_maps_find(maps, map->begin);
 
 	return found && same_map(found, map);
+}
+
+int exec_maps_cover(const struct exec_maps *maps, const struct exec_map *map)
+{
+	const struct exec_map *found = exec_maps_find(maps, map->begin);
+
+	return found && found->end >= map->end && is_of_same(found, map);
 }
 
 int exec_maps_touch(const struct exec_maps *maps, uint64_t begin, uint64_t end)

@@ -33,6 +33,9 @@ const struct exec_map *exec_maps_find(const struct exec_maps *maps, uint64_t add
 /* Whether @maps has a mapping that is the same in all respects. */
 int exec_maps_has(const struct exec_maps *maps, const struct exec_map *map);
 
+/* Whether it is one of @maps, or a piece of one: what is left when something else comes beside it. */
+int exec_maps_cover(const struct exec_maps *maps, const struct exec_map *map);
+
 /* Whether a mapping overlaps [begin, end). */
 int exec_maps_touch(const struct exec_maps *maps, uint64_t begin, uint64_t end);
 

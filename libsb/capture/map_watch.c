@@ -150,7 +150,8 @@ static int report_new(struct tracer *tracer, struct vcpu *cpu, const struct exec
 	for (size_t i = 0; i < maps->nmaps; i++) {
 		int status;
 
-		if (exec_maps_has(old, &maps->map[i]))
+		/* The kernel does not tell of what is left of a mapping. */
+		if (exec_maps_cover(old, &maps->map[i]))
 			continue;
 		if (!stopped++)
 			stop_others(tracer, cpu);

@@ -366,14 +366,28 @@ static int is_covered(const struct sb_map_node *root, const struct sb_map *map)
 	return found && found->map.begin < map->end;
 }
 
+/* Whether @map is a piece of what is mapped already, made executable again. What loads libraries maps all of
+ * their code at once; pieces are what mprotect() leaves, mostly where a process wrote to its own code. */
+static int is_reopened(const struct sb_map_node *root, const struct sb_map *map)
+{
+	const struct sb_map_node *old = find(root, map->begin);
+
+	return old && map->time && map->origin == sb_map_recorded && map->filename[0] == '/' &&
+	       !sb_map_is_anonymous(map->filename) && old->map.begin <= map->begin &&
+	       old->map.end >= map->end && old->map.end - old->map.begin > map->end - map->begin &&
+	       agree(&old->map, map);
+}
+
 int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *node)
 {
 	struct change change = {.pool = pool};
-	const enum verdict verdict = compare_with_tree(space->trees.maps, &node->map);
-	const int ends_code =
-	        is_covered(space->trees.code, &node->map) && !sb_map_is_anonymous(node->map.filename);
-	int status;
+	enum verdict verdict;
+	int ends_code, status;
 
+	if (is_reopened(space->trees.maps, &node->map))
+		node->map.origin = sb_map_written;
+	verdict = compare_with_tree(space->trees.maps, &node->map);
+	ends_code = is_covered(space->trees.code, &node->map) && !sb_map_is_anonymous(node->map.filename);
 	if (verdict == map_known && !ends_code) {
 		spare_node(pool, node);
 		return 0;

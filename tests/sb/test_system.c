@@ -231,6 +231,25 @@ static void what_could_be_written_stays_so_until_another_file_comes(void **state
 	assert_maps_at(system, 5, 60, "1000-5000 /a+0!, 8000-9000 //anon+0");
 }
 
+static void a_piece_that_is_made_executable_again_may_have_been_written(void **state)
+{
+	struct sb_system *system = *state;
+
+	map(system, 0, 5, 0x1000, 0x4000, 0, "/a");
+	map(system, 0, 5, 0x2000, 0x1000, 0x1000, "/a"); /* not made at a time */
+	map(system, 10, 5, 0x1000, 0x4000, 0, "/a");
+	map(system, 20, 5, 0x2000, 0x1000, 0x1000, "/a");
+	map(system, 30, 5, 0x9000, 0x4000, 0, "//anon");
+	map(system, 40, 5, 0x9000, 0x1000, 0, "//anon");
+	map(system, 50, 5, 0x2000, 0x1000, 0, "/b");
+	map(system, 60, 5, 0x4000, 0x2000, 0x3000, "/a"); /* grows */
+	system_seal(system, 0);
+	assert_maps_at(system, 5, 19, "1000-5000 /a+0");
+	assert_maps_at(system, 5, 29, "1000-2000 /a+0, 2000-3000 /a+1000!, 3000-5000 /a+2000, 9000-d000 //anon+0");
+	assert_maps_at(system, 5, 60,
+	               "1000-2000 /a+0, 2000-3000 /b+0, 3000-6000 /a+2000, 9000-d000 //anon+0");
+}
+
 static void only_code_of_user_space_counts(void **state)
 {
 	struct sb_system *system = *state;
@@ -702,6 +721,7 @@ int main(void)
 	        TEST(a_conflict_can_hide_many_mappings),
 	        TEST(anonymous_mappings_never_conflict_with_each_other),
 	        TEST(what_could_be_written_stays_so_until_another_file_comes),
+	        TEST(a_piece_that_is_made_executable_again_may_have_been_written),
 	        TEST(only_code_of_user_space_counts),
 	        TEST(exec_begins_an_empty_space),
 	        TEST(a_new_name_alone_is_no_exec),

@@ -1,9 +1,8 @@
 #!/bin/sh
-# What is known to come out wrong without a gap. Skipped, and says what, as long as it does; passes once each such
-# input gives right lines or a gap; anything else is a failure.
+# What once came out wrong without a gap.
 #
-# rewritten: code that its process makes writable, changes and makes executable again. The records are those of code
-# that was only mapped again: the kernel tells nothing of the bytes, nor that they could be written meanwhile.
+# rewritten: code that its process makes writable, changes and makes executable again. The kernel tells nothing of the
+# bytes, nor that they could be written meanwhile: but its record is of a piece of what was mapped before.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 cd "$dir" || exit 1
@@ -39,13 +38,10 @@ END
 record rewritten -c 1 --mtc -- ./rewritten || exit 1
 "$SBTRACE" replay --root rewritten.root --no-host-root --sink insn=flow --sink gap=gaps rewritten.data >/dev/null 2>err ||
 	fail "replay: $(cat err)"
-[ -s gaps ] && { echo "told by a gap: $(head -n 1 gaps)"; exit $failures; }
+cut -f 8- gaps | grep -q '^anonymous.*rewritten: the process could write' || fail "no gap tells: $(cat gaps)"
 "$BUILD_DIR/tests/lines" columns rewritten.truth >expected
 "$BUILD_DIR/tests/lines" columns flow >given
-diff expected given >differences && exit $failures
-# The three instructions behind the one that was changed are told, and were not executed.
-[ "$(grep -c '^[<>]' differences)" -eq "$(grep -c '^>' differences)" ] && [ "$(grep -c '^>' differences)" -eq 3 ] ||
-	fail "other lines are wrong, too: $(head -n 5 differences)"
-[ $failures -eq 0 ] || exit 1
-echo "skipped: known to be wrong: 3 instructions of code that was rewritten are told without a gap"
-exit 77
+diff expected given | grep '^>' >made_up && fail "told, and did not run: $(head -n 5 made_up)"
+# What came before is all there.
+[ "$(wc -l <given)" -ge "$(($(wc -l <expected) * 99 / 100))" ] || fail "only $(wc -l <given) lines are told"
+[ $failures -eq 0 ]
