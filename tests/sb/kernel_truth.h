@@ -2,7 +2,8 @@
  * stretch of instructions is in the truth as it is, one behind the other, in the order of the truth.
  *
  * Where a stretch begins is the first place of the truth, behind the stretch before, where its first
- * instructions stand as they came: as many as there are, up to STRETCH_MAX. From there on, all must agree.
+ * instructions stand as they came: as many as there are, up to STRETCH_MAX. From there on, all must agree: in
+ * user space also the thread, if one is named.
  */
 #ifndef TEST_SB_KERNEL_TRUTH_H
 #define TEST_SB_KERNEL_TRUTH_H
@@ -107,7 +108,7 @@ static inline void find_begin(struct follower *cpu)
 	cpu->is_following = 1;
 }
 
-static inline void follow_insn(struct follower *cpu, uint64_t ip)
+static inline void follow_insn(struct follower *cpu, const struct sb_flow *flow, uint64_t ip)
 {
 	struct line line = {0};
 
@@ -120,6 +121,11 @@ static inline void follow_insn(struct follower *cpu, uint64_t ip)
 	cpu->ninsn += 1;
 	if (!read_certain(cpu->truth, ip, &line) || line.ip != ip)
 		fail_msg("expected %" PRIx64 ", given %" PRIx64, line.ip, ip);
+	if (line.kernel || flow->tid < 0)
+		return;
+	if (line.pid != flow->pid || line.tid != flow->tid)
+		fail_msg("expected %d %d %" PRIx64 ", given %d %d", line.pid, line.tid, ip, flow->pid,
+		         flow->tid);
 }
 
 static inline struct follower *follower_of(struct truth_check *check, int32_t cpu)
@@ -144,7 +150,7 @@ static inline int follow_flow(void *context, const struct sb_flow *flow)
 			uint64_t ip = block->ip;
 
 			for (uint32_t k = 0; k < block->ninsn; ip += block->length[k++])
-				follow_insn(cpu, ip);
+				follow_insn(cpu, flow, ip);
 		}
 	return 0;
 }

@@ -26,7 +26,8 @@ enum { KERNEL_SIZE = 0xe03000 }; /* of the file that has the kernel's own code, 
 
 struct bed {
 	struct temp_dir dir;
-	char directory[256], path[256], root[2][300];
+	char directory[256], path[320], root[2][300];
+	int tsc_alone; /* no other packets tell the time */
 	struct truth_check check;
 	struct sb_account account;
 };
@@ -65,6 +66,8 @@ static void replay(struct bed *bed, struct sb_replay_options *options)
 	options->no_host_root = 1;
 	bed->check.directory = bed->directory;
 	assert_int_equal(sb_perfdata_open(&perfdata, bed->path, NULL), 0);
+	if (bed->tsc_alone)
+		sb_perfdata_trust_tsc_alone(perfdata);
 	if (sb_session_open(&session, perfdata, options, &err) < 0)
 		fail_msg("%s: %s", err.file, err.text);
 	assert_int_equal(sb_session_run(session, &sink, NULL), 0);
@@ -100,6 +103,24 @@ static void modules_come_from_their_files(void **state)
 	assert_in_range(bed->check.ngaps[sb_gap_no_kernel], 1, 20);
 	assert_int_equal(bed->check.ngaps[sb_gap_decode_error], 0);
 	temp_dir_remove(&bed->dir);
+	free(bed);
+}
+
+/* Time stands still between TSC packets: who runs is known all the same, or is said not to be. */
+static void time_by_tsc_alone(void **state)
+{
+	struct bed *bed = open_bed("kernel-pti");
+	struct sb_replay_options options = {.jobs = 2};
+	uint64_t ninsn, skipped;
+
+	(void)state;
+	bed->tsc_alone = 1;
+	snprintf(bed->path, sizeof(bed->path), "%s/perf.data", bed->directory);
+	snprintf(bed->root[0], sizeof(bed->root[0]), "%s/root", bed->directory);
+	replay(bed, &options);
+	ninsn = end_of_truth(&bed->check, &skipped);
+	print_message("%" PRIu64 " instructions, %" PRIu64 " missing\n", ninsn, skipped);
+	assert_true(ninsn >= 27300000 && ninsn + skipped == 27300999);
 	free(bed);
 }
 
@@ -183,6 +204,7 @@ int main(void)
 	        cmocka_unit_test(vmlinux_is_right_where_it_is_known),
 	        cmocka_unit_test(a_moved_vmlinux_is_right_where_it_is_known),
 	        cmocka_unit_test(bundles_have_the_files_of_modules),
+	        cmocka_unit_test(time_by_tsc_alone),
 	};
 
 	if (access(CORPUS_DIR "/kernel-kaslr-modules", R_OK | X_OK) != 0)
