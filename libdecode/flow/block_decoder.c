@@ -68,32 +68,16 @@ static int walk_item(void *context, struct pt_flow_sink *sink)
 	return pt_flow_walk(&decoder->flow, sink);
 }
 
-static void begin_items(void *context)
-{
-	struct pt_block_decoder *decoder = context;
-
-	decoder->nrecorded = 0;
-}
-
 static int append_item(void *context, const struct pt_flow_sink *sink)
 {
 	struct pt_block_decoder *decoder = context;
+	struct pt_block block;
 
-	if (decoder->nrecorded == pt_cursor_max_items)
-		return 0;
-	fill_block(&decoder->flow, sink, &decoder->recorded[decoder->nrecorded++]);
-	return 1;
+	fill_block(&decoder->flow, sink, &block);
+	return pt_cursor_put(&decoder->cursor, &block);
 }
 
-static void end_items(void *context, struct pt_run_record *record)
-{
-	struct pt_block_decoder *decoder = context;
-
-	record->part[0].bytes = decoder->recorded;
-	record->part[0].size = decoder->nrecorded * sizeof(decoder->recorded[0]);
-}
-
-static const struct pt_cursor_face cursor_face = {walk_item, begin_items, append_item, end_items};
+static const struct pt_cursor_face cursor_face = {sizeof(struct pt_block), walk_item, append_item};
 
 static void pt_blk_init(struct pt_block_decoder *decoder)
 {
@@ -108,15 +92,22 @@ static void pt_blk_fini(struct pt_block_decoder *decoder)
 
 static void pt_blk_reset(struct pt_block_decoder *decoder)
 {
-	decoder->cursor.entry = NULL;
-	decoder->left = 0;
+	pt_cursor_reset(&decoder->cursor);
+}
+
+static uint32_t steps_done(const struct pt_block_decoder *decoder)
+{
+	return decoder->cursor.entry ? pt_cursor_steps(&decoder->cursor) : 0;
 }
 
 void pt_block_settle(struct pt_block_decoder *decoder)
 {
-	if (decoder->left)
-		pt_cursor_leave(&decoder->cursor, decoder->cursor.entry->path.nblocks - decoder->left);
-	decoder->left = 0;
+	struct pt_cursor *cursor = &decoder->cursor;
+	const uint32_t steps = steps_done(decoder);
+
+	cursor->at = cursor->until = cursor->end = NULL;
+	if (cursor->entry)
+		pt_cursor_leave(cursor, steps);
 }
 
 static void pt_blk_settle(struct pt_block_decoder *decoder)
@@ -126,19 +117,10 @@ static void pt_blk_settle(struct pt_block_decoder *decoder)
 
 static const struct pt_time *pt_blk_now(const struct pt_block_decoder *decoder)
 {
-	const struct pt_cursor *cursor = &decoder->cursor;
-
-	return pt_cursor_time(cursor, cursor->entry ? cursor->entry->path.nblocks - decoder->left : 0);
+	return pt_cursor_time(&decoder->cursor, steps_done(decoder));
 }
 
 PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
-
-/* The cursor stands where a path begins. */
-static void begin_path(struct pt_block_decoder *decoder)
-{
-	decoder->item = decoder->cursor.entry->extra->part[0];
-	decoder->left = decoder->cursor.entry->path.nblocks;
-}
 
 /* Hands out a block with its flags, as much of it as the caller knows. */
 static inline void give(struct pt_block *ublock, size_t size, const struct pt_block *block, uint32_t flags)
@@ -156,31 +138,36 @@ static inline void give(struct pt_block *ublock, size_t size, const struct pt_bl
 }
 
 /* The last block of a path was given, with those flags: what comes behind it decides of others. */
-static int leave_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size,
-                      const struct pt_block *block, uint32_t flags)
+static int leave_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size, uint32_t item,
+                      uint32_t flags)
 {
 	struct pt_flow *flow = &decoder->flow;
 	const uint32_t more = pt_flow_exit_flags(flow);
 	int errcode;
 
 	if (more)
-		give(ublock, size, block, flags | more);
+		give(ublock, size, pt_item_at(&decoder->cursor.pool, item), flags | more);
 	errcode = pt_observers_take_error(&flow->observers);
 	return errcode < 0 ? errcode : pt_flow_status(flow);
 }
 
-static inline int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
-{
-	const struct pt_block *block = decoder->item++;
-	const uint32_t flags = pt_flow_take_entry_flags(&decoder->flow);
+/* The last block of a path is thought about: what comes behind it may belong to it. */
+enum { tail = 1 };
 
-	give(ublock, size, block, flags);
-	decoder->left -= 1;
-	if (decoder->left)
+static int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+{
+	struct pt_cursor *cursor = &decoder->cursor;
+	const uint32_t flags = pt_flow_take_entry_flags(&decoder->flow);
+	const int is_last = cursor->at == cursor->until;
+	const uint32_t item = *cursor->at;
+
+	give(ublock, size, pt_cursor_take(cursor), flags);
+	if (!is_last)
 		return 0;
-	if (!pt_cursor_next(&decoder->cursor))
-		return leave_path(decoder, ublock, size, block, flags);
-	begin_path(decoder);
+	cursor->until = cursor->at;
+	if (!pt_cursor_next(cursor))
+		return leave_path(decoder, ublock, size, item, flags);
+	pt_cursor_hold(cursor, tail);
 	return 0;
 }
 
@@ -207,28 +194,30 @@ static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ubloc
 	return status;
 }
 
-/* The first and the last block of a path, the first one behind events, and whatever comes on foot. */
+/* The last block of a path, the first one behind events, and whatever comes on foot. */
 static __attribute__((noinline)) int next_with_care(struct pt_block_decoder *decoder, struct pt_block *ublock,
                                                     size_t size)
 {
-	if (decoder->left) {
-		if (!pt_cursor_is_right(&decoder->cursor))
-			pt_block_settle(decoder);
-	} else if (pt_cursor_enter(&decoder->cursor)) {
-		begin_path(decoder);
-	}
-	return decoder->left ? next_in_path(decoder, ublock, size) : next_on_foot(decoder, ublock, size);
-}
+	struct pt_cursor *cursor;
 
-int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
-{
 	if (!decoder || !ublock || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	if (decoder->left < 2 || size != sizeof(*ublock) || decoder->flow.entry_flags ||
-	    pt_image_generation(decoder->flow.image) != decoder->flow.generation)
+	cursor = &decoder->cursor;
+	if (cursor->entry && !pt_cursor_is_right(cursor))
+		pt_block_settle(decoder);
+	if (!cursor->entry && pt_cursor_enter(cursor))
+		pt_cursor_hold(cursor, tail);
+	return cursor->entry ? next_in_path(decoder, ublock, size) : next_on_foot(decoder, ublock, size);
+}
+
+/* Nobody is called while there are blocks to be handed out like this, nor are there flags for the next one.
+ */
+int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+{
+	if (!decoder || !ublock || decoder->cursor.at == decoder->cursor.until || size != sizeof(*ublock) ||
+	    !pt_cursor_is_right(&decoder->cursor))
 		return next_with_care(decoder, ublock, size);
-	*ublock = *decoder->item++;
-	decoder->left -= 1;
+	*ublock = *(const struct pt_block *)pt_cursor_take(&decoder->cursor);
 	return 0;
 }
 

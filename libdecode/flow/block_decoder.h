@@ -8,18 +8,12 @@
 struct pt_block_decoder {
 	struct pt_flow flow;
 
-	/* pt_blk_next() in a cached path: how many blocks are left, and the next one. */
-	struct pt_cursor cursor;
-	const struct pt_block *item;
-	uint32_t left;
+	struct pt_cursor cursor; /* for pt_blk_next() */
 
 	struct pt_run_block run[pt_run_capacity]; /* of the present chain or run */
 	struct pt_run_walk *walk;                 /* owned; NULL: no run was asked for yet */
 	uint8_t events_inside;                    /* of runs */
 	uint8_t counts;                           /* blocks of runs are only counted */
-
-	struct pt_block recorded[pt_cursor_max_items];
-	uint32_t nrecorded;
 };
 
 /* If it is in a cached path: the flow comes to where pt_blk_next() is. */

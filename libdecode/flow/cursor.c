@@ -8,11 +8,16 @@
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
 
+/* How many items there may be for each path, and how many at least: much code is part of many paths. */
+enum { items_per_path = 32, least_items = pt_cursor_max_items };
+
 void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct pt_cursor_face *face,
                     void *context)
 {
 	*cursor = (struct pt_cursor){.flow = flow, .face = face, .context = context};
 	cursor->off = pt_run_cache_wanted() == 0;
+	pt_item_pool_init(&cursor->pool, face->item_size,
+	                  items_per_path * pt_run_cache_wanted() + least_items);
 }
 
 void pt_cursor_fini(struct pt_cursor *cursor)
@@ -21,6 +26,7 @@ void pt_cursor_fini(struct pt_cursor *cursor)
 		pt_run_cache_fini(cursor->cache);
 	free(cursor->cache);
 	free(cursor->record);
+	pt_item_pool_fini(&cursor->pool);
 }
 
 static int make_cache(struct pt_cursor *cursor)
@@ -80,20 +86,34 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *find(con
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
 
+int pt_cursor_put(struct pt_cursor *cursor, const void *item)
+{
+	struct pt_cursor_record *record = cursor->record;
+
+	if (record->nitems == pt_cursor_max_items)
+		return 0;
+	if (!pt_item_put(&cursor->pool, item, &record->item[record->nitems])) {
+		cursor->cache->full = 1;
+		return 0;
+	}
+	record->nitems += 1;
+	return 1;
+}
+
 static int same_effect(const struct pt_stack_effect *a, const struct pt_stack_effect *b)
 {
 	return a->npop == b->npop && a->npush == b->npush && a->rise == b->rise &&
 	       !memcmp(a->push, b->push, a->npush * sizeof(a->push[0]));
 }
 
-/* The state behind the item that was just walked. Zero: it cannot be kept. */
+/* The state behind the step that was just walked. Zero: it cannot be kept. */
 static int note_state(struct pt_cursor_record *record, const struct pt_flow *flow)
 {
 	const struct pt_recorder *recorder = &record->recorder;
 	const uint8_t *const begin = recorder->until - recorder->record.entry.size;
 	struct pt_stack_effect effect;
 
-	if (record->nstates == pt_cursor_max_items || !pt_recorder_effect(recorder, &flow->returns, &effect))
+	if (record->nstates == pt_cursor_max_steps || !pt_recorder_effect(recorder, &flow->returns, &effect))
 		return 0;
 	if (!record->neffects || !same_effect(&record->effect[record->neffects - 1], &effect)) {
 		if (record->neffects == pt_cursor_max_effects)
@@ -104,6 +124,7 @@ static int note_state(struct pt_cursor_record *record, const struct pt_flow *flo
 	record->state[record->nstates++] = (struct pt_cursor_state){
 	        .ip = flow->ip,
 	        .last = flow->evd.last,
+	        .nitems = (uint16_t)record->nitems,
 	        .pos = (uint8_t)((flow->unit == pt_unit_tip ? flow->evd.packet : flow->evd.pos) - begin),
 	        .left = (uint8_t)flow->evd.tnt_count,
 	        .effect = (uint8_t)(record->neffects - 1)};
@@ -151,8 +172,10 @@ static const struct pt_run_entry *keep(struct pt_cursor *cursor)
 	struct pt_cursor_record *from = cursor->record;
 	struct pt_run_record *record = &from->recorder.record;
 
-	cursor->face->end(cursor->context, record);
 	record->entry.path.nblocks = from->nstates;
+	record->entry.path.ninsn = from->nitems;
+	record->part[pt_cursor_items].bytes = from->item;
+	record->part[pt_cursor_items].size = from->nitems * sizeof(from->item[0]);
 	record->part[pt_cursor_states].bytes = from->state;
 	record->part[pt_cursor_states].size = from->nstates * sizeof(from->state[0]);
 	record->part[pt_cursor_effects].bytes = from->effect;
@@ -216,8 +239,7 @@ static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32
 	struct pt_recorder *recorder = &cursor->record->recorder;
 	int kept;
 
-	cursor->record->nstates = cursor->record->neffects = 0;
-	cursor->face->begin(cursor->context);
+	cursor->record->nitems = cursor->record->nstates = cursor->record->neffects = 0;
 	kept = walk_window(cursor) && pt_recorder_end(recorder, cursor->flow, cursor->cache) && keep(cursor);
 	restore(cursor, before);
 	if (!kept)
@@ -287,8 +309,10 @@ static void fetch_ahead(struct pt_flow *flow)
 static int64_t present_place(struct pt_cursor *cursor)
 {
 	pt_flow_look_at_image(cursor->flow);
-	if (cursor->cache->full)
+	if (cursor->cache->full) {
 		pt_run_cache_clear(cursor->cache);
+		pt_item_pool_clear(&cursor->pool);
+	}
 	return pt_flow_place(cursor->flow, cursor->cache);
 }
 
@@ -517,7 +541,18 @@ static const struct pt_cursor_state *state_behind(const struct pt_run_entry *ent
 	return (const struct pt_cursor_state *)entry->extra->part[pt_cursor_states] + (count - 1);
 }
 
-/* Whether nothing of the window was used by the first @count items. */
+uint32_t pt_cursor_steps(const struct pt_cursor *cursor)
+{
+	const struct pt_cursor_state *state = cursor->entry->extra->part[pt_cursor_states];
+	const uint32_t left = (uint32_t)(cursor->end - cursor->at), nitems = cursor->entry->path.ninsn - left;
+	uint32_t steps = 0;
+
+	while (steps < cursor->entry->path.nblocks && (steps ? state[steps - 1].nitems : 0) < nitems)
+		++steps;
+	return steps;
+}
+
+/* Whether nothing of the window was used by the first @count steps. */
 static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
 {
 	const struct pt_cursor_state *state = count ? state_behind(cursor->entry, count) : NULL;
@@ -562,7 +597,7 @@ static void stand_in_window(struct pt_flow *flow, const struct pt_cursor_state *
 		stand_in_tnt(flow, flow->evd.pos - (tnt > 1 ? tnt : 1), state->left);
 }
 
-/* The flow, which stands where the path begins, comes to stand behind the first @count items. @bits: as in
+/* The flow, which stands where the path begins, comes to stand behind the first @count steps. @bits: as in
  * struct pt_cursor. */
 static void stand_behind(struct pt_flow *flow, const struct pt_run_entry *entry, uint32_t count, uint8_t bits)
 {

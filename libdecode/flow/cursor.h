@@ -8,45 +8,53 @@
 #ifndef PT_CURSOR_H
 #define PT_CURSOR_H
 
+#include "flow/item_pool.h"
 #include "flow/recorder.h"
 
-/* What an interface keeps of a path's items: parts of its struct pt_run_record; the cursor has the others. */
-enum { pt_cursor_parts = 3, pt_cursor_states = 3, pt_cursor_effects = 4 };
+/* What is kept of a path: parts of its struct pt_run_record. Its path.nblocks counts steps, path.ninsn items.
+ */
+enum { pt_cursor_items, pt_cursor_states, pt_cursor_effects };
 
-/* How an interface makes items of the flow. */
+/* How an interface makes items of the flow, a few at each step. */
 struct pt_cursor_face {
-	/* Walks to the end of the next item: fills *sink in where the interface has a say, for
-	 * pt_flow_walk(). */
+	size_t item_size;
+	/* Takes a step: fills *sink in where the interface has a say, for pt_flow_walk(). */
 	int (*walk)(void *context, struct pt_flow_sink *sink);
-	/* Items are collected: none yet; one more, which was just walked and is in @sink, zero: no room; and
-	 * all. */
-	void (*begin)(void *context);
+	/* Hands the items of the step that was just taken, and is in @sink, to pt_cursor_put(). Zero: they
+	 * cannot be kept. */
 	int (*append)(void *context, const struct pt_flow_sink *sink);
-	void (*end)(void *context, struct pt_run_record *record);
 };
 
-/* Where the flow stands behind an item; behind the last one of a path only if an event comes there. */
+/* Where the flow stands behind a step; behind the last one of a path only if an event comes there. */
 struct pt_cursor_state {
 	uint64_t ip;
 	struct pt_last_ip last;
-	uint8_t pos;    /* in the window */
-	uint8_t left;   /* bits of the TNT packet before pos; zero: the packet at pos is next */
-	uint8_t effect; /* on the return stack: its number */
+	uint16_t nitems; /* of the path up to here */
+	uint8_t pos;     /* in the window */
+	uint8_t left;    /* bits of the TNT packet before pos; zero: the packet at pos is next */
+	uint8_t effect;  /* on the return stack: its number */
 };
 
-enum { pt_cursor_max_items = 64, pt_cursor_max_effects = 16 };
+enum { pt_cursor_max_steps = 64, pt_cursor_max_items = 2048, pt_cursor_max_effects = 16 };
 
 /* What is collected for a path. */
 struct pt_cursor_record {
 	struct pt_recorder recorder;
-	struct pt_cursor_state state[pt_cursor_max_items];
+	uint32_t item[pt_cursor_max_items];
+	struct pt_cursor_state state[pt_cursor_max_steps];
 	struct pt_stack_effect effect[pt_cursor_max_effects];
-	uint32_t nstates, neffects;
+	uint32_t nitems, nstates, neffects;
 	struct pt_event event; /* behind the last item, if the window is its packet */
 };
 
 struct pt_cursor {
-	const struct pt_run_entry *entry; /* the present path's; NULL: the cursor stands nowhere */
+	/* Items: the next one; up to where they can be handed out with no further thought; and where those
+	 * end that the cursor holds. */
+	const uint32_t *at, *until, *end;
+	struct pt_item_pool pool;
+
+	const struct pt_run_entry
+	        *entry; /* the path before which the flow stands; NULL: it stands anywhere */
 	struct pt_flow *flow;
 	struct pt_run_cache *cache;      /* owned; NULL: not needed yet */
 	struct pt_cursor_record *record; /* owned, with the cache */
@@ -64,17 +72,55 @@ void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct
                     void *context);
 void pt_cursor_fini(struct pt_cursor *cursor);
 
-/* The flow stands between items: the next path begins, if the cursor knows it. Returns whether it does. */
+/* Forgets where it is. */
+static inline void pt_cursor_reset(struct pt_cursor *cursor)
+{
+	cursor->entry = NULL;
+	cursor->at = cursor->until = cursor->end = NULL;
+}
+
+/* An item of the step that is being recorded. Zero: there is no room. */
+int pt_cursor_put(struct pt_cursor *cursor, const void *item);
+
+/* The flow stands between steps: it comes to stand before a path, if the cursor knows it. Returns whether it
+ * does. */
 int pt_cursor_enter(struct pt_cursor *cursor);
 
-/* All items were handed out: the flow moves to the path's end, and the next path begins, if the cursor knows
- * it; else the next unit is fetched. Returns whether it does. */
+/* The flow moves to the path's end, and stands before the next one, if the cursor knows it; else the next
+ * unit is fetched. Returns whether it does. Items that are left stay. */
 int pt_cursor_next(struct pt_cursor *cursor);
 
-/* Leaves the path behind its first @count items, which are not all: the flow comes to stand there. */
+/* Holds the items of the path before which the flow stands; the last @tail of them need thought. */
+static inline void pt_cursor_hold(struct pt_cursor *cursor, uint32_t tail)
+{
+	cursor->at = cursor->entry->extra->part[pt_cursor_items];
+	cursor->end = cursor->at + cursor->entry->path.ninsn;
+	cursor->until = cursor->end - tail;
+}
+
+/* Where the items of the path's first @count steps end; they are held. */
+static inline const uint32_t *pt_cursor_behind(const struct pt_cursor *cursor, uint32_t count)
+{
+	const struct pt_cursor_state *state = cursor->entry->extra->part[pt_cursor_states];
+	const uint32_t *items = cursor->entry->extra->part[pt_cursor_items];
+
+	return items + (count ? state[count - 1].nitems : 0);
+}
+
+/* The next item, which is one of those that the cursor holds. */
+static inline const void *pt_cursor_take(struct pt_cursor *cursor)
+{
+	return pt_item_at(&cursor->pool, *cursor->at++);
+}
+
+/* How many steps the items that were handed out of the path that the cursor holds belong to, the last of them
+ * perhaps in part. */
+uint32_t pt_cursor_steps(const struct pt_cursor *cursor);
+
+/* Leaves the path behind its first @count steps, which are not all: the flow comes to stand there. */
 void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count);
 
-/* The time behind the first @count items of the path, or where the flow stands. */
+/* The time behind the first @count steps of the path, or where the flow stands. */
 const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count);
 
 /* Whether the image is the one that the path was entered with. */

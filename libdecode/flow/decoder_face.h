@@ -167,9 +167,9 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder || !cbr)                                                                        \
 			return -pte_invalid;                                                                 \
-		if (!pt_flow_time(&decoder->flow)->have_cbr)                                                 \
+		if (!prefix##_now(decoder)->have_cbr)                                                        \
 			return -pte_no_cbr;                                                                  \
-		*cbr = pt_flow_time(&decoder->flow)->cbr;                                                    \
+		*cbr = prefix##_now(decoder)->cbr;                                                           \
 		return 0;                                                                                    \
 	}                                                                                                    \
                                                                                                              \
@@ -184,6 +184,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	{                                                                                                    \
 		if (!decoder)                                                                                \
 			return -pte_invalid;                                                                 \
+		prefix##_settle(decoder);                                                                    \
 		return pt_flow_attach(&decoder->flow, obsv);                                                 \
 	}
 

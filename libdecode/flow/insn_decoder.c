@@ -9,51 +9,21 @@
 #include "flow/cursor.h"
 #include "flow/decoder_face.h"
 
-/* How many instructions a cached path may have. */
-enum { max_insns = 2048 };
-
-/* How many bytes are read at once where an instruction stands. */
-enum { copy_size = 16 };
-
-/* What is kept of a path. */
-enum { part_items, part_lengths, part_code };
-
-/* A basic block of a cached path. The offsets are those of the lengths of its instructions, and of their
- * bytes, in the other two parts. */
-struct insn_item {
-	uint64_t ip;
-	uint32_t length_at, code_at;
-	int isid;
-	uint16_t ninsn;
-	uint8_t mode, iclass;
-};
-
-/* What is collected for a path. */
-struct insn_record {
-	struct pt_run_block block; /* the one that was walked last */
-	struct insn_item item[pt_cursor_max_items];
-	uint8_t length[max_insns];
-	uint8_t code[max_insns * pt_max_insn_size + copy_size];
-	uint32_t nitems, ninsn, ncode;
-};
-
 struct pt_insn_decoder {
 	struct pt_flow flow;
 
-	/* In a cached path: the instructions left in the present item, the next one, and the items left. */
+	/* In a cached path. The flow stands behind the block whose instructions are the last that the cursor
+	 * holds: at once where somebody listens, else when the last one is handed out, or somebody asks. */
 	struct pt_cursor cursor;
-	uint32_t left;
-	uint32_t at;                  /* of the next one, from where the item begins */
-	const uint8_t *length, *code; /* of the next one; of the item */
-	const struct insn_item *item;
-	uint32_t begun;             /* items of the present path, if there is one */
-	struct insn_record *record; /* owned; NULL: not needed yet */
+	uint8_t moved; /* it does */
+
+	struct pt_run_block recorded; /* the one that was walked last */
 
 	/* On foot. */
 	struct pt_run_block block; /* being handed out */
 	uint32_t index;            /* of the next instruction; block.ninsn: none is left */
 	uint64_t ip;
-	int status; /* what came with the block */
+	int status; /* what came with the block; in a path with its last one, when the flow has moved */
 	int before; /* the status bits before it */
 	int isid;
 	struct pt_section *section; /* NULL: the bytes are the flow's scratch_bytes */
@@ -93,65 +63,39 @@ static int walk_item(void *context, struct pt_flow_sink *sink)
 {
 	struct pt_insn_decoder *decoder = context;
 
-	if (!decoder->record)
-		return -pte_nomem;
-	sink->block = &decoder->record->block;
+	sink->block = &decoder->recorded;
 	sink->capacity = 1;
 	return pt_flow_walk(&decoder->flow, sink);
 }
 
-static void begin_items(void *context)
+static int append_items(void *context, const struct pt_flow_sink *sink)
 {
 	struct pt_insn_decoder *decoder = context;
-
-	if (!decoder->record)
-		decoder->record = malloc(sizeof(*decoder->record));
-	if (decoder->record)
-		decoder->record->nitems = decoder->record->ninsn = decoder->record->ncode = 0;
-}
-
-static int append_item(void *context, const struct pt_flow_sink *sink)
-{
-	struct pt_insn_decoder *decoder = context;
-	struct insn_record *record = decoder->record;
 	const struct pt_run_block *block = &sink->block[0];
-	const uint32_t size = (uint32_t)(block->end_ip - block->ip) + block->length[block->ninsn - 1];
 	const uint8_t *bytes;
+	uint64_t ip = block->ip;
 	int errcode;
 
-	if (!record || record->nitems == pt_cursor_max_items || record->ninsn + block->ninsn > max_insns)
-		return 0;
 	bytes = pt_section_bytes(sink->section, &errcode);
 	if (!bytes)
 		return 0;
-	record->item[record->nitems++] = (struct insn_item){.ip = block->ip,
-	                                                    .length_at = record->ninsn,
-	                                                    .code_at = record->ncode,
-	                                                    .isid = sink->isid,
-	                                                    .ninsn = block->ninsn,
-	                                                    .mode = block->mode,
-	                                                    .iclass = block->iclass};
-	memcpy(record->length + record->ninsn, block->length, block->ninsn);
-	memcpy(record->code + record->ncode, bytes + (block->ip - sink->base), size);
-	record->ninsn += block->ninsn;
-	record->ncode += size;
+	for (uint32_t i = 0; i < block->ninsn; ip += block->length[i++]) {
+		struct pt_insn insn;
+
+		memset(&insn, 0, sizeof(insn));
+		insn.ip = ip;
+		insn.isid = sink->isid;
+		insn.mode = (enum pt_exec_mode)block->mode;
+		insn.iclass = i + 1u == block->ninsn ? (enum pt_insn_class)block->iclass : ptic_other;
+		insn.size = block->length[i];
+		memcpy(insn.raw, bytes + (ip - sink->base), insn.size);
+		if (!pt_cursor_put(&decoder->cursor, &insn))
+			return 0;
+	}
 	return 1;
 }
 
-static void end_items(void *context, struct pt_run_record *kept)
-{
-	struct insn_record *record = ((struct pt_insn_decoder *)context)->record;
-
-	memset(record->code + record->ncode, 0, copy_size);
-	kept->part[part_items].bytes = record->item;
-	kept->part[part_items].size = record->nitems * sizeof(record->item[0]);
-	kept->part[part_lengths].bytes = record->length;
-	kept->part[part_lengths].size = record->ninsn;
-	kept->part[part_code].bytes = record->code;
-	kept->part[part_code].size = record->ncode + copy_size;
-}
-
-static const struct pt_cursor_face cursor_face = {walk_item, begin_items, append_item, end_items};
+static const struct pt_cursor_face cursor_face = {sizeof(struct pt_insn), walk_item, append_items};
 
 static void pt_insn_init(struct pt_insn_decoder *decoder)
 {
@@ -161,29 +105,7 @@ static void pt_insn_init(struct pt_insn_decoder *decoder)
 static void pt_insn_fini(struct pt_insn_decoder *decoder)
 {
 	pt_cursor_fini(&decoder->cursor);
-	free(decoder->record);
 }
-
-static void pt_insn_reset(struct pt_insn_decoder *decoder)
-{
-	decoder->cursor.entry = NULL;
-	decoder->left = 0;
-	forget_block(decoder);
-}
-
-/* The block that is being handed out was decoded: the flow stands behind it. */
-static void pt_insn_settle(struct pt_insn_decoder *decoder)
-{
-	if (decoder->cursor.entry)
-		pt_cursor_leave(&decoder->cursor, decoder->begun);
-}
-
-static const struct pt_time *pt_insn_now(const struct pt_insn_decoder *decoder)
-{
-	return pt_cursor_time(&decoder->cursor, decoder->begun);
-}
-
-PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn)
 
 /* What comes with the last block of a path. As on foot, an error that was found right behind it does, unless
  * something else was before: another time than @before, or another PSB than @reached. */
@@ -199,42 +121,96 @@ static int status_behind(struct pt_flow *flow, uint64_t before, const uint8_t *r
 	return flow->status < 0 ? flow->status : pt_flow_status(flow);
 }
 
-/* The next block of the path. As on foot, the flow comes to its end before its instructions are handed out.
- */
-static void begin_item(struct pt_insn_decoder *decoder)
+/* The cursor holds nothing but instructions of a path's last block: the flow comes to its end. */
+static void move(struct pt_insn_decoder *decoder)
 {
-	const struct pt_run_entry *entry = decoder->cursor.entry;
+	struct pt_cursor *cursor = &decoder->cursor;
 	const uint64_t before = decoder->flow.evd.time.tsc;
 	const uint8_t *reached = decoder->flow.reached;
-	const struct pt_run_extra *extra = entry->extra;
-	const struct insn_item *item = (const struct insn_item *)extra->part[part_items] + decoder->begun;
 
-	decoder->item = item;
-	decoder->left = item->ninsn;
-	decoder->at = 0;
-	decoder->length = (const uint8_t *)extra->part[part_lengths] + item->length_at;
-	decoder->code = (const uint8_t *)extra->part[part_code] + item->code_at;
+	cursor->until = cursor->at;
+	decoder->moved = 1;
 	decoder->status = 0;
-	if (++decoder->begun < entry->path.nblocks)
-		return;
-	decoder->begun = 0;
-	if (!pt_cursor_next(&decoder->cursor))
+	if (!pt_cursor_next(cursor))
 		decoder->status = status_behind(&decoder->flow, before, reached);
+	cursor->until = cursor->end - 1;
 }
 
-/* A block of a cached path begins, if one comes next. */
-static int begin_next(struct pt_insn_decoder *decoder)
+/* The blocks of the path that were begun. That the last one is among them means: the flow has moved. */
+static uint32_t blocks_begun(struct pt_insn_decoder *decoder)
 {
-	if (decoder->index != decoder->block.ninsn)
+	struct pt_cursor *cursor = &decoder->cursor;
+	uint32_t begun;
+
+	if (!cursor->entry || decoder->moved)
 		return 0;
-	if (decoder->cursor.entry && !pt_cursor_is_right(&decoder->cursor))
-		pt_insn_settle(decoder);
-	if (!decoder->cursor.entry) {
-		decoder->begun = 0;
-		if (!pt_cursor_enter(&decoder->cursor))
-			return 0;
+	begun = pt_cursor_steps(cursor);
+	if (begun < cursor->entry->path.nblocks)
+		return begun;
+	move(decoder);
+	return 0;
+}
+
+/* Where it searches from is where the flow stands. */
+static void pt_insn_reset(struct pt_insn_decoder *decoder)
+{
+	(void)blocks_begun(decoder);
+	pt_cursor_reset(&decoder->cursor);
+	forget_block(decoder);
+}
+
+/* The block that is being handed out was decoded: the flow stands behind it, and only it is held. */
+static void pt_insn_settle(struct pt_insn_decoder *decoder)
+{
+	struct pt_cursor *cursor = &decoder->cursor;
+	const uint32_t begun = blocks_begun(decoder);
+
+	if (!cursor->entry)
+		return;
+	if (!decoder->moved) {
+		cursor->end = begun ? pt_cursor_behind(cursor, begun) : cursor->at;
+		decoder->moved = 1;
+		decoder->status = 0;
 	}
-	begin_item(decoder);
+	cursor->until = cursor->at;
+	pt_cursor_leave(cursor, begun);
+	cursor->until = cursor->end - (cursor->at != cursor->end);
+}
+
+static const struct pt_time *pt_insn_now(struct pt_insn_decoder *decoder)
+{
+	const uint32_t begun = blocks_begun(decoder);
+
+	return pt_cursor_time(&decoder->cursor, begun);
+}
+
+PT_DECODER_FACE(pt_insn, pt_insn_decoder, insn)
+
+/* Holds the path before which the flow stands. */
+static void begin_path(struct pt_insn_decoder *decoder)
+{
+	struct pt_cursor *cursor = &decoder->cursor;
+
+	decoder->moved = 0;
+	pt_cursor_hold(cursor, 1);
+	if (decoder->flow.observers.count)
+		cursor->until = pt_cursor_behind(cursor, cursor->entry->path.nblocks - 1);
+}
+
+/* An instruction of a cached path is held. Zero: none is next. */
+static int hold(struct pt_insn_decoder *decoder)
+{
+	struct pt_cursor *cursor = &decoder->cursor;
+
+	if (cursor->entry && !pt_cursor_is_right(cursor))
+		pt_insn_settle(decoder);
+	if (cursor->at == cursor->end) {
+		if (decoder->index != decoder->block.ninsn || !pt_cursor_enter(cursor))
+			return 0;
+		begin_path(decoder);
+	}
+	if (cursor->at == cursor->until && !decoder->moved)
+		move(decoder);
 	return 1;
 }
 
@@ -247,27 +223,6 @@ static void give(struct pt_insn *uinsn, size_t size, struct pt_insn *insn, uint3
 		*uinsn = *insn;
 	else
 		pt_copy_to_user(uinsn, size, insn, sizeof(*insn));
-}
-
-/* The bytes of an instruction, zeros behind them, and their number, as they stand in struct pt_insn. Of the
- * bytes that are read at once, those count that belong to it. */
-static inline void copy_code(struct pt_insn *insn, const uint8_t *code, uint32_t size)
-{
-	static const uint64_t counts[2][copy_size] = {
-	        {0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff, 0xffffffffffffff,
-	         UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX,
-	         UINT64_MAX},
-	        {0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xffff, 0xffffff, 0xffffffff, 0xffffffffff, 0xffffffffffff,
-	         0xffffffffffffff},
-	};
-	uint64_t part[2];
-
-	_Static_assert(offsetof(struct pt_insn, size) - offsetof(struct pt_insn, raw) == copy_size - 1,
-	               "the size stands behind the bytes");
-	memcpy(part, code, copy_size);
-	part[0] &= counts[0][size];
-	part[1] = (part[1] & counts[1][size]) | (uint64_t)size << 56;
-	memcpy((uint8_t *)insn + offsetof(struct pt_insn, raw), part, copy_size);
 }
 
 /* What came with the block is said with its last instruction, of which @left is zero; an observer's error at
@@ -286,39 +241,26 @@ static int status_of_insn(struct pt_insn_decoder *decoder, uint32_t left, int be
 	return before;
 }
 
-/* The next instruction of the present item, but for its flags. */
-static inline void fill_in_path(struct pt_insn_decoder *decoder, struct pt_insn *insn)
-{
-	enum { flags_at = offsetof(struct pt_insn, size) + 1 };
-	const struct insn_item *item = decoder->item;
-	const uint8_t length = *decoder->length;
-	const uint32_t at = decoder->at;
-
-	insn->ip = item->ip + at;
-	insn->isid = item->isid;
-	insn->mode = (enum pt_exec_mode)item->mode;
-	insn->iclass = decoder->left == 1 ? (enum pt_insn_class)item->iclass : ptic_other;
-	copy_code(insn, decoder->code + at, length);
-	memset((uint8_t *)insn + flags_at, 0, sizeof(*insn) - flags_at);
-	decoder->length += 1;
-	decoder->at = at + length;
-	decoder->left -= 1;
-}
-
 static int next_in_path(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
 {
+	struct pt_cursor *cursor = &decoder->cursor;
 	struct pt_flow *flow = &decoder->flow;
 	uint32_t flags = pt_flow_take_entry_flags(flow);
-	struct pt_insn insn, *to = size == sizeof(insn) ? uinsn : &insn;
+	struct pt_insn insn = *(const struct pt_insn *)pt_cursor_take(cursor);
+	const uint32_t left = (uint32_t)(cursor->end - cursor->at);
+	int status;
 
-	fill_in_path(decoder, to);
-	if (!decoder->left)
+	if (!left)
 		flags |= pt_flow_exit_flags(flow);
-	if (flags)
-		PT_FACE_SET_FLAGS(to, flags);
-	if (to != uinsn)
-		pt_copy_to_user(uinsn, size, to, sizeof(*to));
-	return status_of_insn(decoder, decoder->left, 0);
+	give(uinsn, size, &insn, flags);
+	status = decoder->moved ? status_of_insn(decoder, left, 0) : 0;
+	if (left)
+		return status;
+	if (cursor->entry)
+		begin_path(decoder);
+	else
+		cursor->until = cursor->at;
+	return status;
 }
 
 /* ---- On foot ------------------------------------------------------------------------------------ */
@@ -381,19 +323,20 @@ static int next_on_foot(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, 
 static __attribute__((noinline)) int next_with_care(struct pt_insn_decoder *decoder, struct pt_insn *uinsn,
                                                     size_t size)
 {
-	if (!decoder->left && !begin_next(decoder))
-		return next_on_foot(decoder, uinsn, size);
-	return next_in_path(decoder, uinsn, size);
-}
-
-int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
-{
 	if (!decoder || !uinsn || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	/* Most are neither the first ones of something, nor does anything come with them. */
-	if (!decoder->left || size != sizeof(*uinsn) || decoder->status || decoder->flow.entry_flags)
+	return hold(decoder) ? next_in_path(decoder, uinsn, size) : next_on_foot(decoder, uinsn, size);
+}
+
+/* Most are neither the first ones of something, nor does anything come with them; and nobody is called while
+ * there are such.
+ */
+int pt_insn_next(struct pt_insn_decoder *decoder, struct pt_insn *uinsn, size_t size)
+{
+	if (!decoder || !uinsn || decoder->cursor.at == decoder->cursor.until || size != sizeof(*uinsn) ||
+	    !pt_cursor_is_right(&decoder->cursor))
 		return next_with_care(decoder, uinsn, size);
-	fill_in_path(decoder, uinsn);
+	*uinsn = *(const struct pt_insn *)pt_cursor_take(&decoder->cursor);
 	return 0;
 }
 
@@ -401,7 +344,7 @@ int pt_insn_event(struct pt_insn_decoder *decoder, struct pt_event *event, size_
 {
 	if (!decoder || !event || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	if (decoder->index != decoder->block.ninsn || decoder->left)
+	if (decoder->index != decoder->block.ninsn || decoder->cursor.at != decoder->cursor.end)
 		return -pte_bad_query;
 	return pt_flow_event(&decoder->flow, event, size);
 }

@@ -45,7 +45,7 @@ struct pt_stack_effect {
 	uint64_t pop[pt_effect_max], push[pt_effect_max];
 };
 
-enum { pt_run_parts = 5, pt_trail_size = 1 << 14 };
+enum { pt_run_parts = 3, pt_trail_size = 1 << 14 };
 
 /* What most paths do without. */
 struct pt_run_extra {

@@ -83,8 +83,7 @@ int pt_blk_set_buffer(struct pt_block_decoder *decoder, const uint8_t *begin, co
 {
 	if (!decoder || !begin || !end || end < begin || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	decoder->cursor.entry = NULL;
-	decoder->left = 0;
+	pt_cursor_reset(&decoder->cursor);
 	pt_flow_set_buffer(&decoder->flow, begin, end);
 	return 0;
 }
@@ -94,8 +93,7 @@ int pt_blk_resync_whole(struct pt_block_decoder *decoder)
 	if (!decoder || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
 	pt_block_settle(decoder);
-	decoder->cursor.entry = NULL;
-	decoder->left = 0;
+	pt_cursor_reset(&decoder->cursor);
 	return pt_flow_resync_whole(&decoder->flow);
 }
 
