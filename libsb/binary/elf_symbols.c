@@ -225,12 +225,12 @@ static int add_elsewhere(struct elf_symbols *symbols, const struct elf_symbols_o
 	if (options->find_debug)
 		status = options->find_debug(options->context, &symbols->image[1]);
 	if (status == 0)
-		status = add_image(&symbols->table, &symbols->image[1], 0, &nfull);
+		status = add_image(&symbols->table, &symbols->image[1], options->module_base, &nfull);
 	if (status == -sbe_nomem || nfull)
 		return status;
 	status = elf_image_unpack_debugdata(&symbols->image[2], &symbols->image[0]);
 	if (status == 0)
-		status = add_image(&symbols->table, &symbols->image[2], 0, &nfull);
+		status = add_image(&symbols->table, &symbols->image[2], options->module_base, &nfull);
 	return status == -sbe_nomem ? status : 0;
 }
 

@@ -72,7 +72,10 @@ static void apply_indirect(const struct patching *patching, uint64_t site, const
 static void apply_ftrace(const struct patching *patching, uint64_t site, const uint8_t *entry)
 {
 	(void)entry;
-	kernel_code_put(patching->code, site, nop5, sizeof(nop5));
+	if (patching->state->may_trace)
+		kernel_code_forget(patching->code, site, sizeof(nop5));
+	else
+		kernel_code_put(patching->code, site, nop5, sizeof(nop5));
 }
 
 /* Whether the jump is taken depends on what the kernel did. */

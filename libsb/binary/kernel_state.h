@@ -27,6 +27,7 @@ struct kernel_state {
 	enum kernel_returns returns;
 	uint64_t return_thunk;
 	int keeps_indirect;      /* indirect branches still call their thunks */
+	int may_trace;           /* functions may have been traced */
 	uint64_t static_return0; /* what a static call of a function that returns zero leads to; 0: not known
 	                          */
 	struct kernel_code text; /* kcore's copy of the kernel itself; size 0: there is none */

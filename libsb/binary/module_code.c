@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "binary/elf_image.h"
 #include "binary/kernel_sites.h"
@@ -74,6 +75,24 @@ static void copy_sections(struct module *module)
 			kernel_code_put(module->code, module->base[index], bytes, header.sh_size);
 		else
 			kernel_code_forget(module->code, module->base[index], header.sh_size);
+	}
+}
+
+/* Between sections nobody says what stands. */
+static void forget_gaps(struct module *module)
+{
+	struct kernel_code *code = module->code;
+	uint64_t at = code->begin;
+	Elf_Scn *scn = NULL;
+	GElf_Shdr header;
+
+	while ((scn = elf_nextscn(module->image.elf, scn))) {
+		const uint64_t base = elf_ndxscn(scn) < module->nsections ? module->base[elf_ndxscn(scn)] : 0;
+
+		if (!base || !gelf_getshdr(scn, &header))
+			continue;
+		kernel_code_forget(code, at, base - at);
+		at = base + header.sh_size;
 	}
 }
 
@@ -211,7 +230,9 @@ static void relocate(struct module *module, uint64_t section, const Elf64_Rela *
 		forget_branch(module->code, field, type == R_X86_64_PLT32);
 }
 
-static void relocate_all(struct module *module)
+typedef void apply_relocation(struct module *module, uint64_t section, const Elf64_Rela *rela);
+
+static void relocate_all(struct module *module, apply_relocation *apply)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr header;
@@ -228,9 +249,23 @@ static void relocate_all(struct module *module)
 			Elf64_Rela rela;
 
 			memcpy(&rela, bytes + at, sizeof(rela));
-			relocate(module, module->base[header.sh_info], &rela);
+			apply(module, module->base[header.sh_info], &rela);
 		}
 	}
+}
+
+/* What the kernel writes there depends on where everything is. */
+static void forget_relocation(struct module *module, uint64_t section, const Elf64_Rela *rela)
+{
+	const uint64_t field = section + rela->r_offset;
+	const uint32_t type = ELF64_R_TYPE(rela->r_info);
+
+	if (!kernel_code_has(module->code, field, 8)) {
+		kernel_code_forget(module->code, field, 8);
+		return;
+	}
+	kernel_code_forget(module->code, field, type == R_X86_64_64 || type == R_X86_64_PC64 ? 8 : 4);
+	forget_branch(module->code, field, type == R_X86_64_PLT32);
 }
 
 static uint64_t site_of(void *context, const Elf64_Rela *rela)
@@ -264,17 +299,16 @@ static int fill(struct module *module, char why[128])
 	const struct site_source source = {.image = &module->image, .target = site_of, .context = module};
 
 	copy_sections(module);
-	relocate_all(module);
+	relocate_all(module, relocate);
 	return kernel_sites_apply(module->code, &source, module->place->state) < 0
 	               ? say(why, "the table of what is patched in it is damaged")
 	               : 0;
 }
 
-static int read_module(struct module *module, char why[128])
+/* Puts its sections to their places. */
+static int lay_out(struct module *module, uint64_t *end, char why[128])
 {
 	const char *wrong;
-	uint64_t end;
-	int status;
 
 	if (!is_module(&module->image) || elf_getshdrnum(module->image.elf, &module->nsections) < 0 ||
 	    module->nsections > module->image.size / sizeof(Elf64_Shdr))
@@ -282,10 +316,19 @@ static int read_module(struct module *module, char why[128])
 	module->base = calloc(module->nsections ? module->nsections : 1, sizeof(*module->base));
 	if (!module->base)
 		return -sbe_nomem;
-	wrong = place_sections(module, &end);
+	wrong = place_sections(module, end);
 	if (wrong || !find_symbols(module))
 		return say(why, wrong ? wrong : "it has no symbols");
-	status = check_build(module, why);
+	return 0;
+}
+
+static int read_module(struct module *module, char why[128])
+{
+	uint64_t end;
+	int status = lay_out(module, &end, why);
+
+	if (status == 0)
+		status = check_build(module, why);
 	if (status == 0)
 		status = kernel_code_init(module->code, module->place->begin, end - module->place->begin);
 	return status < 0 ? status : fill(module, why);
@@ -307,4 +350,77 @@ int module_code_read(struct kernel_code *code, int fd, const struct module_place
 	free(module.base);
 	elf_image_close(&module.image);
 	return status;
+}
+
+/* ---- The kernel's memory ------------------------------------------------------------------------- */
+
+enum { PROOF_LEAST = 16, LOCK = 0xf0, DATA_SEGMENT = 0x3e };
+
+/* Whether the file has the bytes of [address, address + size). */
+static int read_memory(const struct kernel_base *kcore, uint64_t address, uint8_t *bytes, uint64_t size)
+{
+	const struct kernel_regions *regions = &kcore->regions;
+	const size_t above = array_above(regions->region, regions->count, sizeof(*regions->region), address);
+	const struct kernel_region *region = above ? &regions->region[above - 1] : NULL;
+
+	return region && address + size <= region->end &&
+	       pread(kernel_base_fd(kcore), bytes, size,
+	             (off_t)(region->offset + (address - region->begin))) == (ssize_t)size;
+}
+
+/* On one processor, the kernel takes lock prefixes away. */
+static int is_same(uint8_t built, uint8_t there)
+{
+	return built == there || (built == LOCK && there == DATA_SEGMENT);
+}
+
+static int compare_memory(const struct kernel_code *code, const struct kernel_base *kcore)
+{
+	uint8_t *there = malloc(code->size);
+	uint64_t nknown = 0;
+	int status = there ? read_memory(kcore, code->begin, there, code->size) : -sbe_nomem;
+
+	for (uint64_t i = 0; status == 1 && i < code->size; ++i) {
+		nknown += !code->unknown[i];
+		status = code->unknown[i] || is_same(code->bytes[i], there[i]);
+	}
+	free(there);
+	return status == 1 ? nknown >= PROOF_LEAST : status;
+}
+
+/* All that is sure before the module is loaded. */
+static int compare_module(struct module *module, const struct kernel_base *kcore)
+{
+	const struct kernel_state nothing = {.may_trace = 1};
+	const struct site_source source = {.image = &module->image, .target = site_of, .context = module};
+	uint64_t end;
+	char why[128];
+	int status = lay_out(module, &end, why);
+
+	if (status == 0)
+		status = kernel_code_init(module->code, module->place->begin, end - module->place->begin);
+	if (status < 0)
+		return status;
+	copy_sections(module);
+	forget_gaps(module);
+	relocate_all(module, forget_relocation);
+	status = kernel_sites_apply(module->code, &source, &nothing);
+	return status < 0 ? status : compare_memory(module->code, kcore);
+}
+
+int module_code_compare(int fd, const struct module_place *place, const struct kernel_base *kcore)
+{
+	const struct kallsyms_index none = {0};
+	const struct module_place alone = {
+	        .name = place->name, .begin = place->begin, .size = place->size, .kallsyms = &none};
+	struct kernel_code code = {0};
+	struct module module = {.place = &alone, .code = &code};
+	int status = elf_image_map(&module.image, fd);
+
+	if (status == 0)
+		status = compare_module(&module, kcore);
+	kernel_code_free(&code);
+	free(module.base);
+	elf_image_close(&module.image);
+	return status == -sbe_format ? 0 : status;
 }

@@ -8,6 +8,7 @@
 #define SB_MODULE_CODE_H
 
 #include "binary/kallsyms.h"
+#include "binary/kernel_base.h"
 #include "binary/kernel_code.h"
 #include "binary/kernel_state.h"
 
@@ -21,5 +22,10 @@ struct module_place {
 /* @fd is a file of plain ELF. Zero; -sbe_format: it is no module, or not the one that kallsyms has the
  * symbols of; why is put into @why; -sbe_nomem. */
 int module_code_read(struct kernel_code *code, int fd, const struct module_place *place, char why[128]);
+
+/* Whether the kernel's memory has that module's code at @place, whose kallsyms and state are not looked at:
+ * each byte but those that the kernel writes itself (relocations, what its tables list). 1: so it is; 0: it
+ * is not, or nobody knows; -sbe_nomem. */
+int module_code_compare(int fd, const struct module_place *place, const struct kernel_base *kcore);
 
 #endif

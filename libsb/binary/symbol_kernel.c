@@ -229,25 +229,100 @@ int symbol_kernel_add_kallsyms(struct symbol_kernel *kernel, const char *path, s
 	return 0;
 }
 
-/* ---- Both ------------------------------------------------------------------------------------- */
+/* ---- Recorded modules ---------------------------------------------------------------------------- */
 
-struct table_symbol *symbol_kernel_find(const struct symbol_kernel *kernel, uint64_t address,
-                                        const char **dso, struct symbol_bounds *bounds)
+static void modules_fini(struct symbol_kernel *kernel)
+{
+	for (size_t i = 0; kernel->of_module && i < kernel->modules.count; ++i)
+		free_file(kernel->of_module[i]);
+	free(kernel->of_module);
+	kernel->of_module = NULL;
+	module_files_fini(&kernel->modules);
+}
+
+int symbol_kernel_add_modules(struct symbol_kernel *kernel, const struct sb_perfdata *perfdata,
+                              const struct sb_system *system, struct sb_resolver *resolver, const char *kcore)
+{
+	int status;
+
+	modules_fini(kernel);
+	status = module_files_read(&kernel->modules, perfdata, system, resolver, kcore);
+	if (status < 0)
+		return status;
+	kernel->of_module = calloc(kernel->modules.count + 1, sizeof(struct kernel_file *));
+	return kernel->of_module ? 0 : -sbe_nomem;
+}
+
+static int kallsyms_has_module(const struct kallsyms *kallsyms, const char *name)
+{
+	for (size_t i = 0; i < kallsyms->nmodules; ++i)
+		if (strcmp(kallsyms->module[i], name) == 0)
+			return 1;
+	return 0;
+}
+
+/* What is not proved, or cannot be read, has no symbols. */
+static int load_module(struct symbol_kernel *kernel, struct module_file *module, struct kernel_file **file)
+{
+	struct kernel_file *made;
+	int status = module->is_tried ? 0 : module_file_find(&kernel->modules, module);
+
+	if (status < 0 || !module->binary)
+		return status;
+	made = calloc(1, sizeof(*made));
+	if (!made)
+		return -sbe_nomem;
+	snprintf(made->dso, sizeof(made->dso), "%s", module->name);
+	status = load(made, module->binary->path, module->begin, NULL);
+	if (status == 0) {
+		*file = made;
+		return 0;
+	}
+	free_file(made);
+	module->binary = NULL;
+	return status == -sbe_nomem ? status : 0;
+}
+
+static int find_in_modules(struct symbol_kernel *kernel, uint64_t address, struct table_symbol **symbol,
+                           const char **dso, struct symbol_bounds *bounds)
+{
+	struct module_file *module = module_files_at(&kernel->modules, address, bounds);
+	struct kernel_file **file = module ? &kernel->of_module[module - kernel->modules.file] : NULL;
+	uint64_t low, high;
+	int status = 0;
+
+	if (!module || kallsyms_has_module(&kernel->kallsyms, module->name))
+		return 0;
+	if (!*file)
+		status = load_module(kernel, module, file);
+	if (status < 0 || !*file)
+		return status;
+	*symbol = elf_symbols_find(&(*file)->symbols, address, &low, &high);
+	symbol_bounds_narrow(bounds, low, high);
+	*dso = (*file)->dso;
+	return 0;
+}
+
+/* ---- All -------------------------------------------------------------------------------------- */
+
+int symbol_kernel_find(struct symbol_kernel *kernel, uint64_t address, struct table_symbol **symbol,
+                       const char **dso, struct symbol_bounds *bounds)
 {
 	const struct kallsyms *kallsyms = &kernel->kallsyms;
-	struct table_symbol *symbol = find_in_files(kernel, address, dso, bounds);
 	uint64_t low, high;
 
-	if (symbol)
-		return symbol;
+	*symbol = find_in_files(kernel, address, dso, bounds);
+	if (*symbol)
+		return 0;
 	*dso = NULL;
-	if (!kallsyms->text)
-		return NULL;
-	symbol = symbol_table_find(&kallsyms->table, address, &low, &high);
-	symbol_bounds_narrow(bounds, low, high);
-	if (symbol)
-		*dso = symbol->owner ? kallsyms->module[symbol->owner - 1] : kernel_dso;
-	return symbol;
+	if (kallsyms->text) {
+		*symbol = symbol_table_find(&kallsyms->table, address, &low, &high);
+		symbol_bounds_narrow(bounds, low, high);
+	}
+	if (!*symbol)
+		return find_in_modules(kernel, address, symbol, dso, bounds);
+	*dso = (*symbol)->owner ? kallsyms->module[(*symbol)->owner - 1] : kernel_dso;
+	return 0;
 }
 
 void symbol_kernel_fini(struct symbol_kernel *kernel)
@@ -255,6 +330,7 @@ void symbol_kernel_fini(struct symbol_kernel *kernel)
 	for (size_t i = 0; i < kernel->nfiles; ++i)
 		free_file(kernel->file[i]);
 	free(kernel->file);
+	modules_fini(kernel);
 	kallsyms_fini(&kernel->kallsyms);
 	memset(kernel, 0, sizeof(*kernel));
 }

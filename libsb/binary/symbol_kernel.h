@@ -1,4 +1,5 @@
-/* symbol_kernel.h - the kernel's functions: vmlinux and modules, whose symbols have sizes, before kallsyms.
+/* symbol_kernel.h - the kernel's functions: vmlinux and modules, whose symbols have sizes, before kallsyms;
+ * and behind it the files of recorded modules that it does not have.
  */
 #ifndef SB_SYMBOL_KERNEL_H
 #define SB_SYMBOL_KERNEL_H
@@ -6,6 +7,7 @@
 #include <sb/error.h>
 
 #include "binary/elf_symbols.h"
+#include "binary/module_files.h"
 #include "binary/symbol_ranges.h"
 #include "system/arena.h"
 
@@ -29,6 +31,8 @@ struct symbol_kernel {
 	struct kernel_file **file; /* owned */
 	size_t nfiles, file_capacity;
 	struct kallsyms kallsyms;
+	struct module_files modules;
+	struct kernel_file **of_module; /* owned, and so is each; of each module, NULL: not read, or none */
 };
 
 /* Whether an address is the kernel's. */
@@ -42,9 +46,15 @@ int symbol_kernel_add_file(struct symbol_kernel *kernel, const char *path, const
                            uint64_t module_base, struct sb_error *err);
 int symbol_kernel_add_kallsyms(struct symbol_kernel *kernel, const char *path, struct sb_error *err);
 
-/* The symbol at @address, or NULL; *dso is what it belongs to; *bounds are narrowed. */
-struct table_symbol *symbol_kernel_find(const struct symbol_kernel *kernel, uint64_t address,
-                                        const char **dso, struct symbol_bounds *bounds);
+/* The modules of a recording, see module_files_read(). */
+int symbol_kernel_add_modules(struct symbol_kernel *kernel, const struct sb_perfdata *perfdata,
+                              const struct sb_system *system, struct sb_resolver *resolver,
+                              const char *kcore);
+
+/* *symbol: the one at @address, or NULL; *dso is what it belongs to; *bounds are narrowed. Zero or
+ * -sbe_nomem. */
+int symbol_kernel_find(struct symbol_kernel *kernel, uint64_t address, struct table_symbol **symbol,
+                       const char **dso, struct symbol_bounds *bounds);
 void symbol_kernel_fini(struct symbol_kernel *kernel);
 
 #endif

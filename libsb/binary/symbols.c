@@ -49,6 +49,7 @@ struct sb_symbols {
 	struct sb_resolver *resolver;
 	const struct sb_system *system; /* borrowed; tells who is in which container; NULL: nobody is */
 	int no_demangle;
+	char *kcore; /* owned; as options had it */
 	struct symbol_file *file[SLOTS];
 	struct process_names *process[SLOTS];
 	struct symbol_kernel kernel;
@@ -75,7 +76,10 @@ int sb_symbols_new(struct sb_symbols **result, struct sb_resolver *resolver,
 	if (options)
 		memcpy(&given, options, options->size < sizeof(given) ? options->size : sizeof(given));
 	symbols = calloc(1, sizeof(*symbols));
-	if (symbols && pthread_mutex_init(&symbols->lock, NULL)) {
+	if (symbols && given.kcore)
+		symbols->kcore = strdup(given.kcore);
+	if (symbols && ((given.kcore && !symbols->kcore) || pthread_mutex_init(&symbols->lock, NULL))) {
+		free(symbols->kcore);
 		free(symbols);
 		symbols = NULL;
 	}
@@ -128,6 +132,7 @@ void sb_symbols_free(struct sb_symbols *symbols)
 	symbol_kernel_fini(&symbols->kernel);
 	string_table_free(&symbols->strings);
 	arena_free(&symbols->names);
+	free(symbols->kcore);
 	pthread_mutex_destroy(&symbols->lock);
 	free(symbols);
 }
@@ -495,9 +500,9 @@ static int find_kernel(struct sb_symbols *symbols, const struct sb_symbols_place
 	status = find_in_ranges(symbols, KERNEL_PID, place, symbol, bounds);
 	if (status < 0 || symbol->name)
 		return status;
-	found = symbol_kernel_find(&symbols->kernel, place->ip, &symbol->dso, bounds);
-	if (!found)
-		return 0;
+	status = symbol_kernel_find(&symbols->kernel, place->ip, &found, &symbol->dso, bounds);
+	if (status < 0 || !found)
+		return status;
 	return take_table_symbol(symbols, symbol, found, found->begin);
 }
 
@@ -582,6 +587,17 @@ void symbols_set_system(struct sb_symbols *symbols, const struct sb_system *syst
 	pthread_mutex_lock(&symbols->lock);
 	symbols->system = system;
 	pthread_mutex_unlock(&symbols->lock);
+}
+
+int symbols_add_modules(struct sb_symbols *symbols, const struct sb_perfdata *perfdata, struct sb_error *err)
+{
+	int status;
+
+	pthread_mutex_lock(&symbols->lock);
+	status = symbol_kernel_add_modules(&symbols->kernel, perfdata, symbols->system, symbols->resolver,
+	                                   symbols->kcore);
+	pthread_mutex_unlock(&symbols->lock);
+	return status < 0 ? no_memory(err) : 0;
 }
 
 const struct sb_resolver *symbols_resolver(const struct sb_symbols *symbols)

@@ -92,6 +92,8 @@ int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdat
 	symbols_set_system(symbols, system);
 	status = add_recorded_kallsyms(symbols, perfdata, err);
 	if (status == 0)
+		status = symbols_add_modules(symbols, perfdata, err);
+	if (status == 0)
 		status = add_bpf_images(symbols, perfdata, err);
 	return status < 0 ? status : add_ksymbols(symbols, system, err);
 }

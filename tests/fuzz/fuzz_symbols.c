@@ -106,8 +106,9 @@ static void run_kallsyms(const uint8_t *data, size_t size)
 		const uint64_t address = kernel.kallsyms.table.segment[i].begin;
 		struct symbol_bounds bounds = {.high = UINT64_MAX, .to = UINT64_MAX};
 		const char *dso;
-		struct table_symbol *symbol = symbol_kernel_find(&kernel, address, &dso, &bounds);
+		struct table_symbol *symbol;
 
+		FUZZ_CHECK(symbol_kernel_find(&kernel, address, &symbol, &dso, &bounds) == 0, "no memory");
 		FUZZ_CHECK(!symbol == !dso, "a symbol of nothing");
 		FUZZ_CHECK(!dso || strlen(dso) < size + 32, "a module without an end");
 		if (address < UINT64_MAX)

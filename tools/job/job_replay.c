@@ -123,7 +123,8 @@ static int add_kernel_symbols(struct replay *replay, const struct sb_system *sys
 static int open_symbols(struct replay *replay, struct sb_error *err)
 {
 	const struct sb_symbols_options wanted = {.size = sizeof(wanted),
-	                                          .no_demangle = replay->job->no_demangle};
+	                                          .no_demangle = replay->job->no_demangle,
+	                                          .kcore = replay->job->file[job_kcore]};
 	const struct sb_system *system = sb_session_system(replay->opened.session);
 	int code;
 

@@ -39,6 +39,8 @@ struct sb_symbols;
 struct sb_symbols_options {
 	size_t size; /* sizeof(struct sb_symbols_options) */
 	int no_demangle;
+	/* A copy of the kernel's memory that files of modules are held against; NULL: the recording's own. */
+	const char *kcore;
 };
 
 /* @resolver finds the files, and their separate debug files, and must outlive the result. Threads may share
@@ -74,9 +76,12 @@ sb_export int sb_symbols_find_in_file(struct sb_symbols *symbols, const char *pa
 /* ---- Sources ---------------------------------------------------------------------------------- */
 
 /* What a recording brings along: its kcore_dir/kallsyms, beside it or in the resolver's bundle, its KSYMBOL
- * records, which @system has, and the BPF programs that it has the code of. From then on, a container's
- * processes have the names of that container's files: @system must last as long as addresses of user space
- * are asked for. A kallsyms file that cannot be used is an error; nothing to add is none. */
+ * records, which @system has, and the BPF programs that it has the code of. Modules that it names and
+ * kallsyms does not have, whatever is added as such, have the names of their files, laid out as the kernel
+ * does it: but only where the recorded build-id, or the kernel's memory in kcore, says that it is this file.
+ * From then on, a container's processes have the names of that container's files: @system must last as long
+ * as addresses of user space are asked for. A kallsyms file that cannot be used is an error; nothing to add
+ * is none. */
 sb_export int sb_symbols_add_recording(struct sb_symbols *symbols, const struct sb_perfdata *perfdata,
                                        const struct sb_system *system, struct sb_error *err);
 
