@@ -21,6 +21,25 @@ static const char mark[] = ".sbtrace-unfinished";
 
 enum { random_letters = 6, depth_most = 64 };
 
+/* ---- Where -------------------------------------------------------------------------------------- */
+
+char *unfinished_place(const char *path)
+{
+	struct stat info;
+
+	if (lstat(path, &info) < 0) {
+		if (path[0])
+			return strdup(path);
+		errno = ENOENT;
+		return NULL;
+	}
+	if (stat(path, &info) == 0 && !S_ISREG(info.st_mode)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	return realpath(path, NULL);
+}
+
 /* ---- Making ----------------------------------------------------------------------------------- */
 
 /* Whether it has been removed meanwhile. Where there are no such locks, nobody removes it. */

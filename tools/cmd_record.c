@@ -97,7 +97,8 @@ static void keep_old_output(const struct record_options *options)
 
 static int take_output(void *target, const char *value, struct option_error *error)
 {
-	(void)error;
+	if (!strcmp(value, "-"))
+		return option_fail(error, "a recording is a file, and cannot be written to standard output");
 	((struct record_options *)target)->config.output = value;
 	live_of(target)->config.output = value;
 	return 0;

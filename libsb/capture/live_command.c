@@ -1,5 +1,5 @@
-/* live_command.c - see live_command.h. Both pipes are closed by exec; the one that the command waits for also
- * ends when the recorder does, however it ends, and then the command ends, too.
+/* live_command.c - see live_command.h. Both connections are closed by exec; the one that the command waits
+ * for also ends when the recorder does, however it ends, and then the command ends, too.
  */
 #include "capture/live_command.h"
 
@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -41,7 +42,7 @@ int live_command_start(struct live_command *command, char *const argv[], struct 
 	pid_t pid = -1;
 
 	*command = (struct live_command){.go = -1, .failed = -1};
-	if (pipe2(go, O_CLOEXEC) == 0 && pipe2(failed, O_CLOEXEC) == 0)
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, go) == 0 && pipe2(failed, O_CLOEXEC) == 0)
 		pid = fork();
 	if (pid == 0)
 		run(argv, go, failed);
@@ -64,7 +65,8 @@ int live_command_go(struct live_command *command, const char *name, struct sb_er
 	int error = 0;
 	ssize_t size;
 
-	if (write(command->go, "", 1) != 1)
+	/* A command that was killed meanwhile is no reason to end without a word. */
+	if (send(command->go, "", 1, MSG_NOSIGNAL) != 1)
 		error = errno;
 	close_fd(&command->go);
 	do
@@ -92,12 +94,10 @@ int live_command_ended(struct live_command *command, int wait)
 	return 1;
 }
 
-void live_command_stop(struct live_command *command)
+void live_command_stop(struct live_command *command, int number)
 {
 	close_fd(&command->go);
 	close_fd(&command->failed);
-	if (!command->pid)
-		return;
-	kill(command->pid, SIGTERM);
-	live_command_ended(command, 1);
+	if (command->pid)
+		kill(command->pid, number);
 }

@@ -8,7 +8,7 @@
 
 struct live_command {
 	pid_t pid;      /* 0: none, or it has been waited for */
-	int go, failed; /* pipes: a byte lets it run; its errno comes when exec failed. -1: closed */
+	int go, failed; /* connections: a byte lets it run; its errno comes when exec failed. -1: closed */
 	int status;     /* of wait(2) */
 };
 
@@ -18,7 +18,7 @@ int live_command_start(struct live_command *command, char *const argv[], struct 
 int live_command_go(struct live_command *command, const char *name, struct sb_error *err);
 /* Whether it has ended; then .status is known. @wait: until it has. */
 int live_command_ended(struct live_command *command, int wait);
-/* It never ran, or it has to end now. */
-void live_command_stop(struct live_command *command);
+/* It never ran, or it gets a signal, and is to be waited for. */
+void live_command_stop(struct live_command *command, int number);
 
 #endif

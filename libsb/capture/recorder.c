@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +19,7 @@
 
 #include "capture/live_kernel.h"
 
-enum { wait_ms = 100, watch_ns = 500000000, polled_most = 1024 };
+enum { wait_ms = 100, watch_ns = 500000000, patience_ns = 2000000000, polled_most = 1024 };
 
 void recorder_note(const struct recorder *recorder, const char *format, ...)
 {
@@ -307,6 +308,18 @@ static int end(struct recorder *recorder)
 	return status == 0 ? recorder_account(recorder) : status;
 }
 
+static void tell_escaped(const struct recorder *recorder)
+{
+	const struct recorder_execs *execs = &recorder->execs;
+
+	if (execs->nescaped && sideband_is_of_targets(recorder))
+		recorder_note(
+		        recorder,
+		        "programs with privileges of their own (set-user-ID), of which the kernel tells us "
+		        "no more: %zu (the first: %s)",
+		        execs->nescaped, execs->first);
+}
+
 static void fill_result(struct recorder *recorder)
 {
 	struct sb_recorder_result *result = recorder->result;
@@ -325,15 +338,43 @@ static void fill_result(struct recorder *recorder)
 		result->nbytes = recorder->writer->position;
 }
 
-static void fini(struct recorder *recorder)
+/* The recording is whole by now, and nobody is in a hurry but who says "quit" once more. */
+static void stop_command(struct recorder *recorder)
 {
-	live_command_stop(&recorder->command);
-	recorder->result->exit_status = recorder->command.status;
+	struct live_command *command = &recorder->command;
+	const uint64_t begun = now();
+	int told = 0;
+
+	live_command_stop(command, SIGTERM);
+	while (!live_command_ended(command, 0)) {
+		char unknown[live_control_line];
+		struct pollfd fds[live_control_sources];
+
+		for (int i = 0; i < live_control_sources; ++i)
+			fds[i] = (struct pollfd){.fd = recorder->control.source[i].fd, .events = POLLIN};
+		poll(fds, live_control_sources, wait_ms / 10);
+		if (live_control_next(&recorder->control, unknown) == live_order_quit)
+			live_command_stop(command, SIGKILL);
+		if (!told && now() - begun >= patience_ns) {
+			recorder_note(recorder,
+			              "the command does not end, and is waited for; another Ctrl-C, "
+			              "or \"quit\", kills it");
+			told = 1;
+		}
+	}
+	recorder->result->exit_status = command->status;
+}
+
+static int fini(struct recorder *recorder, int status)
+{
 	sb_perfdata_writer_abort(recorder->writer);
 	live_events_fini(&recorder->events);
 	live_state_fini(&recorder->state);
-	live_control_close(&recorder->control);
 	live_bpf_fini(&recorder->bpf);
+	status = recorder_settle_output(recorder, status);
+	stop_command(recorder);
+	live_control_close(&recorder->control);
+	return status;
 }
 
 int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
@@ -368,13 +409,12 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 	if (status == 0)
 		status = end(&recorder);
 	fill_result(&recorder);
+	tell_escaped(&recorder);
 	if (status == 0) {
 		recorder.writer->build_ids = recorder.state.build_ids;
 		recorder.writer->build_ids_size = recorder.state.build_ids_size;
 		status = sb_perfdata_writer_finish(recorder.writer, recorder.err);
 		recorder.writer = NULL;
 	}
-	fini(&recorder);
-	status = recorder_settle_output(&recorder, status);
-	return status;
+	return fini(&recorder, status);
 }

@@ -42,6 +42,40 @@ static void look_at_map(struct recorder *recorder, const struct live_ring *ring,
 	live_state_mapped(&recorder->state, load_i32(record + 8), &map);
 }
 
+/* COMM: pid, tid, name. */
+static void look_at_exec(struct recorder_execs *execs, const struct live_ring *ring, uint64_t position,
+                         const struct perf_event_header *header)
+{
+	const size_t i = execs->nbegun++ % (sizeof(execs->begun) / sizeof(execs->begun[0]));
+	size_t size = sizeof(execs->begun[i].name) - 1;
+
+	if (size > header->size - 16u)
+		size = header->size - 16u;
+	memset(&execs->begun[i], 0, sizeof(execs->begun[i]));
+	live_ring_copy(ring, position + 12, &execs->begun[i].tid, sizeof(execs->begun[i].tid));
+	live_ring_copy(ring, position + 16, execs->begun[i].name, size);
+}
+
+/* A mapping, or an end: right behind an exec, that is no end. */
+static void look_behind_exec(struct recorder_execs *execs, int32_t tid, int ends)
+{
+	for (size_t i = 0; i < sizeof(execs->begun) / sizeof(execs->begun[0]); ++i) {
+		if (!tid || execs->begun[i].tid != tid)
+			continue;
+		execs->begun[i].tid = 0;
+		if (ends && !execs->nescaped++)
+			memcpy(execs->first, execs->begun[i].name, sizeof(execs->first));
+	}
+}
+
+static int32_t tid_at(const struct live_ring *ring, uint64_t position)
+{
+	int32_t tid;
+
+	live_ring_copy(ring, position, &tid, sizeof(tid));
+	return tid;
+}
+
 /* While the state is being read: who begins is told by the kernel. And at all times, BPF programs. */
 static void look(void *context, const struct live_ring *ring, uint64_t position,
                  const struct perf_event_header *header)
@@ -53,6 +87,12 @@ static void look(void *context, const struct live_ring *ring, uint64_t position,
 		uint32_t id;
 	} program;
 
+	if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC))
+		look_at_exec(&recorder->execs, ring, position, header);
+	else if (header->type == PERF_RECORD_MMAP2) /* pid, tid */
+		look_behind_exec(&recorder->execs, tid_at(ring, position + 12), 0);
+	else if (header->type == PERF_RECORD_EXIT) /* pid, ppid, tid */
+		look_behind_exec(&recorder->execs, tid_at(ring, position + 16), 1);
 	if (header->type == PERF_RECORD_FORK && recorder->is_catching_up) {
 		live_ring_copy(ring, position + sizeof(*header), task, sizeof(task));
 		live_state_forked(&recorder->state, task[2]);

@@ -22,6 +22,17 @@ struct recorder_threads {
 	struct freeze_thread first;
 };
 
+/* Programs that run without their events: the kernel takes these from who gains privileges by exec, and says
+ * that it has ended. Who has begun one, lately, and not mapped anything yet. */
+struct recorder_execs {
+	struct {
+		int32_t tid;
+		char name[16];
+	} begun[16];
+	size_t nbegun, nescaped;
+	char first[16]; /* of the escaped */
+};
+
 struct recorder {
 	const struct sb_recorder_config *config;
 	const char *proc, *sysfs;
@@ -40,6 +51,7 @@ struct recorder {
 	struct live_bpf bpf;
 	struct live_tally tally;
 	struct recorder_threads left; /* could not be stopped */
+	struct recorder_execs execs;
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
 	int has_pt;
 	int is_tracing;       /* what is wanted is enabled */

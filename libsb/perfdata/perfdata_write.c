@@ -349,6 +349,17 @@ static int check_config(const struct sb_perfdata_write_config *config, const cha
 	return 0;
 }
 
+static int set_path(struct sb_perfdata_writer *writer, const char *path, struct sb_error *err)
+{
+	writer->path = unfinished_place(path);
+	if (writer->path)
+		return 0;
+	if (errno == ENOMEM)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	return sb_error_set(err, -sbe_io, path, UINT64_MAX, "a recording cannot be written there: %s",
+	                    errno == EINVAL ? "it is no regular file" : strerror(errno));
+}
+
 /* Own copies of what the caller passed; what is NULL becomes a default. */
 static int copy_config(struct sb_perfdata_writer *writer, const char *path,
                        const struct sb_perfdata_write_config *config, struct sb_error *err)
@@ -365,12 +376,10 @@ static int copy_config(struct sb_perfdata_writer *writer, const char *path,
 	own->cmdline = strdup(config->cmdline ? config->cmdline : "");
 	snprintf(writer->cpuid, sizeof(writer->cpuid), "GenuineIntel,%u,%u,%u", config->family, config->model,
 	         config->stepping);
-	writer->path = strdup(path);
 	writer->stream_offset = calloc(config->ncpus, sizeof(*writer->stream_offset));
-	if (!own->cpudesc || !own->hostname || !own->osrelease || !own->cmdline || !writer->path ||
-	    !writer->stream_offset)
+	if (!own->cpudesc || !own->hostname || !own->osrelease || !own->cmdline || !writer->stream_offset)
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
-	return 0;
+	return set_path(writer, path, err);
 }
 
 /* A file without a name in the directory of its path: nothing is left of it, should nobody come to finish it.

@@ -183,6 +183,18 @@ for after in 0.05 0.2 0.4; do
 	rm -f "$dir/pid"
 done
 
+# A command that does not care is killed when it is said twice; the recording is there by then.
+: >"$dir/stubborn.err"
+"$SBTRACE" record --sideband-only -o "$dir/stubborn.data" -- sh -c "trap '' TERM; : >$dir/trapped; while :; do sleep 0.1; done" \
+	2>"$dir/stubborn.err" &
+recorder=$!
+while [ ! -e "$dir/trapped" ] && kill -0 $recorder; do sleep 0.01; done
+kill -s TERM $recorder
+while ! grep -q 'does not end, and is waited for' "$dir/stubborn.err" && kill -0 $recorder 2>/dev/null; do sleep 0.05; done
+"$SBTRACE" dump --sideband "$dir/stubborn.data" >/dev/null 2>&1 || fail "stubborn: the recording is not there"
+kill -s TERM $recorder
+wait $recorder || fail "stubborn: $(cat "$dir/stubborn.err")"
+
 # By size, and by a FIFO that it makes.
 "$SBTRACE" record -a --sideband-only --size 64K -o "$dir/size.data" 2>"$dir/err" || fail "size: $(cat "$dir/err")"
 [ "$(wc -c <"$dir/size.data")" -ge 65536 ] || fail "size: $(wc -c <"$dir/size.data")"
@@ -205,6 +217,25 @@ refused 'is a directory' "$SBTRACE" record -a --sideband-only -o "$dir" -- true
 refused 'of whom' "$SBTRACE" record --sideband-only -o "$dir/none.data"
 refused 'is enough' "$SBTRACE" record --sideband-only -a -p 1 -o "$dir/none.data"
 refused 'No such file' "$SBTRACE" record -a --sideband-only -o "$dir/none/none.data" -- true
+# What is no file stays what it is.
+mkfifo "$dir/pipe"
+ln -s pipe "$dir/to-pipe"
+ln -s nowhere "$dir/to-nowhere"
+for mode in '-a --sideband-only' --software; do
+	# shellcheck disable=SC2086 # words
+	{
+		refused 'no regular file' "$SBTRACE" record $mode -o "$dir/pipe" -- true
+		refused 'no regular file' "$SBTRACE" record $mode -o "$dir/to-pipe" -- true
+		refused 'to-nowhere: a recording cannot be written there' "$SBTRACE" record $mode -o "$dir/to-nowhere" -- true
+		refused 'standard output' "$SBTRACE" record $mode -o - -- true
+		: >"$dir/place.data"
+		ln -sf place.data "$dir/to-place"
+		"$SBTRACE" record -q $mode -o "$dir/to-place" -- true || fail "through a link, $mode"
+	}
+	[ -p "$dir/pipe" ] && [ -L "$dir/to-pipe" ] && [ -L "$dir/to-nowhere" ] && [ -L "$dir/to-place" ] ||
+		fail "replaced by $mode"
+	"$SBTRACE" dump --sideband "$dir/place.data" >/dev/null 2>&1 || fail "nothing at the end of the link, $mode"
+done
 # Each event takes a file; these are not enough.
 refused 'more files are needed\|Too many open files' \
 	sh -c "ulimit -n 8; exec \"\$@\"" sh "$SBTRACE" record -a --sideband-only -o "$dir/none.data" --time 0.1
@@ -218,6 +249,14 @@ if [ -d "$dir/nobody" ] && setpriv --reuid 65534 --clear-groups "$SBTRACE" --ver
 	if [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -le 2 ]; then
 		setpriv --reuid 65534 --clear-groups "$SBTRACE" record --sideband-only -o "$dir/nobody/own.data" -- ls / \
 			>/dev/null 2>"$dir/err" || fail "own processes: $(cat "$dir/err")"
+		grep -q 'set-user-ID' "$dir/err" && fail "own processes: $(cat "$dir/err")"
+		# Who gains privileges goes on unseen; that is told.
+		cp "$(command -v sleep)" "$dir/privileged" && chmod 4755 "$dir/privileged"
+		if ! findmnt -T "$dir" -o OPTIONS -n 2>/dev/null | grep -q nosuid; then
+			setpriv --reuid 65534 --clear-groups "$SBTRACE" record --sideband-only -o "$dir/nobody/suid.data" -- \
+				sh -c "\"$dir/privileged\" 0.01; ls /" >/dev/null 2>"$dir/err" || fail "set-user-ID: $(cat "$dir/err")"
+			grep -q 'set-user-ID.*: 1 (the first: privileged)' "$dir/err" || fail "set-user-ID: $(cat "$dir/err")"
+		fi
 	fi
 fi
 
