@@ -68,11 +68,14 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 		return;
 	}
 	map = observer->epoch ? sb_epoch_code(observer->epoch, gap->ip) : NULL;
-	if (!map) {
+	if (!map && !(replay->images->has_missing_ip && replay->images->is_uncertain)) {
 		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
 		return;
 	}
-	if (image_builder_find(replay->images, map, &binary) < 0)
+	if (replay->images->has_missing_ip && replay->images->is_uncertain)
+		say(gap, sb_gap_anonymous,
+		    "other code came there, and without MTC packets the trace does not say exactly when");
+	else if (image_builder_find(replay->images, map, &binary) < 0)
 		say(gap, sb_gap_no_binary, map->filename);
 	else if (binary->missing)
 		say_missing(replay, gap, map, binary);

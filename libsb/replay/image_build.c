@@ -11,9 +11,11 @@ struct built_image {
 	struct image_builder *builder;
 	const struct sb_epoch *epoch;
 	struct pt_image *image;
-	size_t parts; /* itself, and the mappings in it */
-	size_t index; /* in the list */
-	int used;     /* since the hand came by */
+	struct code_window window;   /* without a system: the epoch's is certain */
+	const struct sb_epoch *last; /* of the window, whose first is the epoch */
+	size_t parts;                /* itself, and the mappings in it */
+	size_t index;                /* in the list */
+	int used;                    /* since the hand came by */
 };
 
 /* That @binary stands at @begin has this number in the section cache. */
@@ -72,10 +74,19 @@ static void drop(struct image_builder *builder, struct built_image *built)
 	free(built);
 }
 
+static void free_certain(struct built_image *built)
+{
+	if (built)
+		pt_image_free(built->image);
+	free(built);
+}
+
 void image_builder_fini(struct image_builder *builder)
 {
 	while (builder->count)
 		drop(builder, builder->built[builder->count - 1]);
+	for (int i = 0; i < 2; ++i)
+		free_certain(builder->certain[i]);
 	free(builder->built);
 	pt_image_free(builder->empty);
 	free(builder->by_epoch);
@@ -169,20 +180,37 @@ int image_builder_section(struct image_builder *builder, const struct sb_epoch *
 	return map ? section_of_map(builder, map) : 0;
 }
 
+/* The same for what is certain. */
+static int section_of_window(struct image_builder *builder, const struct built_image *built, uint64_t ip)
+{
+	const struct sb_map *map;
+	const int found = code_window_find(&built->window, ip, &map);
+
+	builder->is_uncertain = found < 0;
+	if (found > 0)
+		return section_of_map(builder, map);
+	return found < 0 ? 0 : image_builder_section(builder, built->epoch, ip);
+}
+
 /* The decoder looks for code where the image has none yet. What cannot be added is missing, and is reported
  * as that. */
 static int fill(struct pt_image *image, const struct pt_asid *asid, uint64_t ip, void *context)
 {
 	struct built_image *built = context;
 	struct image_builder *builder = built->builder;
-	const int isid = image_builder_section(builder, built->epoch, ip);
+	const int isid = built->window.system ? section_of_window(builder, built, ip)
+	                                      : image_builder_section(builder, built->epoch, ip);
 	const int status = isid <= 0 ? isid : pt_image_add_cached(image, builder->sections, isid, NULL);
 
 	(void)asid;
+	if (!built->window.system)
+		builder->is_uncertain = 0;
 	if (status == -pte_nomem)
 		builder->no_memory = 1;
 	if (isid <= 0 || status < 0)
 		return status;
+	if (built->window.system)
+		return 1;
 	built->parts += 1;
 	builder->parts += 1;
 	return 1;
@@ -252,5 +280,39 @@ struct pt_image *image_builder_get(struct image_builder *builder, const struct s
 	builder->newest = built;
 	while (builder->parts > builder->limit && builder->count > 2)
 		drop_one(builder);
+	return built->image;
+}
+
+/* ---- Images of what is certain ------------------------------------------------------------------ */
+
+struct pt_image *image_builder_certain(struct image_builder *builder, const struct code_window *window,
+                                       const struct code_window_ends *ends)
+{
+	struct built_image *built;
+
+	for (int i = 0; i < 2; ++i) {
+		built = builder->certain[i];
+		if (!built || built->epoch != ends->first || built->last != ends->last ||
+		    built->window.pid != window->pid)
+			continue;
+		builder->certain[i] = builder->certain[0];
+		builder->certain[0] = built;
+		return built->image;
+	}
+	built = calloc(1, sizeof(*built));
+	if (!built)
+		return NULL;
+	*built = (struct built_image){
+	        .builder = builder, .epoch = ends->first, .last = ends->last, .window = *window};
+	built->image = new_image(builder);
+	if (!built->image) {
+		free(built);
+		return NULL;
+	}
+	pt_image_set_filler(built->image, fill, built);
+	/* The decoder may still look at the one asked for last. */
+	free_certain(builder->certain[1]);
+	builder->certain[1] = builder->certain[0];
+	builder->certain[0] = built;
 	return built->image;
 }

@@ -15,6 +15,7 @@
 #include <sb/binary.h>
 #include <sb/system.h>
 
+#include "replay/code_window.h"
 #include "replay/lost_map.h"
 
 struct built_image;
@@ -31,14 +32,17 @@ struct image_builder {
 	struct built_image *newest, *previous; /* asked for last, and before that */
 	struct built_image **built;            /* all of them, in no order; owned */
 	size_t count, capacity;
-	size_t hand;            /* where in the list to look for one that was not asked for lately */
-	size_t parts, limit;    /* images, and mappings in them */
+	struct built_image *certain[2]; /* owned; of spans of time; the one asked for last, and before that */
+	size_t hand;                    /* where in the list to look for one that was not asked for lately */
+	size_t parts, limit;            /* images, and mappings in them */
 	struct isid_slot *isid; /* what is in the section cache; open addressing, at most half full; owned */
 	size_t nisids, isid_slots;
 	int no_memory; /* for filling an image */
 	/* The last address at which no code was found; the decoder's error code does not say it. */
 	uint64_t missing_ip;
 	int has_missing_ip;
+	int is_uncertain; /* because there were several, one after the other, and nobody knows which one when
+	                   */
 };
 
 /* @limit: how many images, and mappings in them, are kept. */
@@ -57,5 +61,9 @@ int image_builder_section(struct image_builder *builder, const struct sb_epoch *
 /* The image of @epoch (NULL: the empty image), or NULL when there is no memory. It lasts until the next call
  * but one. */
 struct pt_image *image_builder_get(struct image_builder *builder, const struct sb_epoch *epoch);
+
+/* The same for what is certain in @window, from @first to @last. */
+struct pt_image *image_builder_certain(struct image_builder *builder, const struct code_window *window,
+                                       const struct code_window_ends *ends);
 
 #endif

@@ -6,21 +6,28 @@
 /* More switches than that between two TSC packets: nobody knows. */
 enum { RUNS_MAX = 256 };
 
-uint64_t late_time_until(const struct pt_block_decoder *decoder)
+uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc *next)
 {
 	struct pt_config config = *pt_blk_get_config(decoder);
-	struct pt_packet_decoder *packets = pt_pkt_alloc_decoder(&config);
+	struct pt_packet_decoder *packets;
 	struct pt_packet packet = {.type = ppt_pad};
-	uint64_t offset, tsc = UINT64_MAX;
+	uint64_t offset;
 
-	if (packets && pt_blk_get_offset(decoder, &offset) >= 0 && pt_pkt_sync_set(packets, offset) >= 0) {
-		while (packet.type != ppt_tsc && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0)
+	if (pt_blk_get_offset(decoder, &offset) < 0)
+		return UINT64_MAX;
+	if (next->from <= offset && offset <= next->at)
+		return next->tsc;
+	*next = (struct late_tsc){offset, offset, UINT64_MAX};
+	packets = pt_pkt_alloc_decoder(&config);
+	if (packets && pt_pkt_sync_set(packets, offset) >= 0) {
+		while (packet.type != ppt_tsc && pt_pkt_get_offset(packets, &next->at) >= 0 &&
+		       pt_pkt_next(packets, &packet, sizeof(packet)) >= 0)
 			;
 		if (packet.type == ppt_tsc)
-			tsc = packet.payload.tsc.tsc;
+			next->tsc = packet.payload.tsc.tsc;
 	}
 	pt_pkt_free_decoder(packets);
-	return tsc;
+	return next->tsc;
 }
 
 /* From entry @i - 1 of the schedule to entry @i: who ran, and whether that process had the code in the

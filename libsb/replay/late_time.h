@@ -23,8 +23,17 @@ struct late_verdict {
 	uint64_t moment;  /* at which that process has the code */
 };
 
-/* The time stamp of the next TSC packet behind the place where @decoder stands; UINT64_MAX: there is none. */
-uint64_t late_time_until(const struct pt_block_decoder *decoder);
+/* What the next TSC packet of the decoder's buffer is: the same from one offset to the other. */
+struct late_tsc {
+	uint64_t from, at, tsc;
+};
+
+/* Nothing is known of the buffer. */
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX};
+
+/* The time stamp of the next TSC packet behind the place where @decoder stands; UINT64_MAX: there is none.
+ * *next is what was found before, in the same buffer. */
+uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc *next);
 
 /* User space is entered at @now, or later, but not after @until; it will run the @nips addresses. Returns
  * whether there is a doubt, and *verdict says what comes of it; without one, it is as the track says. */

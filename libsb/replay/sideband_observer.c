@@ -84,12 +84,41 @@ static void find_out(struct sideband_observer *observer, uint64_t now)
 	                           .unwanted = !filter_wants(observer->filter, observer->memory, &subject)};
 }
 
-static struct pt_image *find_image(const struct sideband_observer *observer)
+/* The time of the next TSC packet; UINT64_MAX: there is none. */
+static uint64_t latest_time(struct sideband_observer *observer)
+{
+	const uint64_t tsc = late_time_until(observer->decoder, &observer->next_tsc);
+
+	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
+}
+
+/* What whoever runs has mapped, as far as it is certain while time stands still. */
+static struct pt_image *find_certain(struct sideband_observer *observer)
+{
+	const struct sb_space *space = observer->space;
+	const struct sb_epoch *epoch = observer->epoch;
+	const uint64_t now = sideband_observer_now(observer);
+	struct code_window window = {observer->system, space->pid, now, now};
+	struct code_window_ends ends;
+
+	if (epoch->to == UINT64_MAX && space->to == UINT64_MAX && epoch->from <= now)
+		return image_builder_get(observer->images, epoch);
+	window.to = latest_time(observer);
+	if (!sb_system_space(observer->system, space->pid, now))
+		window.from = space->from;
+	ends = code_window_ends(&window);
+	return ends.first == ends.last ? image_builder_get(observer->images, epoch)
+	                               : image_builder_certain(observer->images, &window, &ends);
+}
+
+static struct pt_image *find_image(struct sideband_observer *observer)
 {
 	if (observer->in_guest)
 		return image_builder_get(observer->images, NULL);
-	return observer->in_kernel ? observer->kernel->image
-	                           : image_builder_get(observer->images, observer->epoch);
+	if (observer->in_kernel)
+		return observer->kernel->image;
+	return observer->is_coarse && observer->epoch ? find_certain(observer)
+	                                              : image_builder_get(observer->images, observer->epoch);
 }
 
 static int use_image(struct sideband_observer *observer)
@@ -168,14 +197,6 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	find_out(observer, now);
 	sideband_observer_begin_run(observer);
 	return use_image(observer);
-}
-
-/* The time of the next TSC packet; UINT64_MAX: there is none. */
-static uint64_t latest_time(const struct sideband_observer *observer)
-{
-	const uint64_t tsc = late_time_until(observer->decoder);
-
-	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
 }
 
 /* The kernel was left to @ip, where time stands still: page tables do not tell threads of one process apart,
@@ -419,6 +440,7 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	observer->track.slack = sources->slack;
 	observer->track.without = sources->without;
 	observer->is_late = sources->is_late;
+	observer->next_tsc = late_tsc_unknown;
 	find_out(observer, 0);
 }
 
@@ -448,6 +470,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	sideband_observer_lose_way(observer);
 	observer->examined = 0;
 	observer->late = (struct late_time){0};
+	observer->next_tsc = late_tsc_unknown;
 	observer->judged = 0;
 	observer->off_time = 0;
 	observer->was_on = 0;
@@ -469,6 +492,7 @@ void sideband_observer_begin_buffer(struct sideband_observer *observer)
 {
 	observer->examined = 0;
 	observer->psb = UINT64_MAX;
+	observer->next_tsc = late_tsc_unknown;
 }
 
 int sideband_observer_jump(struct sideband_observer *observer)

@@ -559,6 +559,24 @@ const struct sb_map *epoch_map_before(const struct sb_epoch *epoch, uint64_t add
 	return found ? &found->map : NULL;
 }
 
+static int tree_has_only(const struct sb_map_node *root, const struct sb_map *map)
+{
+	const struct sb_map_node *old = find(root, map->begin);
+
+	for (; old && old->map.begin < map->end; old = find(root, old->map.end))
+		if (old->map.origin != map->origin || !agree(&old->map, map))
+			return 0;
+	return 1;
+}
+
+int epoch_has_only(const struct sb_epoch *epoch, const struct sb_map *map)
+{
+	const int is_made = map->origin != sb_map_recorded && map->origin != sb_map_written;
+
+	/* Code that the process made lies in memory that is mapped, too. */
+	return tree_has_only(epoch->code, map) && (is_made || tree_has_only(epoch->root, map));
+}
+
 const struct sb_map *sb_epoch_code(const struct sb_epoch *epoch, uint64_t addr)
 {
 	const struct sb_map_node *found = find(epoch->code, addr);

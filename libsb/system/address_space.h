@@ -87,6 +87,11 @@ int space_walk_new(const struct space_trees *trees, space_map_callback *callback
 /* The last mapping that begins before @addr, or NULL. */
 const struct sb_map *epoch_map_before(const struct sb_epoch *epoch, uint64_t addr);
 
+/* Whether all that @epoch has in the place of @map, which may be nothing, is of the same file at the same
+ * place.
+ */
+int epoch_has_only(const struct sb_epoch *epoch, const struct sb_map *map);
+
 /* No more changes. When all spaces have been sealed, each is published: its public part is complete. */
 void space_seal(struct space_pool *pool, const struct space *space);
 void space_publish(const struct space_pool *pool, struct space *space);

@@ -30,6 +30,19 @@ record()
 	[ $? -eq "$command_status" ] || { fail "record $name: $(cat "$dir/$name.err")"; return 1; }
 }
 
+# wrong: how many of the lines in $dir/lines are another's, or nobody's, of so many in $dir/$name.truth: more of a CPU,
+# thread and address than there should be. Needs perl.
+wrong()
+{
+	perl -e '
+		sub lines { open my $in, "<", $_[0] or die; while (<$in>) { chomp; $_[1]->([split /\t/]) } }
+		my (%more, $all, $wrong);
+		lines($ARGV[0], sub { my $l = $_[0]; $more{"@$l[0..2] $l->[-1]"}++; $all++ });
+		lines($ARGV[1], sub { my $l = $_[0]; $l->[2] < 0 or $more{"@$l[0..2] $l->[-1]"}-- });
+		$_ < 0 and $wrong -= $_ for values %more;
+		printf "%d %d\n", $wrong // 0, $all' "$dir/$name.truth" "$dir/lines"
+}
+
 # columns_but_tsc FILE: cpu pid tid ip, the CPUs one after the other.
 columns_but_tsc()
 {

@@ -3,6 +3,8 @@
 #
 # rewritten: code that its process makes writable, changes and makes executable again. The kernel tells nothing of the
 # bytes, nor that they could be written meanwhile: but its record is of a piece of what was mapped before.
+#
+# swapped: files that take each other's place at an address, while the trace's time stands still.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 cd "$dir" || exit 1
@@ -44,4 +46,60 @@ cut -f 8- gaps | grep -q '^anonymous.*rewritten: the process could write' || fai
 diff expected given | grep '^>' >made_up && fail "told, and did not run: $(head -n 5 made_up)"
 # What came before is all there.
 [ "$(wc -l <given)" -ge "$(($(wc -l <expected) * 99 / 100))" ] || fail "only $(wc -l <given) lines are told"
+
+# swap: maps two files in turns at one address, and calls what stands there.
+cat >swap.c <<'END'
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+enum { size = 4096 };
+
+/* A loop of so many nops, 3 times, and ret. */
+static int code(const char *name, unsigned char nops)
+{
+	static const unsigned char begin[] = {0xb9, 3, 0, 0, 0}; /* mov $3, %ecx; dec %ecx; jne */
+	unsigned char bytes[size] = {0}, *at = bytes;
+	const int fd = open(name, O_RDWR | O_CREAT | O_TRUNC, 0755);
+
+	memcpy(at, begin, sizeof(begin));
+	at += sizeof(begin);
+	memset(at, 0x90, nops);
+	at += nops;
+	memcpy(at, (const unsigned char[]){0xff, 0xc9, 0x75, (unsigned char)(-4 - nops), 0xc3}, 5);
+	return write(fd, bytes, size) == size ? fd : -1;
+}
+
+int main(void)
+{
+	void *const place = (void *)0x600000000000;
+	const int fd[] = {code("one.bin", 1), code("two.bin", 4)};
+
+	for (int i = 0; i < 60; i++) {
+		if (mmap(place, size, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, fd[i & 1], 0) != place)
+			return 1;
+		((void (*)(void))place)();
+	}
+	return 0;
+}
+END
+have_tools=yes
+perl -e 1 2>/dev/null && python3 -c 1 2>/dev/null || have_tools=''
+[ "$have_tools" ] || echo "no perl or python3 here: nothing is swapped"
+"$CC" -O1 swap.c -o swap || exit 1
+for cpus in ${have_tools:+1 2}; do
+	record swapped -c $cpus --mtc -- ./swap || exit 1
+	python3 "$SOURCE_DIR/tests/degraded/degrade.py" swapped.data still.data strip=mtc,cyc,tsc 2>/dev/null || fail "degrade.py"
+	for jobs in 1 3; do
+		"$SBTRACE" replay --root swapped.root --no-host-root -j $jobs --sink insn=lines --sink gap=gaps still.data \
+			>/dev/null 2>err || fail "replay: $(cat err)"
+		cat lines gaps | sha256sum
+	done | uniq | wc -l | grep -qx 1 || fail "swapped: what is told depends on the number of jobs"
+	set -- $(wrong)
+	[ "$1" -eq 0 ] || fail "swapped, on $cpus CPUs: $1 lines were not executed"
+	cut -f 8- gaps | grep -q '^anonymous.*other code came there' || fail "swapped: no gap tells: $(head -n 3 gaps)"
+	[ "$(wc -l <lines)" -ge $(($2 * 9 / 10)) ] || fail "swapped: only $(wc -l <lines) of $2 lines"
+done
 [ $failures -eq 0 ]

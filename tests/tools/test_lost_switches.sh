@@ -7,18 +7,6 @@ perl -e 1 2>/dev/null || { echo "skipped: no perl here"; exit 77; }
 python3 -c 1 2>/dev/null || { echo "skipped: no python3 here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 
-# wrong: how many lines are another's, of so many: more of a CPU, thread and address than there should be.
-wrong()
-{
-	perl -e '
-		sub lines { open my $in, "<", $_[0] or die; while (<$in>) { chomp; $_[1]->([split /\t/]) } }
-		my (%more, $all, $wrong);
-		lines($ARGV[0], sub { my $l = $_[0]; $more{"@$l[0..2] $l->[-1]"}++; $all++ });
-		lines($ARGV[1], sub { my $l = $_[0]; $l->[2] < 0 or $more{"@$l[0..2] $l->[-1]"}-- });
-		$_ < 0 and $wrong -= $_ for values %more;
-		printf "%d %d\n", $wrong // 0, $all' "$dir/$name.truth" "$dir/lines"
-}
-
 # check PERCENT LOST SEED: at least so many percent of the lines come, and no other ones.
 check()
 {
