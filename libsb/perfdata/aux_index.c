@@ -5,6 +5,7 @@
  * anyway; the walk touches records only, never the trace bytes between them. Only those of snapshots and
  * samples are looked at, as they may repeat each other.
  */
+#include "perfdata/checkpoint_file.h"
 #include "perfdata/perfdata_internal.h"
 
 #include <linux/perf_event.h>
@@ -25,8 +26,7 @@ int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chun
 	return 0;
 }
 
-/* Up to seven zeros that end at @end. */
-static uint8_t count_zeros(const uint8_t *end)
+uint8_t sb_count_zeros(const uint8_t *end)
 {
 	uint8_t count = 0;
 
@@ -39,8 +39,13 @@ static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *
                         const struct sb_record *record, struct sb_error *err)
 {
 	const uint64_t payload = record->offset + record->size;
-	const uint64_t room = file->data_end - payload;
-	struct sb_aux_chunk chunk = {
+	const uint64_t room = payload < file->data_end ? file->data_end - payload : 0;
+	struct sb_aux_chunk chunk;
+
+	if (perfdata->checkpoint && perfdata->nchunks >= perfdata->nzeros)
+		return sb_error_set(err, -sbe_format, file->map.path, record->offset,
+		                    "a checkpoint has more pieces of trace than it says");
+	chunk = (struct sb_aux_chunk){
 	        .bytes = perfdata->fetched ? NULL : file->map.bytes + payload,
 	        .size = record->u.auxtrace.size < room ? record->u.auxtrace.size : room,
 	        .file = (uint32_t)(file - perfdata->file),
@@ -55,7 +60,8 @@ static int add_auxtrace(struct sb_perfdata *perfdata, const struct record_file *
 	chunk.missing = record->u.auxtrace.size - chunk.size;
 	/* Of what is fetched, the end is here, where something follows. */
 	if (perfdata->fetched && chunk.size >= 8 && chunk.size < room)
-		chunk.zeros = count_zeros(file->map.bytes + payload + chunk.size);
+		chunk.zeros = perfdata->checkpoint ? perfdata->zeros[perfdata->nchunks]
+		                                   : sb_count_zeros(file->map.bytes + payload + chunk.size);
 	return sb_perfdata_add_chunk(perfdata, &chunk, err);
 }
 
@@ -355,8 +361,10 @@ static void check_clock(struct sb_perfdata *perfdata)
 
 int sb_perfdata_index(struct sb_perfdata *perfdata, struct sb_error *err)
 {
-	int status = walk_all(perfdata, err);
+	int status = perfdata->checkpoint ? checkpoint_use_records(perfdata, err) : 0;
 
+	if (status == 0)
+		status = walk_all(perfdata, err);
 	if (status == 0)
 		status = check_places(perfdata, err);
 	if (status == 0)

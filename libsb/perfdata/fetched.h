@@ -41,8 +41,9 @@ void fetched_free(struct sb_fetched *fetched); /* NULL is fine */
 int fetched_take(struct sb_fetched *fetched, uint64_t offset, uint64_t size, struct fetched_piece **piece);
 void fetched_give(struct sb_fetched *fetched, struct fetched_piece *piece);
 
-/* fetched_sideband.c: what is not trace becomes @map, with holes between. Zero or a negative code. */
+/* fetched_sideband.c: what is not trace becomes @map, with holes between; @ends: only what is before and
+ * behind the records. Zero or a negative code. */
 struct mapped_file;
-int fetched_sideband(const struct sb_store *store, struct mapped_file *map, struct sb_error *err);
+int fetched_sideband(const struct sb_store *store, int ends, struct mapped_file *map, struct sb_error *err);
 
 #endif

@@ -30,6 +30,7 @@ struct sideband {
 	uint8_t *buffer;         /* owned; STEP_MOST bytes */
 	uint64_t from, to;       /* what came last, in one go, and may go on */
 	uint64_t step;
+	int ends; /* records are known already */
 	struct sb_error *err;
 };
 
@@ -150,7 +151,7 @@ static int fetch_sections(struct sideband *sideband)
 	end = load_u64(bytes + 48) && load_u64(bytes + 48) < size - begin ? begin + load_u64(bytes + 48)
 	                                                                  : size;
 	status = need(sideband, 0, begin, size);
-	if (status == 0)
+	if (status == 0 && !sideband->ends)
 		status = fetch_records(sideband, begin, end);
 	return status < 0 ? status : need(sideband, end, size, size);
 }
@@ -175,12 +176,13 @@ static int fetch(struct sideband *sideband)
 	return status;
 }
 
-int fetched_sideband(const struct sb_store *store, struct mapped_file *map, struct sb_error *err)
+int fetched_sideband(const struct sb_store *store, int ends, struct mapped_file *map, struct sb_error *err)
 {
 	struct sideband sideband = {.store = store,
 	                            .map = map,
 	                            .fd = -1,
 	                            .step = STEP_LEAST,
+	                            .ends = ends,
 	                            .buffer = malloc(STEP_MOST),
 	                            .err = err};
 	int status;

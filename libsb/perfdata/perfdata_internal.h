@@ -66,8 +66,11 @@ struct sb_perfdata {
 	struct bpf_image_table bpf_images;
 	struct record_file *file;
 	uint32_t nfiles;
-	struct sb_fetched *fetched; /* owned; NULL: the trace is in the files */
-	struct mapped_file *trace;  /* raw .pt files */
+	struct sb_fetched *fetched;             /* owned; NULL: the trace is in the files */
+	const struct sb_checkpoint *checkpoint; /* borrowed; has the records; NULL: the files have */
+	const uint8_t *zeros;                   /* of the checkpoint: for each AUXTRACE record */
+	uint64_t nzeros;
+	struct mapped_file *trace; /* raw .pt files */
 	size_t ntraces;
 	struct event_attr *attr; /* at least one */
 	uint32_t nattrs;
@@ -234,6 +237,8 @@ void sb_perfdata_pass_records(struct sb_perfdata_cursor *cursor, const struct re
 int sb_perfdata_unpack(struct sb_perfdata *perfdata, struct record_file *file, struct sb_error *err);
 void sb_unpacked_free(struct unpacked *unpacked);
 
+/* Up to seven zeros that end at @end. */
+uint8_t sb_count_zeros(const uint8_t *end);
 /* Appends a chunk to the index. */
 int sb_perfdata_add_chunk(struct sb_perfdata *perfdata, const struct sb_aux_chunk *chunk,
                           struct sb_error *err);

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "perfdata/checkpoint_file.h"
+
 void sb_perfdata_note_damage(struct sb_perfdata *perfdata, const struct sb_error *err)
 {
 	if (!perfdata->damage.code)
@@ -174,13 +176,22 @@ static int opened(struct sb_perfdata **perfdata, int status)
 
 int sb_perfdata_open(struct sb_perfdata **perfdata, const char *path, struct sb_error *err)
 {
+	return sb_perfdata_open_at(perfdata, path, NULL, err);
+}
+
+int sb_perfdata_open_at(struct sb_perfdata **perfdata, const char *path,
+                        const struct sb_checkpoint *checkpoint, struct sb_error *err)
+{
 	int status;
 
 	if (!perfdata || !path)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_perfdata_open: an argument is NULL");
 	status = new_recording(perfdata, path, err);
-	return status < 0 ? status : opened(perfdata, open_path(*perfdata, path, err));
+	if (status < 0)
+		return status;
+	(*perfdata)->checkpoint = checkpoint;
+	return opened(perfdata, open_path(*perfdata, path, err));
 }
 
 static int open_store(struct sb_perfdata *perfdata, const struct sb_store *store, struct sb_error *err)
@@ -193,7 +204,7 @@ static int open_store(struct sb_perfdata *perfdata, const struct sb_store *store
 	perfdata->fetched = fetched_new(store);
 	if (!perfdata->fetched)
 		return sb_error_set(err, -sbe_nomem, store->name, UINT64_MAX, "out of memory");
-	status = fetched_sideband(store, &file->map, err);
+	status = fetched_sideband(store, perfdata->checkpoint != NULL, &file->map, err);
 	if (status < 0)
 		return status;
 	perfdata->nfiles = 1;
@@ -207,22 +218,31 @@ static int open_store(struct sb_perfdata *perfdata, const struct sb_store *store
 
 int sb_perfdata_open_store(struct sb_perfdata **perfdata, const struct sb_store *store, struct sb_error *err)
 {
+	return sb_perfdata_open_store_at(perfdata, store, NULL, err);
+}
+
+int sb_perfdata_open_store_at(struct sb_perfdata **perfdata, const struct sb_store *store,
+                              const struct sb_checkpoint *checkpoint, struct sb_error *err)
+{
 	int status;
 
 	if (!perfdata || !store || store->size < sizeof(*store) || !store->name || !store->read)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_perfdata_open_store: an argument is missing");
 	status = new_recording(perfdata, store->name, err);
-	return status < 0 ? status : opened(perfdata, open_store(*perfdata, store, err));
+	if (status < 0)
+		return status;
+	(*perfdata)->checkpoint = checkpoint;
+	return opened(perfdata, open_store(*perfdata, store, err));
 }
 
 int sb_perfdata_failure(const struct sb_perfdata *perfdata, struct sb_error *err)
 {
 	struct sb_fetched *fetched = perfdata->fetched;
-	int code;
+	int code = perfdata->checkpoint ? checkpoint_failure(perfdata->checkpoint, err) : 0;
 
-	if (!fetched)
-		return 0;
+	if (!fetched || code)
+		return code;
 	pthread_mutex_lock(&fetched->lock);
 	code = fetched->failure.code;
 	if (code && err)
@@ -237,6 +257,7 @@ void sb_perfdata_close(struct sb_perfdata *perfdata)
 
 	if (!perfdata)
 		return;
+	checkpoint_leave_records(perfdata);
 	for (i = 0; i < perfdata->nfiles; i++) {
 		sb_mapped_file_close(&perfdata->file[i].map);
 		sb_unpacked_free(perfdata->file[i].unpacked);

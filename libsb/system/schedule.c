@@ -602,6 +602,12 @@ int schedule_seal(struct schedule *schedule, int damaged)
 
 void schedule_free(struct schedule *schedule)
 {
+	if (schedule->checkpoint) {
+		free(schedule->cpu);
+		free(schedule->right);
+		memset(schedule, 0, sizeof(*schedule));
+		return;
+	}
 	for (size_t i = 0; i < schedule->ncpus; ++i) {
 		free(schedule->cpu[i].sched);
 		free(schedule->cpu[i].flag);

@@ -44,9 +44,18 @@ struct cpu_schedule {
 	enum switch_losses losses; /* when sealed */
 };
 
+/* Of what a checkpoint has of a CPU: whether it is what was written. */
+struct schedule_right {
+	uint64_t sum;      /* that entries should have */
+	_Atomic int state; /* enum schedule_state */
+};
+enum schedule_state { schedule_is_unknown, schedule_is_fine, schedule_is_wrong };
+
 struct schedule {
-	int thrifty;              /* settles what no later record should precede */
-	struct cpu_schedule *cpu; /* by number */
+	const struct sb_checkpoint *checkpoint; /* whose all rows are; NULL: they are owned */
+	struct schedule_right *right;           /* owned; by CPU, with a checkpoint */
+	int thrifty;                            /* settles what no later record should precede */
+	struct cpu_schedule *cpu;               /* by number */
 	size_t ncpus;
 	int by_samples; /* context switches come as samples of sched:sched_switch */
 	struct sb_lost *lost;

@@ -20,6 +20,7 @@
 #include "system/map_walk.h"
 #include "system/process.h"
 #include "system/schedule.h"
+#include "system/schedule_image.h"
 #include "system/string_table.h"
 
 enum change_kind {
@@ -422,7 +423,7 @@ static int tell_until(struct sb_system *system, uint64_t time)
 int system_record(struct sb_system *system, const struct sb_record *record)
 {
 	const uint64_t time = time_of(record);
-	int status;
+	int status = 0;
 
 	system->nrecords += 1;
 	if (guest_records_have(&system->guests, record)) {
@@ -431,7 +432,8 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 	}
 	if (!says_something(record))
 		system->nskipped += 1;
-	status = schedule_record(&system->schedule, record, time);
+	if (!system->schedule.checkpoint)
+		status = schedule_record(&system->schedule, record, time);
 	if (status == 0)
 		status = kernel_events_record(&system->kernel, &system->names, record, time);
 	if (status)
@@ -484,6 +486,8 @@ int system_seal(struct sb_system *system, int damaged)
 		status = process_table_seal(&system->processes);
 	if (status == 0)
 		status = kernel_events_seal(&system->kernel);
+	if (system->schedule.checkpoint)
+		return status;
 	if (status == 0)
 		schedule_find_pids(&system->schedule, pid_of_thread, &system->processes);
 	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
@@ -506,21 +510,44 @@ static int read_records(struct sb_system *system, const struct sb_perfdata *perf
 	return 0;
 }
 
+/* What a checkpoint says that records do not. */
+static int use_checkpoint(struct sb_system *system, const struct sb_checkpoint *checkpoint,
+                          struct sb_error *err)
+{
+	return checkpoint ? schedule_read(&system->schedule, checkpoint, err) : 0;
+}
+
+/* Records that a checkpoint left out were counted, too. */
+static void count_all(struct sb_system *system, const struct sb_checkpoint *checkpoint)
+{
+	const struct checkpoint_recording *is;
+	uint64_t count;
+
+	if (!checkpoint)
+		return;
+	is = checkpoint_rows(checkpoint, checkpoint_recording, &count);
+	system->nrecords = is->nrecords;
+	system->nskipped = is->nskipped;
+}
+
 /* As system_build(); positive: thrift does not work out. */
 static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
-                 const struct system_coder *coder, int thrifty)
+                 const struct system_coder *coder, int thrifty, struct sb_error *err)
 {
+	const struct sb_checkpoint *checkpoint = checkpoint_of(perfdata);
 	struct sb_system *system = system_new(thrifty);
-	int status = 0;
+	int status;
 
 	if (!system)
 		return -sbe_nomem;
 	system->perfdata = perfdata;
-	if (coder)
+	status = use_checkpoint(system, checkpoint, err);
+	if (status == 0 && coder)
 		status = system_watch(system, coder);
 	if (status == 0)
 		status = read_records(system, perfdata);
 	system->perfdata = NULL;
+	count_all(system, checkpoint);
 	if (status == 0)
 		status = system_seal(system, system->damaged || sb_perfdata_info(perfdata)->interrupted);
 	if (status == 0)
@@ -533,10 +560,17 @@ static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
 int system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
                  const struct system_coder *coder, struct sb_error *err)
 {
-	int status = build(system, perfdata, coder, 1);
+	struct sb_error wrong = {0};
+	/* Without the ends of rounds, nobody knows what no older record follows. */
+	int status = build(system, perfdata, coder, !checkpoint_of(perfdata), &wrong);
 
 	if (status > 0)
-		status = build(system, perfdata, coder, 0);
+		status = build(system, perfdata, coder, 0, &wrong);
+	if (status < 0 && wrong.code) {
+		if (err)
+			*err = wrong;
+		return status;
+	}
 	if (status < 0)
 		return sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
 		                    "out of memory while reading the sideband");
@@ -562,10 +596,17 @@ static const struct cpu_schedule *find_cpu(const struct sb_system *system, int32
 	return cpu >= 0 && (size_t)cpu < system->schedule.ncpus ? &system->schedule.cpu[cpu] : NULL;
 }
 
+const struct schedule *system_schedule(const struct sb_system *system)
+{
+	return &system->schedule;
+}
+
 const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu, size_t *count)
 {
 	const struct cpu_schedule *found = find_cpu(system, cpu);
 
+	if (found && !schedule_is_right(&system->schedule, found))
+		found = NULL;
 	*count = found ? found->nscheds : 0;
 	return found ? found->sched : NULL;
 }

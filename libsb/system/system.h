@@ -68,6 +68,10 @@ int system_walk_space(const struct sb_system *system, size_t index, system_map_c
 struct sb_seen;
 const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, size_t *count);
 
+/* All that is known of who ran. */
+struct schedule;
+const struct schedule *system_schedule(const struct sb_system *system);
+
 /* Whether no record of a switch on that CPU is missing, as far as the others tell. */
 int system_schedule_is_whole(const struct sb_system *system, int32_t cpu);
 

@@ -90,6 +90,22 @@ wait $second || fail "two at a time: $(cat err2.txt)"
 rm -f out/run.json
 diff -rq out whole || fail "shards one after the other give something else"
 
+# ---- Checkpoints ------------------------------------------------------------------------------------------------
+
+# Without one, or with a broken one, all records are read, and nothing else changes.
+[ -s plan.checkpoints ] || fail "there are no checkpoints"
+mv plan.checkpoints kept
+expect 0 'note: all records .*plan.checkpoints: cannot be opened' "$SBTRACE" job run plan --shard 3 --again
+cmp three plan.shards/000003.shard || fail "without a checkpoint, a shard is something else"
+head -c 300 kept >plan.checkpoints
+expect 0 'note: all records .*plan.checkpoints: .*expected [0-9]+ bytes of a checkpoint' "$SBTRACE" job run plan --shard 3 --again
+cmp three plan.shards/000003.shard || fail "with a checkpoint that is cut, a shard is something else"
+cp kept plan.checkpoints
+printf 'something else' | dd of=plan.checkpoints bs=1 seek=600 conv=notrunc 2>/dev/null
+expect 0 'note: all records .*no checkpoint: .*damaged' "$SBTRACE" job run plan --shard 3 --again
+cmp three plan.shards/000003.shard || fail "with a damaged checkpoint, a shard is something else"
+mv kept plan.checkpoints
+
 # ---- What is wrong with results ---------------------------------------------------------------------------------
 
 cp -r plan.shards good

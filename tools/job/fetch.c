@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sb/store.h>
+#include <sb/checkpoint.h>
 
 #include "job/fetch_command.h"
 
@@ -163,7 +163,8 @@ static void end_sum(struct fetch *fetch)
 		snprintf(fetch->sideband + 2 * i, 3, "%02x", digest[i]);
 }
 
-int fetch_open_recording(struct fetch *fetch, struct sb_perfdata **perfdata, struct sb_error *err)
+int fetch_open_recording(struct fetch *fetch, const struct sb_checkpoint *checkpoint,
+                         struct sb_perfdata **perfdata, struct sb_error *err)
 {
 	const struct sb_store store = {.size = sizeof(store),
 	                               .name = fetch->url,
@@ -175,9 +176,11 @@ int fetch_open_recording(struct fetch *fetch, struct sb_perfdata **perfdata, str
 
 	sha256_init(&fetch->sum);
 	fetch->is_opening = true;
-	code = sb_perfdata_open_store(perfdata, &store, err);
+	code = sb_perfdata_open_store_at(perfdata, &store, checkpoint, err);
 	fetch->is_opening = false;
-	end_sum(fetch);
+	/* What a checkpoint does not have, it has a sum of. */
+	if (!checkpoint)
+		end_sum(fetch);
 	return code;
 }
 

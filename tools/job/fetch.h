@@ -4,7 +4,7 @@
 
 #include <jansson.h>
 
-#include <sb/perfdata.h>
+#include <sb/checkpoint.h>
 
 #include "job/job_fetch.h"
 
@@ -14,11 +14,13 @@ struct fetch;
 int fetch_open(struct fetch **fetch, const struct job_fetch *how, const char *url, struct sb_error *err);
 void fetch_close(struct fetch *fetch); /* NULL is fine; after the recording was closed */
 
-/* Opens it: what is not trace is fetched. Zero or a negative code. */
-int fetch_open_recording(struct fetch *fetch, struct sb_perfdata **perfdata, struct sb_error *err);
+/* Opens it: what is not trace is fetched, unless @checkpoint (may be NULL) has it. Zero or a negative code.
+ */
+int fetch_open_recording(struct fetch *fetch, const struct sb_checkpoint *checkpoint,
+                         struct sb_perfdata **perfdata, struct sb_error *err);
 
 /* What it is known by: "bytes", "version" if there is one, and when it was opened, the SHA-256 of what is not
- * trace: "sideband". */
+ * trace: "sideband"; not with a checkpoint. */
 json_t *fetch_value(const struct fetch *fetch);
 
 /* Whether it is what it was when the plan was made, which had @value of it; what is not in both is not looked

@@ -354,6 +354,8 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	struct interrupt_watch watch;
 	int code;
 
+	replay.opened.command = request->command;
+	replay.opened.checkpoint = request->checkpoint;
 	replay.opened.expected = request->expected;
 	/* Commands that fetch end with us. */
 	interrupt_watch(&watch);

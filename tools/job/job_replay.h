@@ -7,6 +7,7 @@
 #include <sb/shard.h>
 
 #include "job/job.h"
+#include "job/job_session.h"
 
 enum job_replay_end {
 	job_replay_whole,
@@ -25,6 +26,7 @@ struct job_replay_request {
 	bool progress;                      /* tell it even when stderr is no terminal */
 	const struct sb_span_source *spans; /* it was decoded already; NULL: it was not */
 	const json_t *expected;             /* as of struct job_session */
+	struct job_checkpoint checkpoint;   /* likewise */
 };
 
 /* *end says how it ended; *account (may be NULL) becomes the account, to be freed. Zero or a negative code.

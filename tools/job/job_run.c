@@ -180,6 +180,7 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 	json_t *input = NULL, *account = NULL;
 	struct sb_span_source spans;
 	const json_t *expected = NULL;
+	struct job_checkpoint checkpoint = {0};
 	char label[48] = "";
 	int code;
 
@@ -191,6 +192,7 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 			                    shard_merge_error(run->options->merge, index));
 		spans = shard_merge_source(run->options->merge, index);
 		expected = json_object_get(shard_merge_files(run->options->merge, index), "");
+		checkpoint = shard_merge_checkpoint(run->options->merge, index);
 	}
 	if (run->record) {
 		/* What shards have read is not read again. */
@@ -210,7 +212,8 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 	                                               .label = label,
 	                                               .progress = run->options->progress,
 	                                               .spans = run->options->merge ? &spans : NULL,
-	                                               .expected = expected},
+	                                               .expected = expected,
+	                                               .checkpoint = checkpoint},
 	                  &end, run->record ? &account : NULL, err);
 	if (code) {
 		json_decref(input);

@@ -2,6 +2,7 @@
 #include "job/job_session.h"
 
 #include "job/job_decode.h"
+#include "tell.h"
 
 const struct sink_type *job_sink_type(const struct job *job, size_t index)
 {
@@ -45,6 +46,17 @@ static bool wants_order_of_time(const struct job *job)
 	return false;
 }
 
+static void open_checkpoint(struct job_session *opened)
+{
+	const struct job_checkpoint *checkpoint = &opened->checkpoint;
+	struct sb_error failure = {0};
+
+	if (checkpoint->path &&
+	    sb_checkpoint_open(&opened->opened_checkpoint, checkpoint->path, checkpoint->offset,
+	                       checkpoint->bytes, checkpoint->sum, &failure))
+		tell(opened->command, "note: all records of the recording are read: ", &failure);
+}
+
 /* From where the recording is. */
 static int open_recording(struct job_session *opened, const struct job *job, const char *recording,
                           struct sb_error *err)
@@ -52,13 +64,13 @@ static int open_recording(struct job_session *opened, const struct job *job, con
 	int code;
 
 	if (!job_is_url(recording))
-		return sb_perfdata_open(&opened->perfdata, recording, err);
+		return sb_perfdata_open_at(&opened->perfdata, recording, opened->opened_checkpoint, err);
 	code = fetch_open(&opened->fetch, &job->fetch, recording, err);
 	/* Of another size, it is no use to fetch more. */
 	if (!code && opened->expected)
 		code = fetch_compare(opened->fetch, opened->expected, err);
 	if (!code)
-		code = fetch_open_recording(opened->fetch, &opened->perfdata, err);
+		code = fetch_open_recording(opened->fetch, opened->opened_checkpoint, &opened->perfdata, err);
 	return !code && opened->expected ? fetch_compare(opened->fetch, opened->expected, err) : code;
 }
 
@@ -97,8 +109,10 @@ int job_session_open(struct job_session *opened, const struct job *job, const ch
 	options.cpu_model = decoding.has_cpu ? &decoding.cpu : NULL;
 	options.errata = decoding.has_errata ? &decoding.errata : NULL;
 	options.without_evidence = decoding.without_evidence;
-	if (!code)
+	if (!code) {
+		open_checkpoint(opened);
 		code = open_recording(opened, job, recording, err);
+	}
 	if (!code && decoding.tsc_alone)
 		sb_perfdata_trust_tsc_alone(opened->perfdata);
 	if (!code)
@@ -117,6 +131,7 @@ void job_session_close(struct job_session *opened)
 	sb_session_close(opened->session);
 	sb_resolver_free(opened->resolver);
 	sb_perfdata_close(opened->perfdata);
+	sb_checkpoint_close(opened->opened_checkpoint);
 	fetch_close(opened->fetch);
 	*opened = (struct job_session){0};
 }

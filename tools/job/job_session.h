@@ -4,22 +4,34 @@
 #define TOOLS_JOB_SESSION_H
 
 #include <sb/binary.h>
+#include <sb/checkpoint.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
 
 #include "job/fetch.h"
 #include "job/job.h"
 
+/* A checkpoint (sb/checkpoint.h) in a file. */
+struct job_checkpoint {
+	const char *path; /* NULL: there is none */
+	uint64_t offset, bytes, sum;
+};
+
 struct job_session {
+	const char *command;              /* for what is told on stderr */
+	struct job_checkpoint checkpoint; /* what is borrowed of it */
 	const json_t
 	        *expected;   /* borrowed; what a plan knows of a recording that is fetched; NULL: nothing */
 	struct fetch *fetch; /* NULL: it is a file */
+	struct sb_checkpoint *opened_checkpoint; /* NULL: there is none */
 	struct sb_perfdata *perfdata;
 	struct sb_resolver *resolver;
 	struct sb_session *session;
 };
 
-/* Zeroed before, but for what is expected; to be closed in any case. Zero or a negative code. */
+/* Zeroed before, but for the command, the checkpoint and what is expected; where the checkpoint cannot be
+ * used, that is told, and the recording is read as a whole. To be closed in any case. Zero or a negative
+ * code. */
 int job_session_open(struct job_session *session, const struct job *job, const char *recording,
                      struct sb_error *err);
 void job_session_close(struct job_session *session);

@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { samples = 64, sample_size = 4096 };
+enum { samples = 64, sample_size = 1024 };
 
 static int cannot_read(const char *path, struct sb_error *err)
 {

@@ -179,6 +179,11 @@ const json_t *shard_merge_files(const struct shard_merge *merge, size_t index)
 	return merge->plan->recording[index].files;
 }
 
+struct job_checkpoint shard_merge_checkpoint(const struct shard_merge *merge, size_t index)
+{
+	return merge->plan->recording[index].checkpoint;
+}
+
 /* ---- Reading ---------------------------------------------------------------------------------- */
 
 static size_t shard_of(const struct shard_merge *merge, size_t index)

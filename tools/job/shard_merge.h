@@ -18,6 +18,9 @@ const char *shard_merge_error(const struct shard_merge *merge, size_t index);
 /* What the plan knows of the recording's files, see recording_files.h; borrowed. */
 const json_t *shard_merge_files(const struct shard_merge *merge, size_t index);
 
+/* Its checkpoint, if there is one. */
+struct job_checkpoint shard_merge_checkpoint(const struct shard_merge *merge, size_t index);
+
 /* What its shards hold; until the source of another one is asked for. */
 struct sb_span_source shard_merge_source(struct shard_merge *merge, size_t index);
 

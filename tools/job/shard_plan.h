@@ -9,6 +9,7 @@
 #include <sb/shard.h>
 
 #include "job/job.h"
+#include "job/job_session.h"
 
 /* A span of a recording, and whose it is. */
 struct plan_part {
@@ -19,26 +20,28 @@ struct plan_part {
 /* The parts of all its streams, in order. */
 struct plan_recording {
 	char *path;
-	json_t *files; /* what it was made of: see recording_files.h */
-	char *error;   /* why it is passed over, or NULL */
+	json_t *files;                    /* what it was made of: see recording_files.h */
+	char *error;                      /* why it is passed over, or NULL */
+	struct job_checkpoint checkpoint; /* its path is the plan's */
 	struct plan_part *part;
 	struct sb_span *span; /* of the parts */
 	size_t nparts;
 };
 
 struct shard_plan {
-	char *path;      /* of the plan's file */
-	char *results;   /* the directory of the shards' results */
-	char *directory; /* that paths are relative to: where the plan was made */
-	char hash[65];   /* of all that decides */
-	uint64_t step;   /* see struct sb_line */
+	char *path;        /* of the plan's file */
+	char *checkpoints; /* of that with the recordings' checkpoints */
+	char *results;     /* the directory of the shards' results */
+	char *directory;   /* that paths are relative to: where the plan was made */
+	char hash[65];     /* of all that decides */
+	uint64_t step;     /* see struct sb_line */
 	size_t nshards;
 	struct plan_recording *recording;
 	size_t nrecordings;
 	struct job job;
 };
 
-enum { shards_most = 1000000 };
+enum { shards_most = 1000000, checkpoint_align = 4096 };
 
 /* Cuts the recordings of @job, whose list of recordings becomes that of the plan's, into about @nshards (0:
  * as many as are good for their size), and writes the plan to @path. What is passed over is told on stderr
@@ -54,6 +57,9 @@ void shard_plan_free(struct shard_plan *plan);
 
 /* A recording's parts as a line. */
 struct sb_line shard_plan_line(const struct shard_plan *plan, size_t recording);
+
+/* The path of the file with the checkpoints of the plan at @plan, likewise. */
+char *shard_plan_checkpoints(const char *plan);
 
 /* The path of a shard's result, to be freed; NULL: no memory. */
 char *shard_plan_result(const struct shard_plan *plan, size_t shard);

@@ -2,6 +2,7 @@
 #include "job/shard_plan.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <nettle/sha2.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,6 +34,7 @@ void shard_plan_free(struct shard_plan *plan)
 	}
 	free(plan->recording);
 	free(plan->path);
+	free(plan->checkpoints);
 	free(plan->results);
 	free(plan->directory);
 	job_free(&plan->job);
@@ -50,6 +52,13 @@ char *shard_plan_result(const struct shard_plan *plan, size_t shard)
 	char *path;
 
 	return asprintf(&path, "%s/%06zu.shard", plan->results, shard) < 0 ? NULL : path;
+}
+
+char *shard_plan_checkpoints(const char *plan)
+{
+	char *path;
+
+	return asprintf(&path, "%s.checkpoints", plan) < 0 ? NULL : path;
 }
 
 /* ---- Writing ---------------------------------------------------------------------------------- */
@@ -84,6 +93,18 @@ static json_t *part_value(const struct plan_part *part, size_t recording)
 	                 part->span.to == UINT64_MAX ? json_null() : json_integer((json_int_t)part->span.to));
 }
 
+/* NULL: there is none. */
+static json_t *checkpoint_value(const struct job_checkpoint *checkpoint)
+{
+	char sum[17];
+
+	if (!checkpoint->bytes)
+		return NULL;
+	snprintf(sum, sizeof(sum), "%016" PRIx64, checkpoint->sum);
+	return json_pack("{s:I, s:I, s:s}", "offset", (json_int_t)checkpoint->offset, "bytes",
+	                 (json_int_t)checkpoint->bytes, "sum", sum);
+}
+
 static json_t *plan_value(const struct shard_plan *plan)
 {
 	json_t *recordings = json_array(), *parts = json_array();
@@ -92,8 +113,9 @@ static json_t *plan_value(const struct shard_plan *plan)
 		const struct plan_recording *recording = &plan->recording[i];
 
 		json_array_append_new(recordings,
-		                      json_pack("{s:s, s:O*, s:s*}", "recording", recording->path, "files",
-		                                recording->files, "error", recording->error));
+		                      json_pack("{s:s, s:O*, s:s*, s:o*}", "recording", recording->path,
+		                                "files", recording->files, "error", recording->error,
+		                                "checkpoint", checkpoint_value(&recording->checkpoint)));
 		for (size_t k = 0; k < recording->nparts; k++)
 			json_array_append_new(parts, part_value(&recording->part[k], i));
 	}
@@ -131,6 +153,32 @@ static int wrong(const struct shard_plan *plan, struct sb_error *err, const char
 	return sb_error_set(err, -sbe_format, plan->path, UINT64_MAX, "expected a plan: %s", what);
 }
 
+static int get_number(const json_t *value, const char *key, uint64_t most, uint64_t *number)
+{
+	const json_t *found = json_object_get(value, key);
+
+	*number = (uint64_t)json_integer_value(found);
+	return json_is_integer(found) && json_integer_value(found) >= 0 && *number <= most ? 0 : -1;
+}
+
+/* There may be none. */
+static int read_checkpoint(struct shard_plan *plan, const json_t *value, struct job_checkpoint *checkpoint,
+                           struct sb_error *err)
+{
+	const char *sum = json_string_value(json_object_get(value, "sum"));
+
+	if (!value)
+		return 0;
+	if (get_number(value, "offset", INT64_MAX, &checkpoint->offset) ||
+	    get_number(value, "bytes", INT64_MAX, &checkpoint->bytes) || !checkpoint->bytes ||
+	    checkpoint->offset % checkpoint_align || !sum || strlen(sum) != 16 ||
+	    strspn(sum, "0123456789abcdef") != 16)
+		return wrong(plan, err, "a checkpoint with its offset, bytes and sum");
+	checkpoint->sum = strtoull(sum, NULL, 16);
+	checkpoint->path = plan->checkpoints;
+	return 0;
+}
+
 static int read_recording(struct shard_plan *plan, const json_t *value, struct sb_error *err)
 {
 	struct plan_recording *recording = &plan->recording[plan->nrecordings];
@@ -143,15 +191,9 @@ static int read_recording(struct shard_plan *plan, const json_t *value, struct s
 	recording->path = strdup(path);
 	recording->error = error ? strdup(error) : NULL;
 	recording->files = json_incref(json_object_get(value, "files"));
-	return recording->path && (!error || recording->error) ? 0 : out_of_memory(err);
-}
-
-static int get_number(const json_t *value, const char *key, uint64_t most, uint64_t *number)
-{
-	const json_t *found = json_object_get(value, key);
-
-	*number = (uint64_t)json_integer_value(found);
-	return json_is_integer(found) && json_integer_value(found) >= 0 && *number <= most ? 0 : -1;
+	if (!recording->path || (error && !recording->error))
+		return out_of_memory(err);
+	return read_checkpoint(plan, json_object_get(value, "checkpoint"), &recording->checkpoint, err);
 }
 
 static int read_part(struct shard_plan *plan, const json_t *value, struct sb_error *err)
@@ -271,7 +313,8 @@ static int keep_paths(struct shard_plan *plan, const char *path, const char *res
 	plan->path = realpath(path, NULL);
 	if (!plan->path)
 		plan->path = strdup(path);
-	if (!plan->path)
+	plan->checkpoints = plan->path ? shard_plan_checkpoints(plan->path) : NULL;
+	if (!plan->checkpoints)
 		return -1;
 	if (!results)
 		return asprintf(&plan->results, "%s.shards", plan->path) < 0 ? (plan->results = NULL, -1) : 0;

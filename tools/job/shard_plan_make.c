@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sb/store.h>
@@ -12,6 +13,7 @@
 #include "interrupt.h"
 #include "job/job_inputs.h"
 #include "job/job_session.h"
+#include "job/plan_checkpoints.h"
 #include "job/recording_files.h"
 #include "tell.h"
 
@@ -33,6 +35,7 @@ struct making {
 	uint64_t position; /* in the line of all that is to be decoded */
 	uint64_t cut;      /* the next shard begins there, or behind it */
 	uint64_t ncuts;    /* up to that one */
+	struct plan_checkpoints checkpoints;
 };
 
 static int out_of_memory(struct sb_error *err)
@@ -142,6 +145,8 @@ static int cut_recording(struct making *making, struct plan_recording *recording
 		                  is_wanted(making->job, stream[i].cpu) ? stream[i].size : 0);
 	}
 	sb_cutter_free(cutter);
+	if (!code)
+		code = plan_checkpoints_add(&making->checkpoints, opened, &recording->checkpoint, err);
 	if (code)
 		sb_perfdata_failure(opened->perfdata, err);
 	else
@@ -279,8 +284,16 @@ int shard_plan_make(struct job *job, const char *command, size_t nshards, const 
                     struct sb_error *err)
 {
 	struct making making = {.job = job, .command = command, .nshards = nshards};
-	int code = make(&making, err);
+	struct stat st;
+	int code;
 
+	making.plan.checkpoints = shard_plan_checkpoints(path);
+	/* Beside a pipe, there is no place. */
+	if (stat(path, &st) || S_ISREG(st.st_mode))
+		making.checkpoints.path = making.plan.checkpoints;
+	code = making.plan.checkpoints ? make(&making, err) : out_of_memory(err);
+	if (!code)
+		code = plan_checkpoints_commit(&making.checkpoints, err);
 	if (!code) {
 		making.plan.path = strdup(path);
 		making.plan.job = *job;
@@ -288,6 +301,7 @@ int shard_plan_make(struct job *job, const char *command, size_t nshards, const 
 		making.plan.job = (struct job){0};
 	}
 	*made = making.plan.nshards;
+	plan_checkpoints_close(&making.checkpoints);
 	job_inputs_free(&making.inputs);
 	free(making.bytes);
 	shard_plan_free(&making.plan);

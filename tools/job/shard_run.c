@@ -229,6 +229,8 @@ static void run_recording(struct running *running, size_t index)
 	running->line = shard_plan_line(running->plan, index);
 	if (!is_any_waiting(running))
 		return;
+	running->opened.command = running->options->command;
+	running->opened.checkpoint = recording->checkpoint;
 	running->opened.expected = json_object_get(recording->files, "");
 	code = job_is_url(recording->path) ? 0
 	                                   : recording_files_check(recording->path, recording->files, &err);

@@ -1,0 +1,183 @@
+/* schedule_image.c - see schedule_image.h. Rows are checked for what a reader relies on; times and numbers
+ * may be anything, as in records. */
+#include "system/schedule_image.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+_Static_assert(sizeof(struct sb_sched) == CHECKPOINT_SCHED_SIZE, "rows are kept as they are");
+_Static_assert(sizeof(struct sb_seen) == CHECKPOINT_SEEN_SIZE, "rows are kept as they are");
+_Static_assert(sizeof(struct sb_aux_flag) == CHECKPOINT_FLAG_SIZE, "rows are kept as they are");
+_Static_assert(sizeof(struct sb_lost) == CHECKPOINT_LOST_SIZE, "rows are kept as they are");
+
+/* ---- Writing ------------------------------------------------------------------------------------ */
+
+/* A flag's row has bytes that nobody sets. */
+static void write_flags(struct checkpoint_writer *writer, const struct sb_aux_flag *flag, size_t count)
+{
+	for (size_t i = 0; i < count; ++i) {
+		struct sb_aux_flag row;
+
+		memset(&row, 0, sizeof(row));
+		row.time = flag[i].time;
+		row.aux_offset = flag[i].aux_offset;
+		row.aux_size = flag[i].aux_size;
+		row.flags = flag[i].flags;
+		row.tid = flag[i].tid;
+		checkpoint_table_put(writer, &row, 1);
+	}
+}
+
+static int is_empty(const struct cpu_schedule *cpu)
+{
+	return !cpu->nscheds && !cpu->nseen && !cpu->nflags && !cpu->is_whole && !cpu->losses;
+}
+
+static void write_cpus(const struct schedule *schedule, struct checkpoint_writer *writer)
+{
+	struct checkpoint_cpu row = {0};
+
+	checkpoint_table_begin(writer, checkpoint_cpus);
+	for (size_t i = 0; i < schedule->ncpus; ++i) {
+		const struct cpu_schedule *cpu = &schedule->cpu[i];
+
+		row.first_sched += row.nscheds;
+		row.first_seen += row.nseen;
+		row.first_flag += row.nflags;
+		row.nscheds = cpu->nscheds;
+		row.nseen = cpu->nseen;
+		row.nflags = cpu->nflags;
+		if (is_empty(cpu))
+			continue;
+		row.number = (uint32_t)i;
+		row.bits = cpu->is_whole ? checkpoint_cpu_whole : 0;
+		row.losses = cpu->losses;
+		row.sched_sum = checkpoint_sum_of(cpu->sched, cpu->nscheds * sizeof(*cpu->sched));
+		checkpoint_table_put(writer, &row, 1);
+	}
+}
+
+void schedule_write(const struct schedule *schedule, struct checkpoint_writer *writer)
+{
+	write_cpus(schedule, writer);
+	checkpoint_table_begin(writer, checkpoint_scheds);
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		checkpoint_table_put(writer, schedule->cpu[i].sched, schedule->cpu[i].nscheds);
+	checkpoint_table_begin(writer, checkpoint_seen);
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		checkpoint_table_put(writer, schedule->cpu[i].seen, schedule->cpu[i].nseen);
+	checkpoint_table_begin(writer, checkpoint_flags);
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		write_flags(writer, schedule->cpu[i].flag, schedule->cpu[i].nflags);
+	checkpoint_table_begin(writer, checkpoint_lost);
+	checkpoint_table_put(writer, schedule->lost, schedule->nlost);
+	checkpoint_table_begin(writer, checkpoint_thread_flags);
+	write_flags(writer, schedule->thread_flag, schedule->nthread_flags);
+}
+
+/* ---- Reading ------------------------------------------------------------------------------------ */
+
+static int wrong(const struct sb_checkpoint *checkpoint, const char *what, struct sb_error *err)
+{
+	return sb_error_set(err, -sbe_format, checkpoint_path(checkpoint), UINT64_MAX, "no checkpoint: %s",
+	                    what);
+}
+
+/* Rows [first, first + count) of a table; NULL: there are not so many, or none are asked for. */
+static void *rows_of(const struct sb_checkpoint *checkpoint, enum checkpoint_kind kind, uint64_t first,
+                     uint64_t count, size_t size, int *fits)
+{
+	uint64_t all;
+	const uint8_t *rows = checkpoint_rows(checkpoint, kind, &all);
+
+	if (first > all || count > all - first) {
+		*fits = 0;
+		return NULL;
+	}
+	/* Never written to: the schedule is sealed. */
+	return count ? (void *)(uintptr_t)(rows + first * size) : NULL;
+}
+
+static int read_cpu(struct schedule *schedule, const struct sb_checkpoint *checkpoint,
+                    const struct checkpoint_cpu *row)
+{
+	struct cpu_schedule *cpu = &schedule->cpu[row->number];
+	int fits = row->losses <= switch_losses_many && !(row->bits & ~(uint32_t)checkpoint_cpu_bits);
+
+	cpu->sched = rows_of(checkpoint, checkpoint_scheds, row->first_sched, row->nscheds,
+	                     sizeof(*cpu->sched), &fits);
+	cpu->seen =
+	        rows_of(checkpoint, checkpoint_seen, row->first_seen, row->nseen, sizeof(*cpu->seen), &fits);
+	cpu->flag = rows_of(checkpoint, checkpoint_flags, row->first_flag, row->nflags, sizeof(*cpu->flag),
+	                    &fits);
+	cpu->nscheds = cpu->sched ? row->nscheds : 0;
+	cpu->nseen = cpu->seen ? row->nseen : 0;
+	cpu->nflags = cpu->flag ? row->nflags : 0;
+	cpu->is_whole = (row->bits & checkpoint_cpu_whole) != 0;
+	cpu->losses = (enum switch_losses)row->losses;
+	return fits;
+}
+
+/* By the thread, which is searched for. */
+static int are_sorted(const struct sb_aux_flag *flag, size_t count)
+{
+	for (size_t i = 1; i < count; ++i)
+		if (flag[i - 1].tid > flag[i].tid)
+			return 0;
+	return 1;
+}
+
+int schedule_read(struct schedule *schedule, const struct sb_checkpoint *checkpoint, struct sb_error *err)
+{
+	const struct checkpoint_cpu *row;
+	uint64_t nrows, count;
+	int fits = 1;
+
+	row = checkpoint_rows(checkpoint, checkpoint_cpus, &nrows);
+	schedule->checkpoint = checkpoint;
+	for (uint64_t i = 0; i < nrows; ++i)
+		if (row[i].number > SB_CPU_MAX || (i && row[i].number <= row[i - 1].number))
+			return wrong(checkpoint, "its CPUs are not in order", err);
+	schedule->ncpus = nrows ? (size_t)row[nrows - 1].number + 1 : 0;
+	schedule->cpu = calloc(schedule->ncpus + 1, sizeof(*schedule->cpu));
+	schedule->right = calloc(schedule->ncpus + 1, sizeof(*schedule->right));
+	if (!schedule->cpu || !schedule->right)
+		return -sbe_nomem;
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		schedule->cpu[i].losses = switch_losses_none;
+	for (uint64_t i = 0; i < nrows; ++i) {
+		fits &= read_cpu(schedule, checkpoint, &row[i]);
+		schedule->right[row[i].number].sum = row[i].sched_sum;
+	}
+	checkpoint_rows(checkpoint, checkpoint_lost, &count);
+	schedule->lost = rows_of(checkpoint, checkpoint_lost, 0, count, sizeof(*schedule->lost), &fits);
+	schedule->nlost = count;
+	checkpoint_rows(checkpoint, checkpoint_thread_flags, &count);
+	schedule->thread_flag =
+	        rows_of(checkpoint, checkpoint_thread_flags, 0, count, sizeof(*schedule->thread_flag), &fits);
+	schedule->nthread_flags = count;
+	if (!fits || !are_sorted(schedule->thread_flag, schedule->nthread_flags))
+		return wrong(checkpoint, "what it has of a CPU is outside of its tables", err);
+	return 0;
+}
+
+int schedule_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu)
+{
+	struct schedule_right *right;
+	int is;
+
+	if (!schedule->checkpoint)
+		return 1;
+	right = &schedule->right[cpu - schedule->cpu];
+	is = atomic_load(&right->state);
+	if (!is) {
+		is = checkpoint_sum_of(cpu->sched, cpu->nscheds * sizeof(*cpu->sched)) == right->sum ||
+		                     !cpu->nscheds
+		             ? schedule_is_fine
+		             : schedule_is_wrong;
+		if (is == schedule_is_wrong)
+			checkpoint_spoil(schedule->checkpoint);
+		atomic_store(&right->state, is);
+	}
+	return is == schedule_is_fine;
+}

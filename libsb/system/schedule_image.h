@@ -1,0 +1,18 @@
+/* schedule_image.h - a sealed schedule as tables of a checkpoint, and back: what is read of it is borrowed.
+ */
+#ifndef SB_SCHEDULE_IMAGE_H
+#define SB_SCHEDULE_IMAGE_H
+
+#include "perfdata/checkpoint_file.h"
+#include "system/schedule.h"
+
+void schedule_write(const struct schedule *schedule, struct checkpoint_writer *writer);
+
+/* An empty one becomes what was written. Zero or a negative code. */
+int schedule_read(struct schedule *schedule, const struct sb_checkpoint *checkpoint, struct sb_error *err);
+
+/* Whether the entries of @cpu are what was written, which is found out once; it is told to the checkpoint
+ * when they are not. */
+int schedule_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu);
+
+#endif
