@@ -74,14 +74,15 @@ static uint64_t bits_window(const struct pt_flow *flow, uint8_t *bits)
 	return (outcomes | 1u << count) << 1;
 }
 
+/* @behind: where the window ends. */
 static inline __attribute__((always_inline)) const struct pt_run_entry *find(const struct pt_cursor *cursor,
-                                                                             uint32_t place, uint64_t window)
+                                                                             uint32_t place, uint64_t window,
+                                                                             const uint8_t *behind)
 {
 	const struct pt_flow *flow = cursor->flow;
 
-	/* No window has a rest: no room is left for it. */
-	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns,
-	                         flow->evd.pos, flow->evd.pos);
+	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns, behind,
+	                         flow->evd.config.end);
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
@@ -146,9 +147,10 @@ static int walk_window(struct pt_cursor *cursor)
 {
 	struct pt_cursor_record *record = cursor->record;
 	struct pt_flow *flow = cursor->flow;
+	const uint8_t *const deferred = pt_recorder_deferred(&record->recorder, flow->evd.config.end);
 
 	for (;;) {
-		struct pt_flow_sink sink = {.no_fetch = 1, .in_window = 1};
+		struct pt_flow_sink sink = {.no_fetch = 1, .in_window = 1, .until = deferred};
 
 		if (flow->unit == pt_flow_no_unit) {
 			if (flow->evd.pos >= record->recorder.until)
@@ -244,7 +246,7 @@ static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32
 	restore(cursor, before);
 	if (!kept)
 		pt_run_cache_refuse(cursor->cache, place, window);
-	return kept ? find(cursor, place, window) : NULL;
+	return kept ? find(cursor, place, window, recorder->until) : NULL;
 }
 
 /* The same for a window of @size bytes, if it was met often enough. A unit that is ahead is given back then.
@@ -331,7 +333,8 @@ static const struct pt_run_entry *enter_bits(struct pt_cursor *cursor)
 {
 	const int64_t place = present_place(cursor);
 	const uint64_t window = bits_window(cursor->flow, &cursor->bits);
-	const struct pt_run_entry *entry = place < 0 ? NULL : find(cursor, (uint32_t)place, window);
+	const struct pt_run_entry *entry =
+	        place < 0 ? NULL : find(cursor, (uint32_t)place, window, cursor->flow->evd.pos);
 
 	cursor->ahead = 0;
 	if (!entry && place >= 0)
@@ -354,7 +357,7 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 
 	if (place < 0)
 		return NULL;
-	entry = find(cursor, (uint32_t)place, window_bytes(pos, size));
+	entry = find(cursor, (uint32_t)place, window_bytes(pos, size), pos + size);
 	if (!entry) {
 		entry = record_packets(cursor, (uint32_t)place, pos, size);
 		if (!entry) {
@@ -452,7 +455,7 @@ static int next_bits(struct pt_cursor *cursor, uint32_t place)
 		flow->unit = pt_flow_no_unit;
 		return -1;
 	}
-	cursor->entry = find(cursor, place, bits_window(flow, &cursor->bits));
+	cursor->entry = find(cursor, place, bits_window(flow, &cursor->bits), flow->evd.pos);
 	if (!cursor->entry)
 		stand_at(cursor, place);
 	return cursor->entry != NULL;
@@ -493,7 +496,7 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		/* An event is read before the flow comes to its place, and its time counts. */
 		if (pt_window_packet[*pos] & pt_window_event)
 			cursor->ahead = 0;
-		cursor->entry = find(cursor, place, window_bytes(pos, size));
+		cursor->entry = find(cursor, place, window_bytes(pos, size), pos + size);
 		if (cursor->entry)
 			return 1;
 	}
@@ -574,27 +577,43 @@ const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t co
 	return pt_flow_time(cursor->flow);
 }
 
-/* Whether the first @size bytes of the window hold an address. */
+/* Whether the first @size bytes of the window, with what it deferred, hold an address. */
 static int has_address(const uint8_t *window, uint32_t size)
 {
-	for (uint32_t at = 0; at < size && window[at] != opcode_extended;
-	     at += pt_window_packet[window[at]] & pt_window_size)
+	if (window[0] == opcode_extended)
+		return size > pt_window_max;
+	for (uint32_t at = 0; at < size; at += pt_window_packet[window[at]] & pt_window_size)
 		if (window[at] & 1) /* no TNT */
 			return 1;
 	return 0;
 }
 
+/* The last of the TIPs that begin at @begin and end at @end. */
+static const uint8_t *last_tip(const uint8_t *begin, const uint8_t *end)
+{
+	const uint8_t *tip = begin;
+
+	for (const uint8_t *pos = begin; pos < end; pos += pt_window_packet[*pos] & pt_window_size)
+		tip = pos;
+	return tip;
+}
+
 static void stand_in_window(struct pt_flow *flow, const struct pt_cursor_state *state)
 {
-	const uint32_t tnt = tnt_size(flow->evd.pos[0]);
+	const uint8_t *const begin = flow->evd.pos;
+	const uint32_t tnt = tnt_size(begin[0]);
 
 	/* Before that, the last IP may be another one than when the path was recorded. */
-	if (has_address(flow->evd.pos, state->pos))
+	if (has_address(begin, state->pos))
 		flow->evd.last = state->last;
 	flow->evd.pos += state->pos;
 	flow->evd.packet = flow->evd.pos;
 	if (state->left)
-		stand_in_tnt(flow, flow->evd.pos - (tnt > 1 ? tnt : 1), state->left);
+		stand_in_tnt(flow, tnt > 1 ? begin : flow->evd.pos - 1, state->left);
+	if (state->left && state->pos > pt_window_max) {
+		flow->evd.packet = last_tip(begin + pt_window_max, flow->evd.pos);
+		flow->fresh_tnt = 0; /* as take_deferred_tip() has it */
+	}
 }
 
 /* The flow, which stands where the path begins, comes to stand behind the first @count steps. @bits: as in

@@ -30,12 +30,12 @@ struct pt_cursor_state {
 	uint64_t ip;
 	struct pt_last_ip last;
 	uint16_t nitems; /* of the path up to here */
-	uint8_t pos;     /* in the window */
+	uint8_t pos;     /* in the window, or behind it: among the TIPs that its TNT deferred */
 	uint8_t left;    /* bits of the TNT packet before pos; zero: the packet at pos is next */
 	uint8_t effect;  /* on the return stack: its number */
 };
 
-enum { pt_cursor_max_steps = 64, pt_cursor_max_items = 2048, pt_cursor_max_effects = 16 };
+enum { pt_cursor_max_steps = 128, pt_cursor_max_items = 2048, pt_cursor_max_effects = 16 };
 
 /* What is collected for a path. */
 struct pt_cursor_record {

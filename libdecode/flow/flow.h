@@ -128,10 +128,11 @@ struct pt_flow {
 struct pt_flow_sink {
 	struct pt_run_block *block;
 	uint32_t count, capacity;
-	uint32_t stop_kinds;        /* bit per enum pt_insn_kind: stop behind a block that ends so */
-	uint8_t one_section;        /* stop before the section changes */
-	uint8_t no_fetch;           /* stop where the unit is used up, without one */
-	uint8_t in_window;          /* use no packets but the unit's */
+	uint32_t stop_kinds; /* bit per enum pt_insn_kind: stop behind a block that ends so */
+	uint8_t one_section; /* stop before the section changes */
+	uint8_t no_fetch;    /* stop where the unit is used up, without one */
+	uint8_t in_window;   /* use no packets but the unit's, and deferred TIPs that begin before: */
+	const uint8_t *until;
 	uint8_t started;            /* stop where the sink would if it held blocks already */
 	struct pt_section *section; /* of the last block; NULL: the flow's scratch node, which comes alone */
 	uint64_t base;

@@ -255,7 +255,7 @@ static int take_deferred_tip(struct pt_flow *flow, const struct pt_flow_sink *si
 	const uint64_t before = flow->evd.time.tsc;
 	int status;
 
-	if (sink->in_window)
+	if (sink->in_window && flow->evd.pos >= sink->until)
 		return -pte_bad_query;
 	status = pt_evd_fetch_deferred_tip(&flow->evd);
 	if (status < 0)

@@ -125,6 +125,24 @@ static int was_enabled(const struct pt_run_cache *cache, uint32_t place)
 	return cache->place[place].kind == pt_place_at;
 }
 
+/* Whether a TIP with an address begins so. */
+static int is_tip(uint8_t opcode)
+{
+	return (opcode & 0x1f) == 0x0d && (pt_window_packet[opcode] & pt_window_address);
+}
+
+const uint8_t *pt_recorder_deferred(const struct pt_recorder *recorder, const uint8_t *end)
+{
+	const uint8_t *pos = recorder->until, *const last = pos + pt_window_rest_max;
+
+	if (!pt_window_is_tnt_64(recorder->record.entry.window))
+		return NULL;
+	while (pos < end && is_tip(*pos) && (pt_window_packet[*pos] & pt_window_size) <= end - pos &&
+	       pos + (pt_window_packet[*pos] & pt_window_size) <= last)
+		pos += pt_window_packet[*pos] & pt_window_size;
+	return pos;
+}
+
 /* The flow has come to where the window ends, or, if that is a TNT-64, behind TIPs that were deferred. Zero:
  * it has not. */
 static int take_rest(struct pt_recorder *recorder, const uint8_t *pos)
@@ -137,7 +155,7 @@ static int take_rest(struct pt_recorder *recorder, const uint8_t *pos)
 	if (!pt_window_is_tnt_64(entry->window) || pos < until || pos - until > pt_window_rest_max)
 		return 0;
 	for (const uint8_t *at = until; at < pos; at += pt_window_packet[*at] & pt_window_size)
-		if ((*at & 0x1f) != 0x0d || !(pt_window_packet[*at] & pt_window_address))
+		if (!is_tip(*at))
 			return 0;
 	entry->flags |= (uint8_t)((pt_window_packet[*until] & pt_window_address) >> 4);
 	entry->size = (uint8_t)(entry->size + (pos - until));

@@ -29,6 +29,11 @@ int pt_recorder_pass(struct pt_recorder *recorder, const struct pt_flow *flow, s
 /* The flow has come to the window's end. Zero: it did not, or came there in a way that cannot be kept. */
 int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache);
 
+/* Where the TIPs end that the window's TNT may have deferred: at its end, if it is not one. @end: of the
+ * trace.
+ */
+const uint8_t *pt_recorder_deferred(const struct pt_recorder *recorder, const uint8_t *end);
+
 /* What the way so far did to the return stack, which is @after. Zero: too much to be kept. */
 int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_return_stack *after,
                        struct pt_stack_effect *effect);
