@@ -58,6 +58,29 @@ int pt_evd_fetch_any(struct pt_evd *evd);
  * be read. Returns whether there was something. The event queue must be empty. */
 int pt_evd_pass_timing(struct pt_evd *evd);
 
+/* The size of a CYC of one or two bytes that @word begins with; zero: it is something else. */
+static inline uint32_t pt_cyc_size(uint64_t word)
+{
+	const uint32_t has_two = word >> 2 & 1;
+
+	/* As pt_packet_is_cyc_2(). */
+	if ((word & 3) != 3 || (has_two && ((word & 0x100) || (word >> 8 & 0xffff) == 0xf302)))
+		return 0;
+	return 1 + has_two;
+}
+
+/* What pt_evd_pass_timing() does with such a CYC, but that evd->pos stays. */
+static inline void pt_evd_pass_cyc(struct pt_evd *evd, uint64_t word, uint32_t size)
+{
+	const uint64_t high = size == 2 ? (word >> 8 & 0xfe) << 4 : 0;
+
+	if (!evd->ahead) {
+		evd->before = evd->time;
+		evd->ahead = 1;
+	}
+	pt_time_pass_cyc(&evd->time, (word >> 3 & 0x1f) | high, &evd->config);
+}
+
 /* pt_evd_fetch(), to be inlined where the next packet is probably a TNT or a TIP. */
 static inline int pt_evd_fetch_fast(struct pt_evd *evd)
 {

@@ -6,8 +6,6 @@
 #include "packet/packet_form.h"
 #include "packet/timing_pairs.h"
 
-enum { ratio_shift = 16 };
-
 /* An MTC's payload is 8 bits of CTC from bit mtc_freq on; TMA has the low 16 bits of CTC. */
 enum { mtc_bits = 8, tma_ctc_bits = 16 };
 enum { opcode_mtc = 0x59 };
@@ -75,7 +73,7 @@ void pt_time_update_cbr(struct pt_time *time, uint8_t cbr, const struct pt_confi
 {
 	time->cbr = cbr;
 	time->have_cbr = 1;
-	time->ratio = cbr && config->nom_freq ? ((uint64_t)config->nom_freq << ratio_shift) / cbr : 0;
+	time->ratio = cbr && config->nom_freq ? ((uint64_t)config->nom_freq << pt_ratio_shift) / cbr : 0;
 	/* Cycles so far had another length: go on from the estimate. */
 	time->anchor = time->tsc;
 	time->cyc = 0;
@@ -116,13 +114,6 @@ int pt_time_update_tma(struct pt_time *time, uint16_t ctc, uint16_t fc, const st
 	return 0;
 }
 
-/* An estimate never takes time back. Signed: an early base may lie before zero. */
-static void advance(struct pt_time *time, uint64_t tsc)
-{
-	if ((int64_t)(tsc - time->tsc) > 0)
-		time->tsc = tsc;
-}
-
 /* Without TSC packets, time is relative: it begins at the first MTC. */
 static void begin_at_mtc(struct pt_time *time, uint8_t ctc)
 {
@@ -150,7 +141,7 @@ void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_confi
 
 	/* Cycles from one MTC to the next calibrate the cycle's length better than CBR does. */
 	if (time->have_mtc && delta == 1 && time->cyc && time->anchor < tsc && !time->cyc_lost)
-		time->ratio = ((tsc - time->anchor) << ratio_shift) / time->cyc;
+		time->ratio = ((tsc - time->anchor) << pt_ratio_shift) / time->cyc;
 
 	time->last_ctc = ctc;
 	time->ctc_mask = 0xff;
@@ -160,22 +151,12 @@ void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_confi
 	time->anchor = tsc;
 	time->cyc = 0;
 	time->next = config->mtc_freq < 32 ? next_mtc(time, config) : 0;
-	advance(time, tsc);
+	pt_time_advance(time, tsc);
 }
 
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
 {
-	uint64_t tsc;
-
-	time->cyc += cycles;
-	if (!time->ratio) {
-		time->lost_cyc += cycles != 0;
-		return;
-	}
-	tsc = time->anchor + scale(time->cyc, time->ratio, 1u << ratio_shift);
-	if (time->have_tma && config->mtc_freq < 32 && tsc >= time->next)
-		tsc = time->next - 1;
-	advance(time, tsc);
+	pt_time_pass_cyc(time, cycles, config);
 }
 
 /* MTCs in a row, each one tick behind the one before, and cycles between two of them. */
@@ -292,7 +273,7 @@ const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const stru
 	if (row.counted)
 		time->ratio =
 		        ((coming_mtc(time, row.counted, config) - coming_mtc(time, row.counted - 1, config))
-		         << ratio_shift) /
+		         << pt_ratio_shift) /
 		        row.cyc;
 	time->ctc += row.count << config->mtc_freq;
 	time->last_ctc = (uint8_t)(time->last_ctc + row.count);
@@ -300,7 +281,7 @@ const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const stru
 	time->anchor = tsc;
 	time->cyc = 0;
 	time->next = next_mtc(time, config);
-	advance(time, tsc);
+	pt_time_advance(time, tsc);
 	*last = row.end - 2;
 	return row.end;
 }

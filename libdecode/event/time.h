@@ -10,6 +10,8 @@
 
 #include "intel-pt.h"
 
+enum { pt_ratio_shift = 16 };
+
 struct pt_time {
 	uint64_t tsc;    /* the current estimate */
 	uint64_t stamp;  /* the last TSC packet's */
@@ -18,7 +20,7 @@ struct pt_time {
 	uint64_t anchor; /* TSC at the last exact point: a TSC or MTC packet */
 	uint64_t next;   /* TSC at the MTC that is to come, if have_tma: cycles do not go past it */
 	uint64_t cyc;    /* core cycles since the anchor */
-	uint64_t ratio;  /* TSC ticks per core cycle, 16 fractional bits; 0: not known */
+	uint64_t ratio;  /* TSC ticks per core cycle, pt_ratio_shift fractional bits; 0: not known */
 	uint32_t lost_mtc, lost_cyc;
 	uint32_t ctc_mask; /* which bits of the next MTC's payload can be compared */
 	uint8_t last_ctc;  /* payload of the last MTC, or what it would have been at TMA */
@@ -49,6 +51,30 @@ const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const stru
 
 /* A PSB: with erratum SKL168, cycles before it may be missing, so that they calibrate nothing. */
 void pt_time_psb(struct pt_time *time, const struct pt_config *config);
+
+/* An estimate never takes time back. Signed: an early base may lie before zero. */
+static inline void pt_time_advance(struct pt_time *time, uint64_t tsc)
+{
+	if ((int64_t)(tsc - time->tsc) > 0)
+		time->tsc = tsc;
+}
+
+/* pt_time_update_cyc(), to be inlined where CYCs are frequent. */
+static inline void pt_time_pass_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
+{
+	uint64_t tsc;
+
+	time->cyc += cycles;
+	if (!time->ratio) {
+		time->lost_cyc += cycles != 0;
+		return;
+	}
+	tsc = time->anchor + (time->cyc >> pt_ratio_shift) * time->ratio +
+	      ((time->cyc & ((1u << pt_ratio_shift) - 1)) * time->ratio >> pt_ratio_shift);
+	if (time->have_tma && config->mtc_freq < 32 && tsc >= time->next)
+		tsc = time->next - 1;
+	pt_time_advance(time, tsc);
+}
 
 /* Whichever of these @packet asks for; 1, or 0 when it has nothing to do with time; or an error code. OVF
  * and PSB are left to the caller. */

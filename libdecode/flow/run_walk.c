@@ -11,6 +11,7 @@
 #include "event/event_fetch.h"
 #include "event/event_packets.h"
 #include "flow/flow_units.h"
+#include "flow/run_stride.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
 #include "packet/packet_read.h"
@@ -60,19 +61,6 @@ static int has_room(const struct pt_run_walk *walk)
 	       walk->sink.count + least_room <= pt_run_capacity && walk->sink.nblocks < most_counted;
 }
 
-/* Time went on inside of the run, behind its first @npaths paths. */
-static void put_time(struct pt_run_walk *walk, uint32_t npaths)
-{
-	const struct pt_time *time = &walk->flow->evd.time;
-
-	walk->told = time->tsc;
-	walk->times[walk->ntimes++] = (struct pt_run_time){.path = npaths,
-	                                                   .lost_mtc = time->lost_mtc,
-	                                                   .lost_cyc = time->lost_cyc,
-	                                                   .has_tsc = time->have_tsc,
-	                                                   .tsc = time->tsc};
-}
-
 /* Whether what follows belongs to another run. */
 static int has_ended(struct pt_run_walk *walk)
 {
@@ -104,7 +92,7 @@ static int has_ended(struct pt_run_walk *walk)
 		return 0;
 	if (!walk->events_inside)
 		return 1;
-	put_time(walk, walk->npaths);
+	pt_run_put_time(walk, walk->npaths);
 	return 0;
 }
 
@@ -147,241 +135,10 @@ static void put_loose(struct pt_run_walk *walk, uint32_t first, uint64_t before)
 	put_path(walk, &walk->loose[walk->nloose++]);
 }
 
-/* Behind the first @npaths paths. */
-static void put_event(struct pt_run_walk *walk, const struct pt_event *event, uint32_t npaths)
-{
-	walk->event[walk->nevents++] = (struct pt_run_event){.path = npaths, .event = *event};
-}
-
 /* Whether events may be part of cached paths. */
 static uint32_t events_are_plain(const struct pt_run_walk *walk)
 {
 	return walk->events_inside && !walk->flow->observers.count;
-}
-
-/* ---- Along cached paths ------------------------------------------------------------------------- */
-
-/* An event that is part of a path gets its time from the moment. */
-static void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event, uint32_t npaths)
-{
-	put_event(walk, event, npaths);
-	pt_evd_set_event_time(&walk->flow->evd, &walk->event[walk->nevents - 1].event);
-}
-
-/* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind.
- * @before: the paths of the run before the stride. */
-static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t events)
-{
-	struct pt_flow *flow = walk->flow;
-
-	if (walk->npaths != before)
-		flow->entry_flags = 0;
-	for (uint32_t i = walk->nevents; events && i-- && walk->event[i].path == walk->npaths;) {
-		const struct pt_event *event = &walk->event[i].event;
-
-		if (event->type != ptev_enabled || event->status_update)
-			continue;
-		flow->entry_flags |= pt_flow_enabled;
-		if (event->variant.enabled.resumed)
-			flow->entry_flags |= pt_flow_resumed;
-	}
-}
-
-/* Nobody listens: time may pass inside of the run, behind its first @npaths paths. Returns whether there were
- * such packets. */
-static int pass_time(struct pt_run_walk *walk, uint32_t npaths)
-{
-	if (!pt_evd_pass_timing(&walk->flow->evd))
-		return 0;
-	if (walk->flow->evd.time.tsc == walk->told)
-		return 1;
-	if (npaths || walk->nevents) {
-		put_time(walk, npaths);
-	} else {
-		walk->time = walk->flow->evd.time;
-		walk->told = walk->time.tsc;
-	}
-	return 1;
-}
-
-/* What a stride has come to, until it ends. */
-struct stride {
-	const uint8_t *pos;
-	uint64_t last; /* IP */
-	uint64_t ninsn;
-	uint32_t place, npaths, nblocks, flags;
-};
-
-static void begin_stride(struct stride *stride, const struct pt_run_walk *walk, uint32_t place)
-{
-	const struct pt_evd *evd = &walk->flow->evd;
-
-	*stride = (struct stride){
-	        .pos = evd->pos, .last = evd->last.ip, .place = place, .npaths = walk->npaths};
-}
-
-/* The flow comes to where the stride ends. */
-static void end_stride(struct pt_run_walk *walk, const struct stride *stride, uint32_t start, uint32_t events)
-{
-	struct pt_flow *flow = walk->flow;
-	const uint32_t before = walk->npaths;
-
-	walk->npaths = stride->npaths;
-	walk->nblocks += stride->nblocks;
-	walk->ninsn += stride->ninsn;
-	flow->evd.packet = flow->evd.pos = stride->pos;
-	flow->evd.last.ip = stride->last;
-	if (stride->flags & pt_entry_address) {
-		flow->named_ip = stride->last;
-		flow->evd.last.valid = 1;
-		flow->evd.last.suppressed = 0;
-	}
-	stride_ended(walk, before, events);
-	if (stride->place != start)
-		pt_flow_stand_at(flow, &walk->cache.place[stride->place]);
-	walk->cache.place_here = stride->place;
-	if (events)
-		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
-}
-
-static void go_along(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_entry *entry)
-{
-	if (entry->flags & pt_entry_effect)
-		pt_stack_effect_apply(&entry->extra->effect, &walk->flow->returns);
-	stride->pos += entry->size;
-	stride->place = entry->place_after;
-	stride->last = entry->flags & pt_entry_address ? entry->last : stride->last;
-	stride->flags |= entry->flags;
-	stride->ninsn += entry->path.ninsn;
-	stride->nblocks += entry->path.nblocks;
-	walk->path[stride->npaths] = &entry->path;
-	stride->npaths += entry->path.nblocks != 0;
-	if (entry->flags & pt_entry_event)
-		put_cached_event(walk, &entry->extra->event, stride->npaths);
-}
-
-/* The chain that begins with @entry and goes on here, and fits into what is left of the run; NULL: there is
- * none.
- */
-static inline const struct pt_run_chain *find_chain(struct pt_run_walk *walk, const struct stride *stride,
-                                                    const struct pt_run_entry *entry, uint32_t events)
-{
-	const struct pt_flow *flow = walk->flow;
-	const struct pt_run_chain *chain;
-
-	if (!entry->chain)
-		return NULL;
-	chain = pt_chain_find(&walk->cache, entry, stride->pos, (size_t)(flow->evd.config.end - stride->pos),
-	                      stride->last, &flow->returns);
-	if (chain && (events || !chain->nevents) && stride->npaths + chain->npaths <= pt_run_max_paths &&
-	    walk->nevents + chain->nevents <= pt_run_max_events) {
-		walk->chain_hits += 1;
-		return chain;
-	}
-	walk->chain_misses += 1;
-	return NULL;
-}
-
-static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_chain *chain)
-{
-	if (chain->effect)
-		pt_stack_effect_apply(chain->effect, &walk->flow->returns);
-	for (uint32_t i = 0; i < chain->nevents; ++i)
-		put_cached_event(walk, chain->event[i].event, stride->npaths + chain->event[i].paths);
-	for (uint32_t i = 0; i < chain->npaths; ++i)
-		walk->path[stride->npaths + i] = chain->path[i];
-	stride->pos += chain->size;
-	stride->place = chain->place_after;
-	stride->last = chain->flags & pt_entry_address ? chain->last : stride->last;
-	stride->flags |= chain->flags;
-	stride->ninsn += chain->ninsn;
-	stride->nblocks += chain->nblocks;
-	stride->npaths += chain->npaths;
-}
-
-/* What is likely to come next, if it does; NULL: something else. */
-static inline const struct pt_run_entry *guess(struct pt_run_walk *walk, const struct stride *stride,
-                                               uint32_t events)
-{
-	const struct pt_run_entry *entry = pt_run_cache_guess(&walk->cache);
-	const struct pt_flow *flow = walk->flow;
-
-	if (!walk->cache.npaths || entry->place != stride->place ||
-	    (!events && (entry->flags & pt_entry_event)) ||
-	    !pt_run_cache_leads(&walk->cache, entry, stride->place, stride->pos, stride->last, &flow->returns,
-	                        flow->evd.config.end))
-		return NULL;
-	pt_run_cache_note(&walk->cache, entry, 1);
-	return entry;
-}
-
-/* Follows windows as long as they are known. Returns whether there were any. */
-static int stride(struct pt_run_walk *walk, uint32_t events)
-{
-	struct pt_flow *flow = walk->flow;
-	const uint8_t *const begin = flow->evd.pos, *const end = flow->evd.config.end;
-	const int64_t start = pt_flow_place(flow, &walk->cache);
-	const int chains = !walk->chainless_blocks;
-	struct stride stride;
-
-	if (start < 0)
-		return 0;
-	begin_stride(&stride, walk, (uint32_t)start);
-	walk->list.count = walk->list.npaths = 0;
-	while (stride.npaths < pt_run_max_paths && walk->nevents < pt_run_max_events &&
-	       walk->ntimes < pt_run_max_times) {
-		const struct pt_run_entry *entry;
-		const struct pt_run_chain *chain;
-		uint64_t word;
-		uint32_t size;
-
-		if (end - stride.pos < pt_window_max)
-			break;
-		word = pt_get64(stride.pos);
-		if (events && pt_may_be_timing((uint8_t)word)) {
-			pt_chain_close(&walk->cache, &walk->list);
-			flow->evd.pos = stride.pos;
-			if (!pass_time(walk, stride.npaths))
-				break;
-			stride.pos = flow->evd.pos;
-			continue;
-		}
-		entry = guess(walk, &stride, events);
-		if (entry) {
-			walk->hits += 1;
-		} else if (!(word & 0xff)) { /* PAD */
-			stride.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
-			continue;
-		} else if (!(size = pt_window_of(word, events))) {
-			break;
-		} else {
-			entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
-			                          stride.last, &flow->returns, stride.pos + size, end);
-			if (!entry) {
-				walk->misses += 1;
-				break;
-			}
-			walk->hits += 1;
-			pt_run_cache_note(&walk->cache, entry, 0);
-		}
-		chain = chains ? find_chain(walk, &stride, entry, events) : NULL;
-		if (chain) {
-			pt_chain_note(&walk->cache, &walk->list, entry, chain, stride.pos);
-			walk->hits += chain->npaths;
-			go_along_chain(walk, &stride, chain);
-			continue;
-		}
-		if (chains)
-			pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride.pos);
-		go_along(walk, &stride, entry);
-		if (entry->flags & pt_entry_crosses)
-			break;
-	}
-	pt_chain_close(&walk->cache, &walk->list);
-	if (stride.pos == begin && flow->evd.pos == begin)
-		return 0;
-	end_stride(walk, &stride, (uint32_t)start, events);
-	return 1;
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
@@ -473,7 +230,7 @@ static int take_event(struct pt_run_walk *walk)
 	} else {
 		stop_record(walk);
 	}
-	put_event(walk, &event, walk->npaths);
+	pt_run_put_event(walk, &event, walk->npaths);
 	return 0;
 }
 
@@ -560,7 +317,7 @@ static void go_on(struct pt_run_walk *walk)
 		const uint32_t events = events_are_plain(walk);
 
 		pt_flow_look_at_image(flow);
-		if (walk->asks_cache ? stride(walk, events) : walk_units(walk, flow->evd.config.end))
+		if (walk->asks_cache ? pt_run_stride(walk, events) : walk_units(walk, flow->evd.config.end))
 			return;
 		/* Where runs end because time goes on does not depend on the cache. */
 		if (read_timing(walk))
@@ -622,21 +379,28 @@ static uint8_t cache_is_asked(struct pt_run_walk *walk)
 	return walk->cache.limit && !walk->idle_blocks;
 }
 
-/* Chains, too, are left alone for a while where most do not go on as they did. */
+/* Chains, too, are left alone for a while where most do not go on as they did, or hardly any come about. */
 static void look_at_chains(struct pt_run_walk *walk)
 {
-	enum { enough = 4096, misses_per_hit = 2, chainless_blocks = 1 << 22 };
+	enum {
+		enough = 4096,
+		misses_per_hit = 2,
+		enough_lone = 1 << 15,
+		lone_per_chain = 16,
+		chainless_blocks = 1 << 22
+	};
+	const uint32_t met = walk->chain_hits + walk->chain_misses;
 
 	if (walk->chainless_blocks > walk->nblocks) {
 		walk->chainless_blocks -= walk->nblocks;
 		return;
 	}
 	walk->chainless_blocks = 0;
-	if (walk->chain_hits + walk->chain_misses < enough)
+	if (met < enough && walk->lone < enough_lone)
 		return;
-	if (walk->chain_misses > misses_per_hit * walk->chain_hits)
+	if (walk->chain_misses > misses_per_hit * walk->chain_hits || lone_per_chain * met < walk->lone)
 		walk->chainless_blocks = chainless_blocks;
-	walk->chain_hits = walk->chain_misses = 0;
+	walk->chain_hits = walk->chain_misses = walk->lone = 0;
 }
 
 /* A new run begins. */

@@ -29,7 +29,8 @@ struct pt_run_walk {
 	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
 	 * blocks it is not asked, because it did not know much: the more often in a row, the longer. */
 	uint32_t hits, misses, idle_blocks, idles;
-	uint32_t chain_hits, chain_misses, chainless_blocks; /* the same of chains */
+	/* The same of chains; and how many windows were none's. */
+	uint32_t chain_hits, chain_misses, lone, chainless_blocks;
 
 	/* The present run. */
 	const struct pt_run_path *path[pt_run_max_paths];

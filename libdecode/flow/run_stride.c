@@ -1,0 +1,302 @@
+/* run_stride.c - see run_stride.h.
+ *
+ * Where a window leads is mostly what was behind the one before when that came last: it is compared with what
+ * is there, and only if it differs, the run cache is asked.
+ */
+#include "flow/run_stride.h"
+
+#include "event/event_fetch.h"
+#include "event/event_packets.h"
+#include "packet/bytes.h"
+
+/* An event that is part of a path gets its time from the moment. */
+static __attribute__((noinline)) void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event,
+                                                       uint32_t npaths)
+{
+	pt_run_put_event(walk, event, npaths);
+	pt_evd_set_event_time(&walk->flow->evd, &walk->event[walk->nevents - 1].event);
+}
+
+/* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind.
+ * @before: the paths of the run before the stride. */
+static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+
+	if (walk->npaths != before)
+		flow->entry_flags = 0;
+	for (uint32_t i = walk->nevents; events && i-- && walk->event[i].path == walk->npaths;) {
+		const struct pt_event *event = &walk->event[i].event;
+
+		if (event->type != ptev_enabled || event->status_update)
+			continue;
+		flow->entry_flags |= pt_flow_enabled;
+		if (event->variant.enabled.resumed)
+			flow->entry_flags |= pt_flow_resumed;
+	}
+}
+
+/* Time may have gone on behind the run's first @npaths paths. */
+static inline __attribute__((always_inline)) void tell_time(struct pt_run_walk *walk, uint32_t npaths)
+{
+	if (walk->flow->evd.time.tsc == walk->told)
+		return;
+	if (npaths || walk->nevents) {
+		pt_run_put_time(walk, npaths);
+	} else {
+		walk->time = walk->flow->evd.time;
+		walk->told = walk->time.tsc;
+	}
+}
+
+/* Nobody listens: time may pass inside of the run, behind its first @npaths paths. Returns how many bytes of
+ * such packets and PADs there are at @pos. */
+static size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos, uint32_t npaths)
+{
+	struct pt_evd *evd = &walk->flow->evd;
+
+	evd->pos = pos;
+	pt_evd_pass_timing(evd);
+	tell_time(walk, npaths);
+	return (size_t)(evd->pos - pos);
+}
+
+/* The same where @word begins with one short CYC alone; zero: with something else. */
+static inline __attribute__((always_inline)) uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word,
+                                                               uint32_t npaths)
+{
+	const uint32_t size = pt_cyc_size(word);
+	const uint8_t next = (uint8_t)(word >> 8 * size);
+
+	if (!size || !next || pt_may_be_timing(next))
+		return 0;
+	pt_evd_pass_cyc(&walk->flow->evd, word, size);
+	tell_time(walk, npaths);
+	return size;
+}
+
+/* What a stride has come to, until it ends. */
+struct stride {
+	const uint8_t *pos;
+	uint64_t last; /* IP */
+	uint64_t ninsn;
+	uint32_t place, npaths, nblocks, flags;
+};
+
+static void begin_stride(struct stride *stride, const struct pt_run_walk *walk, uint32_t place)
+{
+	const struct pt_evd *evd = &walk->flow->evd;
+
+	*stride = (struct stride){
+	        .pos = evd->pos, .last = evd->last.ip, .place = place, .npaths = walk->npaths};
+}
+
+/* The flow comes to where the stride ends. */
+static void end_stride(struct pt_run_walk *walk, const struct stride *stride, uint32_t start, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+	const uint32_t before = walk->npaths;
+
+	walk->npaths = stride->npaths;
+	walk->nblocks += stride->nblocks;
+	walk->ninsn += stride->ninsn;
+	flow->evd.packet = flow->evd.pos = stride->pos;
+	flow->evd.last.ip = stride->last;
+	if (stride->flags & pt_entry_address) {
+		flow->named_ip = stride->last;
+		flow->evd.last.valid = 1;
+		flow->evd.last.suppressed = 0;
+	}
+	stride_ended(walk, before, events);
+	if (stride->place != start)
+		pt_flow_stand_at(flow, &walk->cache.place[stride->place]);
+	walk->cache.place_here = stride->place;
+	if (events)
+		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
+}
+
+static inline __attribute__((always_inline)) void go_along(struct pt_run_walk *walk, struct stride *stride,
+                                                           const struct pt_run_entry *entry)
+{
+	if (entry->flags & pt_entry_effect)
+		pt_stack_effect_apply(&entry->extra->effect, &walk->flow->returns);
+	stride->pos += entry->size;
+	stride->place = entry->place_after;
+	stride->last = entry->flags & pt_entry_address ? entry->last : stride->last;
+	stride->flags |= entry->flags;
+	stride->ninsn += entry->path.ninsn;
+	stride->nblocks += entry->path.nblocks;
+	walk->path[stride->npaths] = &entry->path;
+	stride->npaths += entry->path.nblocks != 0;
+	if (entry->flags & pt_entry_event)
+		put_cached_event(walk, &entry->extra->event, stride->npaths);
+}
+
+/* The chain that begins with @entry and goes on here, and fits into what is left of the run; NULL: there is
+ * none.
+ */
+static inline const struct pt_run_chain *find_chain(struct pt_run_walk *walk, const struct stride *stride,
+                                                    const struct pt_run_entry *entry, uint32_t events)
+{
+	const struct pt_flow *flow = walk->flow;
+	const struct pt_run_chain *chain;
+
+	if (!entry->chain)
+		return NULL;
+	chain = pt_chain_find(&walk->cache, entry, stride->pos, (size_t)(flow->evd.config.end - stride->pos),
+	                      stride->last, &flow->returns);
+	if (chain && (events || !chain->nevents) && stride->npaths + chain->npaths <= pt_run_max_paths &&
+	    walk->nevents + chain->nevents <= pt_run_max_events) {
+		walk->chain_hits += 1;
+		return chain;
+	}
+	walk->chain_misses += 1;
+	return NULL;
+}
+
+static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_chain *chain)
+{
+	if (chain->effect)
+		pt_stack_effect_apply(chain->effect, &walk->flow->returns);
+	for (uint32_t i = 0; i < chain->nevents; ++i)
+		put_cached_event(walk, chain->event[i].event, stride->npaths + chain->event[i].paths);
+	for (uint32_t i = 0; i < chain->npaths; ++i)
+		walk->path[stride->npaths + i] = chain->path[i];
+	stride->pos += chain->size;
+	stride->place = chain->place_after;
+	stride->last = chain->flags & pt_entry_address ? chain->last : stride->last;
+	stride->flags |= chain->flags;
+	stride->ninsn += chain->ninsn;
+	stride->nblocks += chain->nblocks;
+	stride->npaths += chain->npaths;
+}
+
+/* Whether there is room for what a window brings. */
+static inline int has_room(const struct pt_run_walk *walk, const struct stride *stride)
+{
+	return stride->npaths < pt_run_max_paths && walk->nevents < pt_run_max_events &&
+	       walk->ntimes < pt_run_max_times;
+}
+
+/* What is likely to come next, if it does; NULL: something else. */
+static inline __attribute__((always_inline)) const struct pt_run_entry *guess(struct pt_run_walk *walk,
+                                                                              const struct stride *stride,
+                                                                              uint32_t events)
+{
+	const struct pt_run_entry *entry = pt_run_cache_guess(&walk->cache);
+	const struct pt_flow *flow = walk->flow;
+
+	if (!walk->cache.npaths || entry->place != stride->place ||
+	    (!events && (entry->flags & pt_entry_event)) ||
+	    !pt_run_cache_leads(&walk->cache, entry, stride->place, stride->pos, stride->last, &flow->returns,
+	                        flow->evd.config.end))
+		return NULL;
+	pt_run_cache_note(&walk->cache, entry, 1);
+	return entry;
+}
+
+/* Follows what is guessed as long as it is right, without chains. This is where most time goes if they do not
+ * help: nothing else is done here. Returns whether the stride must end there. */
+static int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
+{
+	enum { room = 16 };
+	const uint8_t *const end = walk->flow->evd.config.end;
+	struct stride at = *stride;
+	uint32_t hits = 0, crosses = 0;
+
+	while (!crosses && end - at.pos >= room && has_room(walk, &at)) {
+		const uint64_t word = pt_get64(at.pos);
+		const struct pt_run_entry *entry;
+
+		if (!(word & 0xff)) { /* PAD */
+			at.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
+			continue;
+		}
+		if ((word & 3) == 3) {
+			const uint32_t size = events ? pass_cyc(walk, word, at.npaths) : 0;
+
+			if (!size)
+				break;
+			at.pos += size;
+			continue;
+		}
+		entry = guess(walk, &at, events);
+		if (!entry)
+			break;
+		hits += 1;
+		go_along(walk, &at, entry);
+		crosses = entry->flags & pt_entry_crosses;
+	}
+	walk->hits += hits;
+	*stride = at;
+	return crosses || !has_room(walk, stride);
+}
+
+int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
+{
+	struct pt_flow *flow = walk->flow;
+	const uint8_t *const begin = flow->evd.pos, *const end = flow->evd.config.end;
+	const int64_t start = pt_flow_place(flow, &walk->cache);
+	const int chains = !walk->chainless_blocks;
+	struct stride stride;
+
+	if (start < 0)
+		return 0;
+	begin_stride(&stride, walk, (uint32_t)start);
+	walk->list.count = walk->list.npaths = 0;
+	while (has_room(walk, &stride)) {
+		const struct pt_run_entry *entry;
+		const struct pt_run_chain *chain;
+		uint64_t word;
+		uint32_t size;
+
+		if ((!chains && follow(walk, &stride, events)) || end - stride.pos < pt_window_max)
+			break;
+		word = pt_get64(stride.pos);
+		if (events && pt_may_be_timing((uint8_t)word)) {
+			size = (uint32_t)pass_time(walk, stride.pos, stride.npaths);
+			if (!size)
+				break;
+			pt_chain_close(&walk->cache, &walk->list);
+			stride.pos += size;
+			continue;
+		}
+		entry = chains ? guess(walk, &stride, events) : NULL;
+		if (entry) {
+			walk->hits += 1;
+		} else if (!(word & 0xff)) { /* PAD */
+			stride.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
+			continue;
+		} else if (!(size = pt_window_of(word, events))) {
+			break;
+		} else {
+			entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
+			                          stride.last, &flow->returns, stride.pos + size, end);
+			if (!entry) {
+				walk->misses += 1;
+				break;
+			}
+			walk->hits += 1;
+			pt_run_cache_note(&walk->cache, entry, 0);
+		}
+		chain = chains ? find_chain(walk, &stride, entry, events) : NULL;
+		if (chain) {
+			pt_chain_note(&walk->cache, &walk->list, entry, chain, stride.pos);
+			walk->hits += chain->npaths;
+			go_along_chain(walk, &stride, chain);
+			continue;
+		}
+		if (chains) {
+			pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride.pos);
+			walk->lone += 1;
+		}
+		go_along(walk, &stride, entry);
+		if (entry->flags & pt_entry_crosses)
+			break;
+	}
+	pt_chain_close(&walk->cache, &walk->list);
+	if (stride.pos == begin && flow->evd.pos == begin)
+		return 0;
+	end_stride(walk, &stride, (uint32_t)start, events);
+	return 1;
+}

@@ -1,0 +1,30 @@
+/* Strides: along as many windows as the run cache knows, one behind the other. */
+#ifndef PT_RUN_STRIDE_H
+#define PT_RUN_STRIDE_H
+
+#include "flow/run_walk.h"
+
+/* Follows windows as long as they are known, from where the flow stands, which is plain. @events: those may
+ * be part of cached paths, and nobody listens to time. Returns whether there were any. */
+int pt_run_stride(struct pt_run_walk *walk, uint32_t events);
+
+/* Time went on inside of the run, behind its first @npaths paths. */
+static inline void pt_run_put_time(struct pt_run_walk *walk, uint32_t npaths)
+{
+	const struct pt_time *time = &walk->flow->evd.time;
+
+	walk->told = time->tsc;
+	walk->times[walk->ntimes++] = (struct pt_run_time){.path = npaths,
+	                                                   .lost_mtc = time->lost_mtc,
+	                                                   .lost_cyc = time->lost_cyc,
+	                                                   .has_tsc = time->have_tsc,
+	                                                   .tsc = time->tsc};
+}
+
+/* Behind the first @npaths paths. */
+static inline void pt_run_put_event(struct pt_run_walk *walk, const struct pt_event *event, uint32_t npaths)
+{
+	walk->event[walk->nevents++] = (struct pt_run_event){.path = npaths, .event = *event};
+}
+
+#endif
