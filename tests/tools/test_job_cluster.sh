@@ -202,4 +202,20 @@ else
 	echo "note: without python3-jsonschema, manifests are not checked"
 fi
 
+# Kubernetes' own description: what fields there are, of what types, and which must be there.
+models=${KUBERNETES_MODELS:-$SOURCE_DIR/build/npm/kubernetes/package/dist/gen/models}
+if [ -r "$models/V1JobSpec.js" ]; then
+	python3 "$SOURCE_DIR/tests/tools/kubernetes_models.py" "$models" manifest.json again.json alone.json >wrong.txt 2>&1
+	[ ! -s wrong.txt ] || fail "manifests: $(cat wrong.txt)"
+	for change in s/completionMode/completionmode/ s/\"template\"/\"templates\"/ 's/"completions": 10/"completions": "10"/' \
+		s/claimName/claim/ 's/"2147483648"/2147483648/' s/persistentVolumeClaim/persistentVolume/ s/batch.v1/batch\\/v2/; do
+		sed "$change" manifest.json >wrong.json
+		cmp -s manifest.json wrong.json && fail "$change changes nothing"
+		python3 "$SOURCE_DIR/tests/tools/kubernetes_models.py" "$models" wrong.json 2>&1 | grep -q '^wrong.json: items' ||
+			fail "Kubernetes' description lets pass $change"
+	done
+else
+	echo "note: without the models of Kubernetes' client (.ci/setup), manifests are not checked against its description"
+fi
+
 [ $failures = 0 ]
