@@ -70,7 +70,7 @@ static int take(struct answer *answer, const struct wanted *wanted, struct roote
 /* The binary itself may be there, too: that is no separate file. */
 static int take_other(struct answer *answer, const struct wanted *wanted, struct rooted_file *file)
 {
-	if (strcmp(file->path, answer->binary.path) == 0) {
+	if (answer->binary.path && strcmp(file->path, answer->binary.path) == 0) {
 		rooted_close(file);
 		return 0;
 	}
@@ -164,11 +164,14 @@ void resolve_debug(struct sb_resolver *resolver, struct answer *answer)
 	struct wanted wanted = {0};
 	struct plain_file plain;
 
-	if (open_maybe_compressed(&plain, answer->binary.path, 0, NULL) < 0)
-		return;
-	wanted.id_size = elf_file_build_id(plain.fd, wanted.id);
-	elf_file_debuglink(plain.fd, wanted.link, sizeof(wanted.link), &wanted.crc);
-	plain_file_close(&plain);
+	if (!answer->binary.path) {
+		wanted.id_size = answer->map.build_id_size;
+		memcpy(wanted.id, answer->map.build_id, sizeof(wanted.id));
+	} else if (open_maybe_compressed(&plain, answer->binary.path, 0, NULL) == 0) {
+		wanted.id_size = elf_file_build_id(plain.fd, wanted.id);
+		elf_file_debuglink(plain.fd, wanted.link, sizeof(wanted.link), &wanted.crc);
+		plain_file_close(&plain);
+	}
 	if (!find_by_build_id(resolver, answer, &wanted) && !find_by_link(answer, &wanted))
 		ask_debuginfod(resolver, answer, &wanted);
 }

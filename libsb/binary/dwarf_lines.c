@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
 	UNITS_MAX = 1 << 22,
@@ -27,6 +28,7 @@ struct dwarf_unit {
 	struct row *row; /* owned; sorted */
 	size_t nrows, capacity;
 	int loaded;
+	unsigned int walked; /* in which round */
 };
 
 /* ---- Units ------------------------------------------------------------------------------------ */
@@ -132,10 +134,128 @@ void dwarf_lines_fini(struct dwarf_lines *lines)
 		free(lines->unit[i].row);
 	free(lines->unit);
 	free(lines->range);
-	if (lines->dwarf)
+	if (lines->dwfl)
+		dwfl_end(lines->dwfl);
+	else if (lines->dwarf)
 		dwarf_end(lines->dwarf);
 	elf_image_close(&lines->image);
 	*lines = (struct dwarf_lines){0};
+}
+
+/* ---- Modules ------------------------------------------------------------------------------------ */
+
+/* What libdwfl asks for. */
+struct module_source {
+	int fd;
+	uint64_t *place; /* of each section; (Dwarf_Addr)-1: it is not there any more */
+	size_t nsections;
+};
+
+static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base, char **file_name,
+                    Elf **elf)
+{
+	const struct module_source *source = *userdata;
+
+	(void)module;
+	(void)base;
+	(void)elf;
+	*file_name = strdup(name);
+	return source && *file_name ? dup(source->fd) : -1;
+}
+
+/* It is the file that has it. */
+static int find_debuginfo(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+                          const char *file_name, const char *link, GElf_Word crc, char **debug_name)
+{
+	(void)module;
+	(void)userdata;
+	(void)name;
+	(void)base;
+	(void)file_name;
+	(void)link;
+	(void)crc;
+	(void)debug_name;
+	return -1;
+}
+
+static int section_address(Dwfl_Module *module, void **userdata, const char *name, Dwarf_Addr base,
+                           const char *section, GElf_Word index, const GElf_Shdr *header, Dwarf_Addr *address)
+{
+	const struct module_source *source = *userdata;
+
+	(void)module;
+	(void)name;
+	(void)base;
+	(void)section;
+	(void)header;
+	*address = source && index < source->nsections ? source->place[index] : (Dwarf_Addr)-1;
+	return DWARF_CB_OK;
+}
+
+/* Of sections that the kernel keeps as code. Zero; -sbe_nomem; positive: they are none. */
+static int place_sections(struct module_source *source, const struct elf_image *image, uint64_t base)
+{
+	Elf_Scn *scn = NULL;
+
+	if (elf_getshdrnum(image->elf, &source->nsections) < 0 || source->nsections > image->size)
+		return 1;
+	source->place = reallocarray(NULL, source->nsections + 1, sizeof(*source->place));
+	if (!source->place)
+		return -sbe_nomem;
+	memset(source->place, 0xff, (source->nsections + 1) * sizeof(*source->place));
+	while ((scn = elf_nextscn(image->elf, scn))) {
+		GElf_Shdr header;
+		uint64_t begin;
+
+		if (elf_ndxscn(scn) < source->nsections && gelf_getshdr(scn, &header) &&
+		    elf_image_place(image, &header, &base, &begin))
+			source->place[elf_ndxscn(scn)] = begin;
+	}
+	return 0;
+}
+
+/* Whether libdw may read it; then *source says where its sections go to. */
+static int look_at(struct module_source *source, uint64_t base)
+{
+	struct elf_image image;
+	int status = elf_image_map(&image, source->fd);
+
+	if (status == 0)
+		status = is_readable(&image) ? place_sections(source, &image, base) : -sbe_format;
+	elf_image_close(&image);
+	return status;
+}
+
+static int read_module(struct dwarf_lines *lines, struct module_source *source, uint64_t base)
+{
+	static const Dwfl_Callbacks callbacks = {
+	        .find_elf = find_elf, .find_debuginfo = find_debuginfo, .section_address = section_address};
+	Dwfl_Module *module;
+	Dwarf_Addr bias;
+	void **userdata;
+
+	lines->dwfl = dwfl_begin(&callbacks);
+	if (!lines->dwfl)
+		return -sbe_nomem;
+	module = dwfl_report_module(lines->dwfl, "module", base, base + 1);
+	if (!module || !dwfl_module_info(module, &userdata, NULL, NULL, NULL, NULL, NULL, NULL))
+		return 0;
+	*userdata = source;
+	lines->dwarf = dwfl_module_getdwarf(module, &bias);
+	*userdata = NULL;
+	return lines->dwarf ? read_units(lines) : 0;
+}
+
+int dwarf_lines_load_module(struct dwarf_lines *lines, int fd, uint64_t base)
+{
+	struct module_source source = {.fd = fd};
+	int status = look_at(&source, base);
+
+	*lines = (struct dwarf_lines){0};
+	if (status == 0)
+		status = read_module(lines, &source, base);
+	free(source.place);
+	return status == -sbe_nomem ? status : 0;
 }
 
 /* ---- A unit's rows ---------------------------------------------------------------------------- */
@@ -384,19 +504,36 @@ static int tell_functions(struct walker *walker)
 	return walker->status;
 }
 
+static int walk_unit(struct dwarf_unit *unit, struct string_table *strings, const struct sb_source_walk *walk)
+{
+	struct walker walker = {.unit = unit, .strings = strings, .walk = walk};
+	int status = load_rows(unit, strings);
+
+	if (status == 0 && walk->line)
+		status = tell_lines(&walker);
+	if (status == 0 && walk->function)
+		status = tell_functions(&walker);
+	return status;
+}
+
 int dwarf_lines_walk(struct dwarf_lines *lines, struct string_table *strings,
                      const struct sb_source_walk *walk)
 {
-	struct walker walker = {.strings = strings, .walk = walk};
 	int status = 0;
 
-	for (size_t i = 0; i < lines->nunits && status == 0; ++i) {
-		walker.unit = &lines->unit[i];
-		status = load_rows(walker.unit, strings);
-		if (status == 0 && walk->line)
-			status = tell_lines(&walker);
-		if (status == 0 && walk->function)
-			status = tell_functions(&walker);
-	}
+	for (size_t i = 0; i < lines->nunits && status == 0; ++i)
+		status = walk_unit(&lines->unit[i], strings, walk);
 	return status;
+}
+
+int dwarf_lines_walk_unit(struct dwarf_lines *lines, struct string_table *strings, uint64_t address,
+                          unsigned int round, const struct sb_source_walk *walk)
+{
+	uint64_t low = 0, high = UINT64_MAX;
+	struct dwarf_unit *unit = unit_at(lines, address, &low, &high);
+
+	if (!unit || unit->walked == round)
+		return 0;
+	unit->walked = round;
+	return walk_unit(unit, strings, walk);
 }

@@ -57,10 +57,29 @@ static int build_id_in_notes(Elf_Data *notes, uint8_t id[20])
 	return 0;
 }
 
+/* Of what was never linked: a kernel module. */
+static int build_id_in_sections(Elf *elf, uint8_t id[20])
+{
+	Elf_Scn *section = NULL;
+	int size = 0;
+
+	while (!size && (section = elf_nextscn(elf, section))) {
+		GElf_Shdr header;
+		Elf_Data *notes;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type != SHT_NOTE)
+			continue;
+		notes = elf_getdata(section, NULL);
+		if (notes && notes->d_buf)
+			size = build_id_in_notes(notes, id);
+	}
+	return size;
+}
+
 static int build_id_of(Elf *elf, uint8_t id[20])
 {
 	const size_t count = segment_count(elf);
-	int size = 0;
+	int size = count ? 0 : build_id_in_sections(elf, id);
 
 	for (size_t i = 0; i < count && !size; ++i) {
 		GElf_Phdr segment;

@@ -356,16 +356,25 @@ int module_code_read(struct kernel_code *code, int fd, const struct module_place
 
 enum { PROOF_LEAST = 16, LOCK = 0xf0, DATA_SEGMENT = 0x3e };
 
-/* Whether the file has the bytes of [address, address + size). */
+/* Whether the file has the bytes of [address, address + size): they may be in several regions. */
 static int read_memory(const struct kernel_base *kcore, uint64_t address, uint8_t *bytes, uint64_t size)
 {
 	const struct kernel_regions *regions = &kcore->regions;
-	const size_t above = array_above(regions->region, regions->count, sizeof(*regions->region), address);
-	const struct kernel_region *region = above ? &regions->region[above - 1] : NULL;
+	size_t i = array_above(regions->region, regions->count, sizeof(*regions->region), address);
 
-	return region && address + size <= region->end &&
-	       pread(kernel_base_fd(kcore), bytes, size,
-	             (off_t)(region->offset + (address - region->begin))) == (ssize_t)size;
+	for (i -= i > 0; size && i < regions->count && regions->region[i].begin <= address; ++i) {
+		const struct kernel_region *region = &regions->region[i];
+		const uint64_t left = region->end > address ? region->end - address : 0;
+		const uint64_t part = size < left ? size : left;
+
+		if (part && pread(kernel_base_fd(kcore), bytes, part,
+		                  (off_t)(region->offset + (address - region->begin))) != (ssize_t)part)
+			return 0;
+		address += part;
+		bytes += part;
+		size -= part;
+	}
+	return !size;
 }
 
 /* On one processor, the kernel takes lock prefixes away. */

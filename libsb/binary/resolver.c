@@ -266,7 +266,7 @@ int sb_resolver_find_debug(struct sb_resolver *resolver, const struct sb_binary 
 	if (!resolver || !binary || !path)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_resolver_find_debug: no binary");
 	pthread_mutex_lock(&resolver->lock);
-	if (!answer->debug_known && !binary->missing)
+	if (!answer->debug_known && (!binary->missing || answer->map.build_id_size))
 		resolve_debug(resolver, answer);
 	answer->debug_known = 1;
 	*path = answer->debug;

@@ -7,6 +7,7 @@
 
 #include "binary/dwarf_lines.h"
 #include "binary/elf_code.h"
+#include "binary/kernel_lines.h"
 
 /* A file, whoever maps it. */
 struct line_file {
@@ -22,8 +23,7 @@ struct sb_source_lines {
 	struct line_file **file; /* owned, and so is each */
 	size_t nfiles, capacity;
 	struct line_file *last; /* the one that was asked last */
-	struct dwarf_lines vmlinux;
-	uint64_t shift; /* of the kernel's code */
+	struct kernel_lines kernel;
 	struct string_table strings;
 };
 
@@ -71,7 +71,7 @@ void sb_source_lines_free(struct sb_source_lines *lines)
 	for (size_t i = 0; i < lines->nfiles; ++i)
 		free_file(lines->file[i]);
 	free(lines->file);
-	dwarf_lines_fini(&lines->vmlinux);
+	kernel_lines_fini(&lines->kernel);
 	string_table_free(&lines->strings);
 	pthread_mutex_destroy(&lines->lock);
 	free(lines);
@@ -197,20 +197,6 @@ static int find_in_map(struct sb_source_lines *lines, const struct sb_map *map, 
 	return status;
 }
 
-static int find_kernel(struct sb_source_lines *lines, uint64_t ip, struct sb_source_line *line)
-{
-	const uint64_t bottom = (uint64_t)1 << 63;
-	int status;
-
-	line->low = bottom;
-	line->high = UINT64_MAX;
-	if (!dwarf_lines_any(&lines->vmlinux))
-		return 0;
-	status = dwarf_lines_find(&lines->vmlinux, &lines->strings, ip - lines->shift, line);
-	move_bounds(line, ip - lines->shift, ip, bottom, UINT64_MAX);
-	return status;
-}
-
 static int find(struct sb_source_lines *lines, const struct sb_symbols_place *place,
                 struct sb_source_line *line)
 {
@@ -218,7 +204,7 @@ static int find(struct sb_source_lines *lines, const struct sb_symbols_place *pl
 
 	*line = (struct sb_source_line){.low = place->ip, .high = place->ip + 1};
 	if (place->ip >> 63)
-		return find_kernel(lines, place->ip, line);
+		return kernel_lines_find(&lines->kernel, lines->resolver, &lines->strings, place->ip, line);
 	map = place->epoch ? sb_epoch_code(place->epoch, place->ip) : NULL;
 	return map && map->begin <= place->ip ? find_in_map(lines, map, place->ip, line) : 0;
 }
@@ -274,6 +260,22 @@ int sb_source_lines_walk(struct sb_source_lines *lines, const struct sb_map *map
 	return status == -sbe_nomem ? no_memory(err) : status;
 }
 
+/* ---- The kernel ------------------------------------------------------------------------------- */
+
+int sb_source_lines_walk_kernel(struct sb_source_lines *lines, const uint64_t *ip, size_t count,
+                                const struct sb_source_walk *walk, struct sb_error *err)
+{
+	int status;
+
+	if (!lines || (!ip && count) || !walk)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_source_lines_walk_kernel: no addresses");
+	pthread_mutex_lock(&lines->lock);
+	status = kernel_lines_walk(&lines->kernel, lines->resolver, &lines->strings, ip, count, walk);
+	pthread_mutex_unlock(&lines->lock);
+	return status == -sbe_nomem ? no_memory(err) : status;
+}
+
 int sb_source_lines_add_vmlinux(struct sb_source_lines *lines, const char *path, uint64_t shift,
                                 struct sb_error *err)
 {
@@ -283,9 +285,21 @@ int sb_source_lines_add_vmlinux(struct sb_source_lines *lines, const char *path,
 		return sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
 		                    "sb_source_lines_add_vmlinux: no path");
 	pthread_mutex_lock(&lines->lock);
-	dwarf_lines_fini(&lines->vmlinux);
-	status = load_lines(&lines->vmlinux, path, NULL);
-	lines->shift = shift;
+	status = kernel_lines_add_vmlinux(&lines->kernel, path, shift);
+	pthread_mutex_unlock(&lines->lock);
+	return status < 0 ? no_memory(err) : 0;
+}
+
+int sb_source_lines_add_recording(struct sb_source_lines *lines, const struct sb_perfdata *perfdata,
+                                  const struct sb_system *system, const char *kcore, struct sb_error *err)
+{
+	int status;
+
+	if (!lines || !perfdata || !system)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
+		                    "sb_source_lines_add_recording: no recording");
+	pthread_mutex_lock(&lines->lock);
+	status = kernel_lines_add_recording(&lines->kernel, perfdata, system, lines->resolver, kcore);
 	pthread_mutex_unlock(&lines->lock);
 	return status < 0 ? no_memory(err) : 0;
 }

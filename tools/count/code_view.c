@@ -103,7 +103,7 @@ bool code_part_offset(const struct code_part *part, uint64_t address, uint64_t *
 			return true;
 		}
 	*offset = address;
-	return false;
+	return part->object->is_kernel;
 }
 
 static int make_parts(struct code_view *view, const struct code_table *table, struct sb_resolver *resolver,

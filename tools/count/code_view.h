@@ -83,7 +83,7 @@ static inline uint64_t code_part_in_file(const struct code_part *part, uint64_t 
 
 /* The address that what stands at @offset is linked for; the offset where that is not known. */
 uint64_t code_part_address(const struct code_part *part, uint64_t offset);
-/* The way back; false: no code is linked for that address. */
+/* The way back; false: no code is linked for that address. The kernel's offsets are addresses. */
 bool code_part_offset(const struct code_part *part, uint64_t address, uint64_t *offset);
 
 /* The index of the first instruction, or edge, at @offset or behind. */

@@ -55,15 +55,39 @@ static int add_entry(void *context, const struct sb_source_function *function)
 	return 0;
 }
 
+/* The kernel has many files: those parts of them are walked in which something ran. */
+static int walk_kernel(const struct sb_source_walk *walk, const struct code_part *part,
+                       struct sb_source_lines *lines)
+{
+	uint64_t *ip = reallocarray(NULL, part->ninsns + 1, sizeof(*ip));
+	int status;
+
+	if (!ip)
+		return -1;
+	for (size_t i = 0; i < part->ninsns; i++)
+		ip[i] = part->insn[i].offset;
+	status = sb_source_lines_walk_kernel(lines, ip, part->ninsns, walk, NULL);
+	free(ip);
+	return status;
+}
+
+static int walk_part(const struct sb_source_walk *walk, const struct code_part *part,
+                     struct sb_source_lines *lines)
+{
+	if (part->unwanted)
+		return 0;
+	if (part->object->is_kernel)
+		return walk_kernel(walk, part, lines);
+	return part->path ? sb_source_lines_walk(lines, part->object->map, walk, NULL) : 0;
+}
+
 static int walk_all(struct walk *walk, const struct code_view *view, struct sb_source_lines *lines)
 {
 	const struct sb_source_walk callbacks = {walk, add_row, add_entry};
 	int status = 0;
 
 	for (walk->part = 0; walk->part < view->nparts && !status; walk->part++)
-		if (view->part[walk->part].path && !view->part[walk->part].unwanted)
-			status = sb_source_lines_walk(lines, view->part[walk->part].object->map, &callbacks,
-			                              NULL);
+		status = walk_part(&callbacks, &view->part[walk->part], lines);
 	return status ? -1 : 0;
 }
 

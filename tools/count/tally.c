@@ -91,15 +91,11 @@ static int add_blocks(struct tally *tally, const struct code_part *part, struct 
 
 /* ---- Lines ------------------------------------------------------------------------------------ */
 
-static int add_lines(struct tally *tally, const struct code_view *view, struct sb_resolver *resolver)
+static int add_lines(struct tally *tally, const struct code_view *view, struct sb_source_lines *lines)
 {
-	struct sb_source_lines *lines;
 	struct line_counts counts = {0};
-	int status;
+	int status = line_counts_make(&counts, view, lines);
 
-	if (sb_source_lines_new(&lines, resolver, NULL) < 0)
-		return -1;
-	status = line_counts_make(&counts, view, lines);
 	for (size_t i = 0; i < counts.nlines && !status; i++) {
 		struct tally_row *row;
 
@@ -114,7 +110,6 @@ static int add_lines(struct tally *tally, const struct code_view *view, struct s
 		row->count = counts.line[i].count;
 	}
 	line_counts_fini(&counts);
-	sb_source_lines_free(lines);
 	return status;
 }
 
@@ -168,13 +163,13 @@ static void merge(struct tally *tally)
 }
 
 int tally_make(struct tally *tally, enum tally_by by, const struct code_view *view,
-               struct sb_symbols *symbols, struct sb_resolver *resolver)
+               struct sb_symbols *symbols, struct sb_source_lines *lines)
 {
 	int status = 0;
 
 	*tally = (struct tally){.by = by};
 	if (by == tally_line)
-		status = add_lines(tally, view, resolver);
+		status = add_lines(tally, view, lines);
 	for (size_t i = 0; i < view->nparts && !status && by != tally_line; i++)
 		if (!view->part[i].unwanted)
 			status = by == tally_function ? add_functions(tally, &view->part[i], symbols)

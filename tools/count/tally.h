@@ -34,7 +34,7 @@ struct tally {
 /* Makes *tally; zero, or negative: out of memory. Lines that did not run are left out. To be ended by
  * tally_fini() in any case. */
 int tally_make(struct tally *tally, enum tally_by by, const struct code_view *view,
-               struct sb_symbols *symbols, struct sb_resolver *resolver);
+               struct sb_symbols *symbols, struct sb_source_lines *lines);
 void tally_fini(struct tally *tally); /* zeroed is fine */
 
 int tally_write(const struct tally *tally, struct output *output); /* zero, or negative: broken */

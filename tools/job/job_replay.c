@@ -12,6 +12,7 @@
 #include <sb/kernel.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
+#include <sb/source_lines.h>
 
 #include "interrupt.h"
 #include "job/account_value.h"
@@ -26,6 +27,7 @@ struct replay {
 	const struct job *job;
 	struct job_session opened;
 	struct sb_symbols *symbols; /* NULL: not wanted */
+	struct sb_source_lines *lines;
 	struct sink_context context;
 	struct sink_filter filter;       /* of all */
 	struct sink_filter *sink_filter; /* of each of the job's sinks */
@@ -40,6 +42,7 @@ static void replay_close(struct replay *replay)
 	sink_set_free(replay->sinks);
 	free(replay->sink_filter);
 	sb_symbols_free(replay->symbols);
+	sb_source_lines_free(replay->lines);
 	job_session_close(&replay->opened);
 }
 
@@ -117,6 +120,29 @@ static int add_kernel_symbols(struct replay *replay, const struct sb_system *sys
 		code = sb_symbols_add_kallsyms(replay->symbols, named, err);
 	free(vmlinux);
 	free(kallsyms);
+	return code;
+}
+
+/* Read when they are asked for. */
+static int open_lines(struct replay *replay, struct sb_error *err)
+{
+	char *const *file = replay->job->file;
+	const struct sb_perfdata *perfdata = replay->opened.perfdata;
+	const struct sb_system *system = sb_session_system(replay->opened.session);
+	char *bundled = NULL;
+	const char *vmlinux;
+	int code = sb_source_lines_new(&replay->lines, replay->opened.resolver, err);
+
+	if (!file[job_vmlinux] && !file[job_kcore])
+		bundled = sb_bundle_named_kernel(replay->opened.resolver, sb_perfdata_path(perfdata),
+		                                 "vmlinux");
+	vmlinux = file[job_vmlinux] ? file[job_vmlinux] : bundled;
+	if (!code && vmlinux)
+		code = sb_source_lines_add_vmlinux(replay->lines, vmlinux,
+		                                   sb_system_kernel_shift(system, vmlinux), err);
+	if (!code)
+		code = sb_source_lines_add_recording(replay->lines, perfdata, system, file[job_kcore], err);
+	free(bundled);
 	return code;
 }
 
@@ -210,6 +236,7 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 
 	replay->sink_filter = calloc(count, sizeof(*replay->sink_filter));
 	replay->context = (struct sink_context){.symbols = replay->symbols,
+	                                        .lines = replay->lines,
 	                                        .clock = &sb_perfdata_info(replay->opened.perfdata)->clock,
 	                                        .system = sb_session_system(replay->opened.session),
 	                                        .perfdata = replay->opened.perfdata,
@@ -362,6 +389,8 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	code = job_session_open(&replay.opened, request->job, request->recording, err);
 	if (!code)
 		code = open_symbols(&replay, err);
+	if (!code)
+		code = open_lines(&replay, err);
 	if (!code)
 		code = open_sinks(&replay, err);
 	if (!code) {

@@ -50,7 +50,7 @@ struct script_writer {
 	struct symbol_texts *texts;    /* owned; NULL: no names */
 	struct sb_code *code;          /* owned */
 	struct insn_texts *insns;      /* owned */
-	struct sb_source_lines *lines; /* owned; NULL: not wanted */
+	struct sb_source_lines *lines; /* the context's; NULL: not wanted */
 	struct script_source source[lines_kept];
 };
 
@@ -110,7 +110,7 @@ struct script_writer *script_writer_new(struct output *output, const struct sink
 	if (made && context->symbols)
 		writer->texts = symbol_texts_new(context->symbols, context->clock);
 	if (made && (options->fields & script_srcline))
-		made = !sb_source_lines_new(&writer->lines, context->resolver, NULL);
+		writer->lines = context->lines;
 	if (made && writer->insns && (writer->texts || !context->symbols))
 		return writer;
 	script_writer_free(writer);
@@ -124,7 +124,6 @@ void script_writer_free(struct script_writer *writer)
 	symbol_texts_free(writer->texts);
 	insn_texts_free(writer->insns);
 	sb_code_free(writer->code);
-	sb_source_lines_free(writer->lines);
 	free(writer);
 }
 

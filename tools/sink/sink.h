@@ -13,6 +13,7 @@
 #include <sb/binary.h>
 #include <sb/perfdata.h>
 #include <sb/replay.h>
+#include <sb/source_lines.h>
 #include <sb/symbols.h>
 
 #include "options.h"
@@ -22,7 +23,8 @@ struct flow_part;
 
 /* What sinks may use while they write; all of it outlives them. */
 struct sink_context {
-	struct sb_symbols *symbols; /* NULL: symbols are not wanted */
+	struct sb_symbols *symbols;    /* NULL: symbols are not wanted */
+	struct sb_source_lines *lines; /* NULL: none are known */
 	const struct sb_clock *clock;
 	const struct sb_system *system;
 	const struct sb_perfdata *perfdata;

@@ -12,7 +12,7 @@
 
 struct callgrind_state {
 	struct count_sink sink;
-	struct sb_source_lines *lines; /* owned */
+	struct sb_source_lines *lines; /* the context's */
 	struct call_counts *calls;     /* owned */
 };
 
@@ -34,7 +34,6 @@ static void callgrind_free(void *context)
 	struct callgrind_state *state = context;
 
 	call_counts_free(state->calls);
-	sb_source_lines_free(state->lines);
 	count_sink_free(context);
 }
 
@@ -44,9 +43,8 @@ static int callgrind_begin(void *context, struct output *output, const struct si
 
 	if (count_sink_begin(context, output, sink))
 		return -1;
-	if (sb_source_lines_new(&state->lines, sink->resolver, NULL) >= 0)
-		state->calls =
-		        call_counts_new(sink->symbols, state->lines, sink->clock, sink->system, sink->cut);
+	state->lines = sink->lines;
+	state->calls = call_counts_new(sink->symbols, state->lines, sink->clock, sink->system, sink->cut);
 	if (state->calls)
 		return 0;
 	callgrind_free(context);

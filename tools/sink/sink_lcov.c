@@ -109,18 +109,13 @@ static int put_file(const struct lcov_state *state, const struct line_counts *co
 
 static int put_all(const struct lcov_state *state, const struct code_view *view)
 {
-	struct sb_source_lines *lines;
 	struct line_counts counts;
 	struct place at = {0};
-	int status = 0;
+	int status = line_counts_make(&counts, view, state->sink.context->lines);
 
-	if (sb_source_lines_new(&lines, state->sink.context->resolver, NULL) < 0)
-		return -1;
-	status = line_counts_make(&counts, view, lines);
 	while (at.line < counts.nlines && !status)
 		status = put_file(state, &counts, &at);
 	line_counts_fini(&counts);
-	sb_source_lines_free(lines);
 	return status;
 }
 

@@ -33,7 +33,7 @@ static int tally_end(void *context, const struct sb_account *account, const stru
 	(void)account;
 	(void)perfdata;
 	if (!status)
-		status = tally_make(&tally, state->by, &view, sink->symbols, sink->resolver);
+		status = tally_make(&tally, state->by, &view, sink->symbols, sink->lines);
 	if (!status)
 		status = tally_write(&tally, state->sink.output);
 	tally_fini(&tally);

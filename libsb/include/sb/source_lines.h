@@ -33,9 +33,18 @@ sb_export int sb_source_lines_new(struct sb_source_lines **lines, struct sb_reso
                                   struct sb_error *err);
 sb_export void sb_source_lines_free(struct sb_source_lines *lines); /* NULL is fine */
 
-/* A vmlinux with DWARF, whose code ran @shift bytes above the addresses that it was linked for. */
+/* A vmlinux, whose code ran @shift bytes above the addresses that it was linked for; when it has no DWARF,
+ * the resolver looks for its separate debug file. */
 sb_export int sb_source_lines_add_vmlinux(struct sb_source_lines *lines, const char *path, uint64_t shift,
                                           struct sb_error *err);
+
+/* The kernel of a recording: its modules, as sb_symbols_add_recording() finds their files, with their
+ * separate debug files; and, where no vmlinux was added, the one of the recorded build-id. @system must last
+ * as long as lines. @kcore: a copy of the kernel's memory that modules are held against; NULL: the
+ * recording's own. */
+sb_export int sb_source_lines_add_recording(struct sb_source_lines *lines, const struct sb_perfdata *perfdata,
+                                            const struct sb_system *system, const char *kcore,
+                                            struct sb_error *err);
 
 /* Zero: *line is filled, as far as something is known; @place's pid and time are not looked at. What cannot
  * be read is not known, and is no error; -sbe_nomem, -sbe_invalid. */
@@ -68,5 +77,10 @@ struct sb_source_walk {
  * negative code; nothing to tell is no error. The callbacks must not ask @lines anything. */
 sb_export int sb_source_lines_walk(struct sb_source_lines *lines, const struct sb_map *map,
                                    const struct sb_source_walk *walk, struct sb_error *err);
+
+/* Of the kernel and its modules, those units - sources as they are compiled - that have code at one of @ip:
+ * addresses are those where it ran. */
+sb_export int sb_source_lines_walk_kernel(struct sb_source_lines *lines, const uint64_t *ip, size_t count,
+                                          const struct sb_source_walk *walk, struct sb_error *err);
 
 #endif
