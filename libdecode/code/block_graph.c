@@ -339,3 +339,11 @@ int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, con
 		                      memory_order_release);
 	return status;
 }
+
+const struct pt_node *pt_graph_link(struct pt_section *section, const struct pt_node *node, int taken)
+{
+	const struct pt_node *to;
+	const int status = taken ? pt_graph_taken(&to, section, node) : pt_graph_next(&to, section, node);
+
+	return status < 0 || to->kind == pt_kind_split ? NULL : to;
+}

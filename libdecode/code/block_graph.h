@@ -68,6 +68,9 @@ int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint6
 int pt_graph_next(const struct pt_node **next, struct pt_section *section, const struct pt_node *node);
 int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, const struct pt_node *node);
 
+/* The one or the other of them, if there is one that can be linked; NULL: somebody else must look. */
+const struct pt_node *pt_graph_link(struct pt_section *section, const struct pt_node *node, int taken);
+
 /* A node that belongs to nobody, for code that cannot be remembered (memory read by a callback):
  * decodes up to @size bytes into @storage of pt_node_storage bytes. */
 enum { pt_node_storage = sizeof(struct pt_node) + pt_node_max_insn };

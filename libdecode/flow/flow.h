@@ -12,6 +12,7 @@
 #include "code/block_graph.h"
 #include "code/image.h"
 #include "event/event_decoder.h"
+#include "flow/count_cache.h"
 #include "flow/observer.h"
 #include "flow/return_stack.h"
 
@@ -142,6 +143,7 @@ struct pt_flow_sink {
 	/* Blocks are only counted: here, with the address of the last one's last instruction. @count is one
 	 * as soon as there were any. */
 	uint8_t counts;
+	struct pt_count_cache *ways; /* borrowed; NULL: the way is always walked block by block */
 	uint32_t nblocks;
 	uint64_t end_ip;
 };

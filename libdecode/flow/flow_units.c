@@ -17,7 +17,6 @@ struct trek {
 	uint64_t ninsn;
 	const struct pt_node *last; /* that was passed, in the section; NULL: in another one, to end_ip */
 	uint64_t end_ip;
-	uint32_t nblocks;
 	uint32_t free_steps; /* since trace was used */
 	int used;            /* it was */
 };
@@ -28,7 +27,7 @@ static const struct pt_node *locate(struct pt_flow *flow, struct pt_flow_sink *s
 	flow->ip = ip;
 	flow->node = NULL;
 	if (pt_flow_crosses(flow) || pt_flow_locate(flow) < 0 || !flow->section ||
-	    (!sink->counts && pt_flow_has_no_hold(flow)))
+	    pt_flow_has_no_hold(flow))
 		return NULL;
 	if (sink->section != flow->section || sink->base != flow->base)
 		pt_flow_enter_section(flow, sink);
@@ -70,16 +69,6 @@ static inline __attribute__((always_inline)) const struct pt_node *here(struct t
 	return trek->node;
 }
 
-/* Links @node to where it leads, unless that is in another section: NULL. */
-static __attribute__((noinline)) const struct pt_node *link_node(struct pt_section *section,
-                                                                 const struct pt_node *node, int taken)
-{
-	const struct pt_node *to;
-	const int status = taken ? pt_graph_taken(&to, section, node) : pt_graph_next(&to, section, node);
-
-	return status < 0 || to->kind == pt_kind_split ? NULL : to;
-}
-
 static inline __attribute__((always_inline)) void go(struct trek *trek, const struct pt_flow *flow, int taken)
 {
 	const struct pt_node *const node = trek->node;
@@ -90,25 +79,22 @@ static inline __attribute__((always_inline)) void go(struct trek *trek, const st
 		const uint64_t ip = trek->base + node->offset;
 
 		trek->ip = taken ? pt_node_taken_ip(node, ip) : pt_node_next_ip(node, ip);
-		to = link_node(flow->section, node, taken);
+		to = pt_graph_link(flow->section, node, taken);
 	}
 	trek->node = to;
 }
 
 static inline __attribute__((always_inline)) int has_room(const struct trek *trek,
-                                                          const struct pt_flow_sink *sink, int counts)
+                                                          const struct pt_flow_sink *sink)
 {
-	return counts || trek->block != sink->block + sink->capacity;
+	return trek->block != sink->block + sink->capacity;
 }
 
-static inline __attribute__((always_inline)) void pass(struct trek *trek, int counts)
+static inline __attribute__((always_inline)) void pass(struct trek *trek)
 {
 	const struct pt_node *const node = trek->node;
 
-	if (counts)
-		trek->nblocks += 1;
-	else
-		pt_flow_fill_block(trek->block++, node, trek->base + node->offset, 0);
+	pt_flow_fill_block(trek->block++, node, trek->base + node->offset, 0);
 	trek->ninsn += node->ninsn;
 	trek->last = node;
 }
@@ -116,12 +102,12 @@ static inline __attribute__((always_inline)) void pass(struct trek *trek, int co
 /* Goes on as long as the way needs no trace. Returns enum pt_insn_kind of the node that does; pt_kind_other:
  * somebody else must go on. */
 static inline __attribute__((always_inline)) uint32_t go_free(struct trek *trek, struct pt_flow *flow,
-                                                              struct pt_flow_sink *sink, int counts)
+                                                              struct pt_flow_sink *sink)
 {
 	for (;;) {
 		const struct pt_node *const node = here(trek, flow, sink);
 
-		if (!node || !has_room(trek, sink, counts))
+		if (!node || !has_room(trek, sink))
 			return pt_kind_other;
 		if (pt_kind_needs_trace(node->kind))
 			return node->kind;
@@ -132,7 +118,7 @@ static inline __attribute__((always_inline)) uint32_t go_free(struct trek *trek,
 		else if (node->kind != pt_kind_jump && node->kind != pt_kind_fall)
 			return pt_kind_other;
 		trek->free_steps += 1;
-		pass(trek, counts);
+		pass(trek);
 		go(trek, flow, node->kind != pt_kind_fall);
 	}
 }
@@ -146,17 +132,17 @@ static inline __attribute__((always_inline)) void use_trace(struct trek *trek)
 /* Uses up @left bits, of which the next one is the highest of @bits. Returns how many are left. */
 static inline __attribute__((always_inline)) uint32_t pass_tnt(struct trek *trek, struct pt_flow *flow,
                                                                struct pt_flow_sink *sink, uint64_t bits,
-                                                               uint32_t left, int counts)
+                                                               uint32_t left)
 {
 	for (; left; left -= 1, bits <<= 1) {
-		const uint32_t kind = go_free(trek, flow, sink, counts);
+		const uint32_t kind = go_free(trek, flow, sink);
 		const int taken = (int64_t)bits < 0;
 
 		if (kind == pt_kind_cond) {
-			pass(trek, counts);
+			pass(trek);
 			go(trek, flow, taken);
 		} else if (kind == pt_kind_ret && taken && flow->returns.depth) {
-			pass(trek, counts);
+			pass(trek);
 			pt_return_stack_pop(&flow->returns, &trek->ip);
 			trek->node = NULL;
 		} else {
@@ -169,15 +155,15 @@ static inline __attribute__((always_inline)) uint32_t pass_tnt(struct trek *trek
 
 /* To the branch that leads to @ip. Zero: it was not reached. */
 static inline __attribute__((always_inline)) int pass_tip(struct trek *trek, struct pt_flow *flow,
-                                                          struct pt_flow_sink *sink, uint64_t ip, int counts)
+                                                          struct pt_flow_sink *sink, uint64_t ip)
 {
-	const uint32_t kind = go_free(trek, flow, sink, counts);
+	const uint32_t kind = go_free(trek, flow, sink);
 
 	if (kind == pt_kind_other || kind == pt_kind_cond)
 		return 0;
 	if (kind == pt_kind_ind_call)
 		pt_flow_push_return(flow, trek->node, trek->base + trek->node->offset);
-	pass(trek, counts);
+	pass(trek);
 	trek->ip = ip;
 	trek->node = NULL;
 	use_trace(trek);
@@ -185,28 +171,20 @@ static inline __attribute__((always_inline)) int pass_tip(struct trek *trek, str
 }
 
 /* What the sink gets. Returns whether it was anything. */
-static inline __attribute__((always_inline)) int give(struct trek *trek, struct pt_flow_sink *sink,
-                                                      int counts)
+static inline int give(struct trek *trek, struct pt_flow_sink *sink)
 {
 	const uint32_t count = (uint32_t)(trek->block - sink->block);
-	const int gives = counts ? trek->nblocks != 0 : count != sink->count;
 
-	if (!gives)
+	if (count == sink->count)
 		return 0;
-	if (counts) {
-		sink->nblocks += trek->nblocks;
-		sink->count = 1;
-	} else {
-		sink->count = count;
-	}
+	sink->count = count;
 	leave_section(trek);
 	sink->ninsn += trek->ninsn;
 	sink->end_ip = trek->end_ip;
 	return 1;
 }
 
-static inline __attribute__((always_inline)) int walk(struct pt_flow *flow, struct pt_flow_sink *sink,
-                                                      const uint8_t *until, int counts)
+static int walk(struct pt_flow *flow, struct pt_flow_sink *sink, const uint8_t *until)
 {
 	struct pt_evd *const evd = &flow->evd;
 	struct trek trek = {.node = flow->node,
@@ -223,7 +201,7 @@ static inline __attribute__((always_inline)) int walk(struct pt_flow *flow, stru
 		if (form->type == ppt_tnt_8) {
 			const uint32_t count = (uint32_t)form->word[0];
 			const uint32_t left =
-			        pass_tnt(&trek, flow, sink, form->word[1] << (64 - count), count, counts);
+			        pass_tnt(&trek, flow, sink, form->word[1] << (64 - count), count);
 
 			pt_evd_take_tnt(evd, form);
 			evd->tnt_count = left;
@@ -232,7 +210,7 @@ static inline __attribute__((always_inline)) int walk(struct pt_flow *flow, stru
 				unit = pt_unit_tnt;
 		} else if (form->type == ppt_tip && pt_evd_can_take_ip(evd, form)) {
 			pt_evd_take_tip(evd, form);
-			if (pass_tip(&trek, flow, sink, evd->tip_ip, counts))
+			if (pass_tip(&trek, flow, sink, evd->tip_ip))
 				flow->named_ip = evd->tip_ip;
 			else
 				unit = pt_unit_tip;
@@ -250,22 +228,9 @@ static inline __attribute__((always_inline)) int walk(struct pt_flow *flow, stru
 		flow->circle_limit = 0;
 	flow->free_steps = trek.free_steps;
 	flow->at_mov_cr3 = 0;
-	if (give(&trek, sink, counts))
+	if (give(&trek, sink))
 		flow->entry_flags = 0;
 	return 1;
-}
-
-/* Each has all registers to itself. */
-static __attribute__((noinline)) int walk_counting(struct pt_flow *flow, struct pt_flow_sink *sink,
-                                                   const uint8_t *until)
-{
-	return walk(flow, sink, until, 1);
-}
-
-static __attribute__((noinline)) int walk_blocks(struct pt_flow *flow, struct pt_flow_sink *sink,
-                                                 const uint8_t *until)
-{
-	return walk(flow, sink, until, 0);
 }
 
 int pt_flow_walk_units(struct pt_flow *flow, struct pt_flow_sink *sink, const uint8_t *until)
@@ -278,7 +243,7 @@ int pt_flow_walk_units(struct pt_flow *flow, struct pt_flow_sink *sink, const ui
 	if (until > config->end - pt_packet_form_room)
 		until = config->end - pt_packet_form_room;
 	if (sink->section != flow->section || sink->base != flow->base) {
-		if (flow->node && !sink->counts && pt_flow_has_no_hold(flow))
+		if (flow->node && pt_flow_has_no_hold(flow))
 			return 0;
 		/* Without a node, the section is none that the flow stands in. */
 		if (flow->node)
@@ -286,5 +251,5 @@ int pt_flow_walk_units(struct pt_flow *flow, struct pt_flow_sink *sink, const ui
 		else
 			flow->section = NULL;
 	}
-	return sink->counts ? walk_counting(flow, sink, until) : walk_blocks(flow, sink, until);
+	return walk(flow, sink, until);
 }

@@ -36,13 +36,16 @@ int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t siz
 	pt_block_settle(decoder);
 	if (!decoder->walk)
 		decoder->walk = pt_run_walk_new(&decoder->flow, decoder->run);
-	if (!decoder->walk) {
+	if (decoder->walk) {
+		decoder->walk->events_inside = decoder->events_inside && !decoder->counts;
+		decoder->walk->times_inside = decoder->events_inside;
+		decoder->walk->sink.counts = decoder->counts;
+	}
+	if (!decoder->walk || pt_run_walk_prepare(decoder->walk) < 0) {
 		run = (struct pt_run){0};
 		pt_copy_to_user(urun, size, &run, sizeof(run));
 		return -pte_nomem;
 	}
-	decoder->walk->events_inside = decoder->events_inside && !decoder->counts;
-	decoder->walk->sink.counts = decoder->counts;
 	status = pt_run_walk_next(decoder->walk);
 	run = describe(decoder->walk);
 	pt_copy_to_user(urun, size, &run, sizeof(run));
@@ -72,7 +75,7 @@ int pt_blk_set_crossing(struct pt_block_decoder *decoder, pt_crossing_callback_t
 		return -pte_invalid;
 	pt_block_settle(decoder);
 	if (decoder->walk)
-		pt_run_cache_clear(&decoder->walk->cache);
+		pt_run_walk_forget(decoder->walk);
 	decoder->flow.crossing.callback = callback;
 	decoder->flow.crossing.context = context;
 	decoder->flow.crossing.half = pt_half_unknown;

@@ -10,6 +10,7 @@
 
 #include "event/event_fetch.h"
 #include "event/event_packets.h"
+#include "flow/flow_count.h"
 #include "flow/flow_units.h"
 #include "flow/run_stride.h"
 #include "packet/bytes.h"
@@ -28,10 +29,7 @@ struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *b
 
 	if (!walk)
 		return NULL;
-	if (pt_run_cache_init(&walk->cache, pt_run_cache_wanted()) < 0) {
-		free(walk);
-		return NULL;
-	}
+	walk->wanted = pt_run_cache_wanted();
 	walk->flow = flow;
 	walk->sink.block = block;
 	walk->sink.capacity = pt_run_capacity;
@@ -39,11 +37,31 @@ struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *b
 	return walk;
 }
 
+/* What there is no need of is not made: it takes longer than to replay a short trace. */
+int pt_run_walk_prepare(struct pt_run_walk *walk)
+{
+	if (!walk->sink.counts)
+		return walk->cache.entry ? 0 : pt_run_cache_init(&walk->cache, walk->wanted);
+	if (walk->wanted && !walk->sink.ways) {
+		if (pt_count_cache_init(&walk->ways, walk->wanted) < 0)
+			return -pte_nomem;
+		walk->sink.ways = &walk->ways;
+	}
+	return 0;
+}
+
+void pt_run_walk_forget(struct pt_run_walk *walk)
+{
+	if (walk->cache.entry)
+		pt_run_cache_clear(&walk->cache);
+}
+
 void pt_run_walk_free(struct pt_run_walk *walk)
 {
 	if (!walk)
 		return;
 	pt_run_cache_fini(&walk->cache);
+	pt_count_cache_fini(&walk->ways);
 	free(walk);
 }
 
@@ -90,8 +108,15 @@ static int has_ended(struct pt_run_walk *walk)
 		return 1;
 	if (flow->evd.time.tsc == walk->told)
 		return 0;
-	if (!walk->events_inside)
+	if (!walk->times_inside)
 		return 1;
+	if (walk->sink.counts) {
+		/* Who counts learns of the last one; what was read up to an event may be behind it. */
+		if (flow->due || flow->evd.time.tsc < walk->told ||
+		    flow->evd.time.have_tsc != walk->time.have_tsc)
+			return 1;
+		walk->ntimes = 0;
+	}
 	pt_run_put_time(walk, walk->npaths);
 	return 0;
 }
@@ -302,7 +327,11 @@ static int walk_units(struct pt_run_walk *walk, const uint8_t *until)
 	const uint32_t before = walk->sink.count;
 	const uint64_t ninsn = walk->sink.ninsn;
 
-	if (!walk->flow->enabled || !pt_flow_walk_units(walk->flow, &walk->sink, until))
+	if (!walk->flow->enabled)
+		return 0;
+	if (walk->sink.counts)
+		return pt_flow_count_units(walk->flow, &walk->sink, until);
+	if (!pt_flow_walk_units(walk->flow, &walk->sink, until))
 		return 0;
 	put_loose(walk, before, ninsn);
 	return 1;

@@ -16,7 +16,9 @@ enum {
 
 struct pt_run_walk {
 	struct pt_flow *flow;
-	struct pt_run_cache cache;
+	uint32_t wanted; /* how many paths or ways are to be kept */
+	struct pt_run_cache cache;  /* made at first use */
+	struct pt_count_cache ways; /* the same, for counting */
 	struct pt_recorder recorder;
 	struct pt_chain_list list; /* what is found one behind the other in the present stride */
 	uint8_t recording;
@@ -24,6 +26,7 @@ struct pt_run_walk {
 	uint64_t first_insn;      /* the sink's instructions before it */
 	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
 	uint8_t events_inside;    /* events come inside of runs */
+	uint8_t times_inside;     /* and changes of time */
 	uint8_t asks_cache;       /* in the present run */
 
 	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
@@ -49,6 +52,12 @@ struct pt_run_walk {
 /* @block: room for pt_run_capacity blocks. NULL: no memory. */
 struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *block);
 void pt_run_walk_free(struct pt_run_walk *walk); /* NULL is fine */
+
+/* Makes what the next run needs. Zero or -pte_nomem. */
+int pt_run_walk_prepare(struct pt_run_walk *walk);
+
+/* All numbered paths become invalid. */
+void pt_run_walk_forget(struct pt_run_walk *walk);
 
 /* The next run. Status bits, or a negative code; what is in the run stands in either case. */
 int pt_run_walk_next(struct pt_run_walk *walk);

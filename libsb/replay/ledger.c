@@ -175,6 +175,11 @@ static int is_wanted(const struct sb_replay_options *options, uint64_t tsc)
 	       (tsc >= options->tsc_from && tsc <= options->tsc_to);
 }
 
+int ledger_asks_time(const struct ledger *ledger)
+{
+	return ledger->options->tsc_from || ledger->options->tsc_to;
+}
+
 int ledger_flow(struct ledger *ledger, const struct sb_flow *flow)
 {
 	const struct sb_membership *membership = flow->membership;
@@ -369,6 +374,12 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 		return 0;
 	ledger->numbering += 1;
 	return keep_paths(ledger, 0, 1);
+}
+
+void ledger_pass_time(struct ledger *ledger, uint64_t tsc)
+{
+	if (tsc > ledger->last_tsc)
+		ledger->last_tsc = tsc;
 }
 
 void ledger_hold_left(struct ledger *ledger, uint64_t ip)

@@ -88,6 +88,10 @@ int ledger_gap(struct ledger *ledger, const struct sb_gap *gap);
 
 /* Holds back a run; its time becomes one that never goes back. */
 int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct pt_run *run);
+/* Time went on inside of the run that was held last. */
+void ledger_pass_time(struct ledger *ledger, uint64_t tsc);
+/* Whether it matters when something ran. */
+int ledger_asks_time(const struct ledger *ledger);
 /* What was held last was interrupted before the instruction at @ip. */
 void ledger_hold_left(struct ledger *ledger, uint64_t ip);
 /* A gap that does not end what is held back. */

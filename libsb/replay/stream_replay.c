@@ -296,6 +296,19 @@ static int time_goes_back(struct stream_replay *replay, int has_tsc, uint64_t ts
 	return 0;
 }
 
+/* Holds a run, in which time may have gone on. */
+static int hold(struct stream_replay *replay, const struct pt_run *run)
+{
+	const struct pt_run_time *last = run->ntimes ? &run->time[run->ntimes - 1] : NULL;
+	const int status = run_hold(replay, run);
+
+	if (last && last->has_tsc) {
+		replay->last_tsc = last->tsc;
+		ledger_pass_time(replay->ledger, last->tsc | replay->observer->tsc_base);
+	}
+	return status;
+}
+
 /* Where the flow was broken off from outside. */
 static void note_interruption(struct stream_replay *replay, const struct pt_event *event)
 {
@@ -430,7 +443,7 @@ static int follow(struct stream_replay *replay, int bits)
 			if (time_goes_back(replay, run.has_tsc != 0, run.tsc))
 				bits = -pte_no_time;
 			else
-				status = run_hold(replay, &run);
+				status = hold(replay, &run);
 			if (status < 0)
 				return status;
 		}
@@ -603,6 +616,9 @@ static int open_decoder(struct stream_replay *replay)
 	/* Nobody wants the flow, and the kernel is not looked for in it. */
 	replay->counts = !replay->ledger->sink->flow && !replay->watch.ip;
 	pt_blk_set_run_counts(replay->decoder, replay->counts);
+	/* Nor does it matter when, as long as nothing changes in the meantime that no tick tells. */
+	pt_blk_set_run_events(replay->decoder, replay->counts && !replay->observer->kernel &&
+	                                               !ledger_asks_time(replay->ledger));
 	status = sideband_observer_watch(replay->observer, replay->decoder);
 	return status < 0 ? fatal(replay, status) : 0;
 }

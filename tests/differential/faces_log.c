@@ -82,23 +82,24 @@ void log_add_error(struct log *log, int status)
 	log_add(log, log_error)->status = status;
 }
 
-static int goes_on(const struct log *sums, const struct log_entry *entry)
+static int goes_on(const struct log *sums, const struct log_entry *entry, int timed)
 {
 	const struct log_entry *last = sums->count ? &sums->entry[sums->count - 1] : NULL;
 
-	return last && last->kind == log_sum && last->has_tsc == entry->has_tsc && last->tsc == entry->tsc;
+	return last && last->kind == log_sum &&
+	       (!timed || (last->has_tsc == entry->has_tsc && last->tsc == entry->tsc));
 }
 
-static void add_sum(struct log *sums, const struct log_entry *entry)
+static void add_sum(struct log *sums, const struct log_entry *entry, int timed)
 {
 	struct log_entry *sum;
 
 	if (entry->unproven)
 		return;
-	if (!goes_on(sums, entry)) {
+	if (!goes_on(sums, entry, timed)) {
 		sum = log_add(sums, log_sum);
-		sum->has_tsc = entry->has_tsc;
-		sum->tsc = entry->tsc;
+		sum->has_tsc = timed ? entry->has_tsc : 0;
+		sum->tsc = timed ? entry->tsc : 0;
 	}
 	sum = &sums->entry[sums->count - 1];
 	sum->ip = entry->ip;
@@ -114,14 +115,14 @@ static int is_mere_end(const struct log *sums, const struct log_entry *entry)
 }
 
 /* How much comes before a circle depends on the face. */
-void log_sums(const struct log *from, struct log *sums)
+void log_sums(const struct log *from, struct log *sums, int timed)
 {
 	log_clear(sums, from->name);
 	for (size_t i = 0; i < from->count; ++i) {
 		const struct log_entry *entry = &from->entry[i];
 
 		if (entry->kind == log_insn || entry->kind == log_sum) {
-			add_sum(sums, entry);
+			add_sum(sums, entry, timed);
 			continue;
 		}
 		if (entry->kind == log_error && entry->status == -pte_bad_query)

@@ -49,9 +49,9 @@ void log_fini(struct log *log);
 struct log_entry *log_add(struct log *log, enum log_kind kind);
 struct told *log_tell(struct log *log);
 
-/* What @from says of the instructions, summed up as far as nothing comes between and their time is the same.
- */
-void log_sums(const struct log *from, struct log *sums);
+/* What @from says of the instructions, summed up as far as nothing comes between and, if @timed, their time is
+ * the same. */
+void log_sums(const struct log *from, struct log *sums, int timed);
 
 /* An error, behind which all is forgotten. */
 void log_add_error(struct log *log, int status);

@@ -67,6 +67,13 @@ static const struct way ways[] = {
         {.name = "runs with events, tiny cache", .kind = runs, .events_inside = 1, .limit = "3"},
         {.name = "runs and blocks", .kind = runs, .mixed = 1},
         {.name = "counts", .kind = runs, .counts = 1},
+        {.name = "counts, tiny cache", .kind = runs, .counts = 1, .limit = "3"},
+        {.name = "counts, times inside", .kind = runs, .counts = 1, .events_inside = 1},
+        {.name = "counts, times inside, cache off",
+         .kind = runs,
+         .counts = 1,
+         .events_inside = 1,
+         .limit = "0"},
 };
 enum { nways = sizeof(ways) / sizeof(ways[0]) };
 
@@ -338,8 +345,11 @@ static void add_counts(struct client *client, const struct pt_run *run)
 {
 	struct log_entry *entry;
 
-	if (run->npaths || run->nevents || run->ntimes || !run->nblocks != !run->ninsn)
+	if (run->npaths || run->nevents || run->ntimes > (uint32_t)client->way->events_inside ||
+	    !run->nblocks != !run->ninsn)
 		complain(client, "a run that counts has something else");
+	if (run->ntimes && (!run->has_tsc != !run->time->has_tsc || run->time->tsc <= run->tsc))
+		complain(client, "time does not go on inside of a run");
 	if (!run->nblocks)
 		return;
 	entry = log_add(client->log, log_sum);
@@ -493,7 +503,7 @@ static void decode(struct client *client, const struct plan *plan)
 
 	synchronise(client, 0);
 	while (client->status != -pte_eos && !client->bad) {
-		const int inside = client->way->events_inside ||
+		const int inside = (client->way->events_inside && !client->way->counts) ||
 		                   (client->way->mixed && random_hit(&client->random, 300));
 
 		if (client->status < 0) {
@@ -746,13 +756,13 @@ static int agrees_in_state(const struct way *way, const struct plan *plan)
 }
 
 /* Counts, against the sums of those that tell every block. */
-static int agrees_in_sums(const char *what, const struct log *all, const struct log *counts)
+static int agrees_in_sums(const char *what, const struct log *all, const struct log *counts, int timed)
 {
 	struct log sums = {0}, counted = {0};
 	int same;
 
-	log_sums(all, &sums);
-	log_sums(counts, &counted);
+	log_sums(all, &sums, timed);
+	log_sums(counts, &counted, timed);
 	same = log_same(what, &sums, &counted, 0);
 	log_fini(&sums);
 	log_fini(&counted);
@@ -781,7 +791,8 @@ static int run_case(struct log *logs, uint64_t seed, int damaged, const char *sa
 			first_of_kind = i;
 		if (ways[i].counts) {
 			if (!(plan.flags & plan_of_kind))
-				good &= agrees_in_sums(what, &logs[first_of_kind], &logs[i]);
+				good &= agrees_in_sums(what, &logs[first_of_kind], &logs[i],
+				                       !ways[i].events_inside);
 			continue;
 		}
 		if (agrees_in_state(&ways[i], &plan))
