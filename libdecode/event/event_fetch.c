@@ -61,6 +61,8 @@ static int move_in_time(struct pt_evd *evd, const struct pt_evd_moment *before, 
 	return status;
 }
 
+enum { opcode_mtc = 0x59 };
+
 /* While execution is not traced, MTCs come in long rows; where nobody listens to time, only the last one
  * counts. */
 static void skip_mtcs(struct pt_evd *evd)
@@ -68,10 +70,12 @@ static void skip_mtcs(struct pt_evd *evd)
 	evd->pos = pt_time_skip(&evd->time, evd->pos, &evd->config, &evd->packet);
 }
 
-/* Whether a packet that begins so may be one of such a row. */
-static int goes_on(uint8_t opcode)
+/* Whether what begins at @pos may be such a row: an MTC, behind no more than one short CYC, or PADs. */
+static int goes_on(const uint8_t *pos)
 {
-	return opcode == 0x59 || (opcode & 3) == 3 || !opcode;
+	const int cyc_size = 1 + (*pos >> 2 & 1);
+
+	return *pos == opcode_mtc || !*pos || ((*pos & 3) == 3 && pos[cyc_size] == opcode_mtc);
 }
 
 static int read_mtc(struct pt_evd *evd)
@@ -82,7 +86,7 @@ static int read_mtc(struct pt_evd *evd)
 	evd->packet = evd->pos;
 	pt_time_update_mtc(&evd->time, evd->pos[1], &evd->config);
 	status = move_in_time(evd, &before, 2);
-	if (status >= 0 && evd->tick_limit == UINT64_MAX && evd->pos < evd->config.end && goes_on(*evd->pos))
+	if (status >= 0 && evd->tick_limit == UINT64_MAX && pt_evd_has_room(evd) && goes_on(evd->pos))
 		skip_mtcs(evd);
 	return status;
 }

@@ -51,7 +51,8 @@ static inline __attribute__((always_inline)) void tell_time(struct pt_run_walk *
 
 /* Nobody listens: time may pass inside of the run, behind its first @npaths paths. Returns how many bytes of
  * such packets and PADs there are at @pos. */
-static size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos, uint32_t npaths)
+static __attribute__((noinline)) size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos,
+                                                  uint32_t npaths)
 {
 	struct pt_evd *evd = &walk->flow->evd;
 
@@ -212,9 +213,11 @@ static int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t even
 			at.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
 			continue;
 		}
-		if ((word & 3) == 3) {
-			const uint32_t size = events ? pass_cyc(walk, word, at.npaths) : 0;
+		if (events && pt_may_be_timing((uint8_t)word)) {
+			size_t size = pass_cyc(walk, word, at.npaths);
 
+			if (!size)
+				size = pass_time(walk, at.pos, at.npaths);
 			if (!size)
 				break;
 			at.pos += size;
