@@ -14,8 +14,9 @@
 #include <intel-pt.h>
 
 enum {
-	numberings_most = 512,     /* that are known at a time, then all are taken apart */
-	rows_most = 16 << 20,      /* bytes; likewise */
+	numberings_most = 512,  /* that are known at a time, then all are taken apart */
+	rows_per_cpu = 2 << 20, /* bytes; likewise: what a CPU's cache of paths may be of */
+	rows_cpus_most = 16,
 	row_slots_first = 4096,    /* a power of two */
 	thread_slots_first = 1024, /* a power of two */
 	gap_slots = 1024,
@@ -65,6 +66,7 @@ struct exec_counts {
 	struct pool rows;
 	struct row **row_slot; /* owned; all rows, by what they are of */
 	size_t nrows, row_slots;
+	int32_t ncpus; /* up to the last one that flow came from */
 	struct numbering numbering[numberings_most];
 	uint32_t nnumberings;
 	struct numbering *present;
@@ -83,6 +85,7 @@ struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut, bool
 		return NULL;
 	counts->cut = cut;
 	counts->clock = clock && clock->time_mult ? clock : NULL;
+	counts->ncpus = 1;
 	counts->thread_slots = thread_slots_first;
 	counts->thread = calloc(counts->thread_slots, sizeof(*counts->thread));
 	counts->row_slots = row_slots_first;
@@ -472,11 +475,20 @@ static int add_row(struct exec_counts *counts, struct thread *thread, struct row
 	return 0;
 }
 
+static size_t rows_most(const struct exec_counts *counts)
+{
+	const int32_t ncpus = counts->ncpus < rows_cpus_most ? counts->ncpus : rows_cpus_most;
+
+	return (size_t)ncpus * rows_per_cpu;
+}
+
 int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
 {
 	struct thread *thread = thread_of(counts, flow);
 
-	if (!thread || (counts->rows.used > rows_most && forget_rows(counts)))
+	if (flow->cpu >= counts->ncpus)
+		counts->ncpus = flow->cpu + 1;
+	if (!thread || (counts->rows.used > rows_most(counts) && forget_rows(counts)))
 		return -1;
 	if ((!counts->present || counts->present->number != flow->numbering) &&
 	    set_numbering(counts, flow->numbering))
