@@ -165,7 +165,7 @@ static int make_plan(struct shard_command *command, const char *name, struct sb_
 	if (!code)
 		code = job_check(job, err);
 	if (!code)
-		code = shard_plan_make(job, name, command->nshards, command->plan, &made, err);
+		code = shard_plan_make(job, name, command->nshards, 0, command->plan, &made, err);
 	if (!code && command->nshards && made < command->nshards)
 		fprintf(stderr, "%s: note: there are places for %zu shards only, not for %llu\n", name, made,
 		        (unsigned long long)command->nshards);
@@ -236,7 +236,7 @@ static int mark(const struct shard_plan *plan, const char *list, bool *wanted, s
 
 static int run_shards(const struct shard_command *command, const char *name, struct sb_error *err)
 {
-	const struct shard_run_options options = {name, (unsigned int)command->jobs, command->again};
+	const struct shard_run_options options = {name, (unsigned int)command->jobs, command->again, 0};
 	struct shard_plan plan;
 	bool *wanted = NULL;
 	int code = shard_plan_read(&plan, command->plan, command->results, err);

@@ -51,6 +51,7 @@ void job_free(struct job *job)
 	job_cluster_free(&job->cluster);
 	job_fetch_free(&job->fetch);
 	free(job->run_record);
+	free(job->parts.directory);
 	free(job->path);
 	job_places_free(&job->places);
 	memset(job, 0, sizeof(*job));

@@ -74,6 +74,12 @@ struct job_limits {
 	uint64_t memory, disk; /* bytes; 0: none */
 };
 
+/* Where results of parts of a recording are kept until all of it is done, so that a run can be resumed. */
+struct job_parts_options {
+	char *directory; /* NULL: recordings are decoded as a whole */
+	uint64_t size;   /* of trace in a part, in bytes; 0: as is good */
+};
+
 enum job_on_error { job_fail, job_skip };
 
 /* Files of the kernel that was traced. */
@@ -94,6 +100,7 @@ struct job {
 	uint32_t strict;   /* see strict.h; 0: not at all */
 	unsigned int jobs; /* 0: one for each CPU */
 	struct job_limits limits;
+	struct job_parts_options parts;
 	unsigned int on_error; /* enum job_on_error */
 	struct job_cluster cluster;
 	char *run_record; /* NULL: beside the first file that is written */

@@ -132,6 +132,20 @@ static const struct job_key limit_keys[] = {
 };
 static const struct job_table limit_table = {"limits", limit_keys, COUNT(limit_keys)};
 
+static const struct job_key parts_keys[] = {
+        {.name = "directory",
+         .kind = &job_kind_path,
+         .offset = offsetof(struct job_parts_options, directory),
+         .about = "Where the results of parts are, until all of a recording is done; no other job's.",
+         .what = "the name of a directory",
+         .required = true},
+        {.name = "size",
+         .kind = &job_kind_size,
+         .offset = offsetof(struct job_parts_options, size),
+         .about = "How much trace is in a part, in bytes, or with K, M, G or T behind it."},
+};
+static const struct job_table parts_table = {"parts", parts_keys, COUNT(parts_keys)};
+
 static const struct job_key filter_keys[] = {FILTER_KEYS(0)};
 const struct job_table job_filter_table = {"a filter", filter_keys, COUNT(filter_keys)};
 
@@ -245,6 +259,11 @@ static const struct job_key job_keys[] = {
          .offset = JOB(limits),
          .about = "What the replay may take of the machine.",
          .table = &limit_table},
+        {.name = "parts",
+         .kind = &job_kind_mapping,
+         .offset = JOB(parts),
+         .about = "Recordings are decoded in parts, which --resume does not do again.",
+         .table = &parts_table},
         {.name = "on_error",
          .kind = &job_kind_choice,
          .offset = JOB(on_error),

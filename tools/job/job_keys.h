@@ -25,7 +25,7 @@ struct job_key {
 	bool inverse;                  /* the field is true when the key is false */
 	bool whole;                    /* of a mapping: given again, it replaces all that was there */
 	const struct job_table *table; /* of a mapping, or of a list of them */
-	const char *const *word; /* that it can be, NULL behind the last; "": as if it was not said */
+	const char *const *word;       /* that it can be, NULL behind the last; "": as if it was not said */
 	uint64_t least, most;          /* of a number */
 };
 

@@ -11,6 +11,7 @@
 #include "interrupt.h"
 #include "job/job_inputs.h"
 #include "job/job_keys.h"
+#include "job/job_parts.h"
 #include "job/job_replay.h"
 #include "job/run_record.h"
 #include "job/shard_merge.h"
@@ -173,27 +174,84 @@ static void note_failure(struct run *run, const char *recording, const struct sb
 	     &ignored);
 }
 
-static int replay_one(struct run *run, size_t index, char *const *file, struct sb_error *err)
+/* What the recording is decoded from: the results of shards, or of parts; both NULL: trace. */
+struct decoded {
+	struct shard_merge *merge; /* borrowed */
+	size_t index;              /* of the recording in it */
+	struct job_parts *parts;   /* owned */
+};
+
+static int find_decoded(struct run *run, size_t index, const json_t *input, struct decoded *decoded,
+                        struct sb_error *err)
 {
-	const char *recording = run->inputs.path[index];
-	enum job_replay_end end = job_replay_whole;
-	json_t *input = NULL, *account = NULL;
-	struct sb_span_source spans;
-	const json_t *expected = NULL;
-	struct job_checkpoint checkpoint = {0};
-	char label[48] = "";
+	const struct job_parts_request request = {.command = run->options->command,
+	                                          .job = run->job,
+	                                          .recording = run->inputs.path[index],
+	                                          .input = input,
+	                                          .record = run->record,
+	                                          .resume = run->options->resume,
+	                                          .limit = run->job->limits.disk ? &run->limit : NULL};
 	int code;
+
+	*decoded = (struct decoded){.merge = run->options->merge, .index = index};
+	if (decoded->merge || !run->record || !run->job->parts.directory)
+		return 0;
+	code = job_parts_make(&decoded->parts, &request, err);
+	decoded->merge = decoded->parts ? job_parts_merge(decoded->parts) : NULL;
+	decoded->index = 0;
+	return code;
+}
+
+/* Takes @input over. */
+static int replay(struct run *run, size_t index, char *const *file, json_t *input, struct sb_error *err)
+{
+	char label[48] = "";
+	struct job_replay_request request = {.command = run->options->command,
+	                                     .job = run->job,
+	                                     .recording = run->inputs.path[index],
+	                                     .file = file,
+	                                     .limit = run->job->limits.disk ? &run->limit : NULL,
+	                                     .label = label,
+	                                     .progress = run->options->progress};
+	enum job_replay_end end = job_replay_whole;
+	struct sb_span_source spans;
+	struct decoded decoded;
+	json_t *account = NULL;
+	int code = find_decoded(run, index, input, &decoded, err);
 
 	if (run->inputs.count > 1)
 		snprintf(label, sizeof(label), "%zu/%zu ", index + 1, run->inputs.count);
-	if (run->options->merge) {
-		if (shard_merge_error(run->options->merge, index))
-			return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s",
-			                    shard_merge_error(run->options->merge, index));
-		spans = shard_merge_source(run->options->merge, index);
-		expected = json_object_get(shard_merge_files(run->options->merge, index), "");
-		checkpoint = shard_merge_checkpoint(run->options->merge, index);
+	if (decoded.merge) {
+		spans = shard_merge_source(decoded.merge, decoded.index);
+		request.spans = &spans;
+		request.expected = json_object_get(shard_merge_files(decoded.merge, decoded.index), "");
+		request.checkpoint = shard_merge_checkpoint(decoded.merge, decoded.index);
 	}
+	if (!code)
+		code = job_replay(&request, &end, run->record ? &account : NULL, err);
+	if (code) {
+		json_decref(input);
+		job_parts_close(decoded.parts, false);
+		return code;
+	}
+	run->stopped = end == job_replay_stopped;
+	if (end == job_replay_gaps)
+		raise_status(run, exit_gaps);
+	else if (end == job_replay_wrong)
+		raise_status(run, exit_error);
+	code = note_end(run, run->inputs.path[index], file, input, account, end, err);
+	job_parts_close(decoded.parts, !code && !run->stopped);
+	return code;
+}
+
+static int replay_one(struct run *run, size_t index, char *const *file, struct sb_error *err)
+{
+	const char *recording = run->inputs.path[index];
+	json_t *input = NULL;
+
+	if (run->options->merge && shard_merge_error(run->options->merge, index))
+		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s",
+		                    shard_merge_error(run->options->merge, index));
 	if (run->record) {
 		/* What shards have read is not read again. */
 		input = run->options->merge ? json_object() : run_record_input(run->job, recording, err);
@@ -204,27 +262,7 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 			return save(run, json_incref(run_record_find(run->before, recording)), err);
 		}
 	}
-	code = job_replay(&(struct job_replay_request){.command = run->options->command,
-	                                               .job = run->job,
-	                                               .recording = recording,
-	                                               .file = file,
-	                                               .limit = run->job->limits.disk ? &run->limit : NULL,
-	                                               .label = label,
-	                                               .progress = run->options->progress,
-	                                               .spans = run->options->merge ? &spans : NULL,
-	                                               .expected = expected,
-	                                               .checkpoint = checkpoint},
-	                  &end, run->record ? &account : NULL, err);
-	if (code) {
-		json_decref(input);
-		return code;
-	}
-	run->stopped = end == job_replay_stopped;
-	if (end == job_replay_gaps)
-		raise_status(run, exit_gaps);
-	else if (end == job_replay_wrong)
-		raise_status(run, exit_error);
-	return note_end(run, recording, file, input, account, end, err);
+	return replay(run, index, file, input, err);
 }
 
 /* Whether the next recording may still go well. */
@@ -267,6 +305,8 @@ int job_run(const struct job *job, const struct job_run_options *options, int *s
 		if (!code && run.status != exit_fine && job->on_error == job_fail)
 			break;
 	}
+	if (!code && !run.stopped && run.status == exit_fine && run.record)
+		job_parts_clean(job);
 	finish(&run);
 	*status = run.status;
 	return code;

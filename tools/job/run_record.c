@@ -252,7 +252,7 @@ int run_record_write(const json_t *record, const char *path, struct sb_error *er
 static bool decides(const char *key)
 {
 	static const char *const others[] = {"recording",  "recordings", "jobs",    "limits", "on_error",
-	                                     "run_record", "version",    "cluster", "fetch"};
+	                                     "run_record", "version",    "cluster", "fetch",  "parts"};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (!strcmp(key, others[i]))

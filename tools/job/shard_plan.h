@@ -44,10 +44,10 @@ struct shard_plan {
 enum { shards_most = 1000000, checkpoint_align = 4096 };
 
 /* Cuts the recordings of @job, whose list of recordings becomes that of the plan's, into about @nshards (0:
- * as many as are good for their size), and writes the plan to @path. What is passed over is told on stderr
- * after @command. Zero or a negative code. */
-int shard_plan_make(struct job *job, const char *command, size_t nshards, const char *path, size_t *made,
-                    struct sb_error *err);
+ * of @size bytes of trace each, or when that is 0, too, of as many as are good), and writes the plan to
+ * @path. What is passed over is told on stderr after @command. Zero or a negative code. */
+int shard_plan_make(struct job *job, const char *command, size_t nshards, uint64_t size, const char *path,
+                    size_t *made, struct sb_error *err);
 
 /* shard_plan_file.c: as JSON, with its hash; and back. @results: the directory, NULL: the usual one. Reading
  * goes to the directory where the plan was made. */

@@ -31,7 +31,8 @@ struct making {
 	struct job_inputs inputs;
 	uint64_t *bytes;   /* owned; of trace to be decoded, of each recording */
 	uint64_t total;    /* of all */
-	uint64_t nshards;  /* wanted */
+	uint64_t nshards;  /* wanted; 0: as many as come of .size */
+	uint64_t size;     /* bytes of trace in a shard */
 	uint64_t position; /* in the line of all that is to be decoded */
 	uint64_t cut;      /* the next shard begins there, or behind it */
 	uint64_t ncuts;    /* up to that one */
@@ -267,7 +268,7 @@ static int make(struct making *making, struct sb_error *err)
 		return out_of_memory(err);
 	code = measure(making, &only, err);
 	if (!making->nshards)
-		making->nshards = making->total / shard_size + 1;
+		making->nshards = making->total / making->size + 1;
 	if (making->nshards > shards_most)
 		making->nshards = shards_most;
 	making->plan.step = step_of(making);
@@ -280,10 +281,11 @@ static int make(struct making *making, struct sb_error *err)
 	return code;
 }
 
-int shard_plan_make(struct job *job, const char *command, size_t nshards, const char *path, size_t *made,
-                    struct sb_error *err)
+int shard_plan_make(struct job *job, const char *command, size_t nshards, uint64_t size, const char *path,
+                    size_t *made, struct sb_error *err)
 {
-	struct making making = {.job = job, .command = command, .nshards = nshards};
+	struct making making = {
+	        .job = job, .command = command, .nshards = nshards, .size = size ? size : shard_size};
 	struct stat st;
 	int code;
 

@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -26,8 +27,9 @@ struct running {
 	const struct shard_plan *plan;
 	const struct shard_run_options *options;
 	struct shard_work *shard;
-	pthread_mutex_t lock; /* of what follows, and of what is told */
-	size_t next;          /* shard to be looked at, in this recording */
+	atomic_uint_fast64_t written; /* bytes of results */
+	pthread_mutex_t lock;         /* of what follows, and of what is told */
+	size_t next;                  /* shard to be looked at, in this recording */
 	size_t nfailed;
 
 	/* Of the present recording. */
@@ -83,6 +85,26 @@ static int no_event(void *context, const struct sb_flow_event *event)
 	return 0;
 }
 
+struct part_output {
+	struct running *running;
+	struct shard_writer *writer;
+};
+
+static int write_part(void *context, const void *bytes, size_t size)
+{
+	const struct part_output *output = context;
+	const uint64_t most = output->running->options->disk;
+
+	if (atomic_fetch_add(&output->running->written, size) + size > most && most)
+		return -sbe_io;
+	return shard_writer_write(output->writer, bytes, size);
+}
+
+static bool is_full(const struct running *running)
+{
+	return running->options->disk && atomic_load(&running->written) > running->options->disk;
+}
+
 static int run_part(struct running *running, struct shard_work *work, size_t index, struct sb_error *err)
 {
 	const struct job *job = &running->plan->job;
@@ -91,13 +113,17 @@ static int run_part(struct running *running, struct shard_work *work, size_t ind
 	                             .event = job_wants_events(job) ? no_event : NULL,
 	                             .progress = on_progress};
 	const uint64_t offset = shard_writer_offset(&work->writer);
+	struct part_output output = {running, &work->writer};
 	struct sb_account account;
 	int code;
 
-	code = sb_session_run_span(running->opened.session, &running->line, index, &sink, shard_writer_write,
-	                           &work->writer, &account, err);
+	code = sb_session_run_span(running->opened.session, &running->line, index, &sink, write_part, &output,
+	                           &account, err);
 	if (code == -sbe_stop)
 		return sb_error_set(err, code, NULL, UINT64_MAX, "interrupted");
+	if (code && is_full(running))
+		return sb_error_set(err, -sbe_io, work->writer.path, UINT64_MAX,
+		                    "write failed: the job's limit of disk space is reached");
 	if (code && !err->code)
 		return sb_error_set(err, code, work->writer.path, UINT64_MAX, "cannot be written");
 	if (!code)
@@ -167,6 +193,8 @@ static size_t take(struct running *running)
 	size_t taken;
 
 	pthread_mutex_lock(&running->lock);
+	if (is_full(running))
+		running->next = end;
 	while (running->next < end && !is_waiting(running, running->next))
 		running->next++;
 	taken = running->next;

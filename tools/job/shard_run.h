@@ -8,6 +8,7 @@ struct shard_run_options {
 	const char *command; /* for what is told on stderr */
 	unsigned int jobs;   /* shards at a time; 0: one for each CPU */
 	bool again;          /* also those that have a result already */
+	uint64_t disk;       /* bytes that may be written; 0: as many as there are */
 };
 
 /* Runs those shards of @plan for which wanted[shard] is set; failures are told on stderr. Zero: each has its

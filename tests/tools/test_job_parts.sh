@@ -1,0 +1,109 @@
+#!/bin/sh
+# A job that is killed within a recording goes on: parts that were finished are not decoded again, and whatever happens on
+# the way, the outputs are those of the recording as a whole.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+
+record one -- /bin/true || exit 1
+record long -c 2 --mtc --psb-period 512 -- sh -c 'ls -l /usr | sort | head -n 2; (echo b; true) | cat' || exit 1
+cd "$dir" || exit 1
+
+# job NAME LINE...: a job with these lines, too.
+job()
+{
+	name=$1
+	shift
+	{
+		printf 'version: 1\nrecording: long.data\nroots: [long.root, one.root]\nhost_root: false\nsinks:\n'
+		for sink in folded counts jsonl; do
+			echo "- {name: $sink, file: out/long.$sink}"
+		done
+		[ $# -eq 0 ] || printf '%s\n' "$@"
+	} >"$name"
+}
+# nothing_left WHEN: neither halves, nor parts.
+nothing_left()
+{
+	[ "$(ls parts)" = lock ] || fail "$1: parts are left: $(ls parts)"
+	[ -z "$(find . -name '*.tmp*')" ] || fail "$1: left behind: $(find . -name '*.tmp*')"
+	rm out/*.run.json
+	diff -r out reference || fail "$1: something else"
+	rm -rf out
+	mkdir out
+}
+parts='parts: {directory: parts, size: 8K}'
+rm -rf out reference
+mkdir out
+job long.yaml
+"$SBTRACE" job run long.yaml || fail "as a whole"
+rm out/*.run.json
+mv out reference
+mkdir out
+job parts.yaml "$parts"
+begin=$(date +%s%N)
+"$SBTRACE" job run parts.yaml 2>err || fail "in parts: $(cat err)"
+took=$((($(date +%s%N) - begin) / 1000000))
+nothing_left "in parts"
+
+killed=0 found=0
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	resume=
+	# Every other one is killed once more while it goes on.
+	for again in $(seq $((1 + round % 2))); do
+		"$SBTRACE" job run $resume parts.yaml 2>err &
+		pid=$!
+		sleep "$(awk -v seed="$round$again" -v took="$took" 'BEGIN { srand(seed); printf "%.3f", rand() * took / 1000 }')"
+		kill -9 $pid 2>/dev/null
+		wait $pid 2>/dev/null
+		[ $? -ne 137 ] || killed=$((killed + 1))
+		resume=--resume
+	done
+	there=$(find parts -name '[0-9]*.shard' | wc -l) is_done=
+	! grep -qs '"finished"' out/parts.run.json || is_done=yes
+	"$SBTRACE" job run --resume --jobs 1 parts.yaml 2>err || fail "round $round: going on: $(cat err)"
+	# Once it is in the run record, what is left of parts is only removed.
+	[ "$there" -eq 0 ] || [ "$is_done" ] || grep -q "note: long.data: $there of [0-9]* parts are there already" err ||
+		fail "round $round: $there parts, but: $(cat err)"
+	found=$((found + there))
+	nothing_left "round $round"
+done
+echo "in parts: killed $killed times of 30, $took ms long; $found parts were not decoded again"
+
+# However far it came: the limit of disk space ends it.
+# until_full LIMIT: goes on until so much is written; the parts that are there, to $there.
+until_full()
+{
+	job parts.yaml "$parts" "limits: {disk: $1}"
+	"$SBTRACE" job run --resume parts.yaml 2>err && fail "$1 are enough"
+	grep -q "the job's limit of disk space is reached" err || fail "limit: $(cat err)"
+	there=$(stat -c %i:%n parts/plan.shards/*.shard)
+	[ "$(du -b --apparent-size parts/plan.shards/*.shard | awk '{ n += $1 } END { print n + 0 }')" -le $((${1%K} * 1024 + 300000)) ] ||
+		fail "$1: too much: $(du -b parts)"
+}
+until_full 200K
+first=$there
+until_full 600K
+[ "$(echo "$there" | wc -l)" -gt "$(echo "$first" | wc -l)" ] || fail "it does not get on: $there"
+for part in $first; do
+	echo "$there" | grep -qxF "$part" || fail "decoded again: $part"
+done
+# A part that was damaged is decoded again, a run beside this one waits for nobody, and another recording has other parts.
+part=$(echo "$there" | sed -n '2s/[^:]*://p')
+printf '\377\377' | dd of="$part" bs=1 seek=$(($(wc -c <"$part") / 2)) conv=notrunc 2>/dev/null
+job parts.yaml "$parts"
+flock parts/lock "$SBTRACE" job run --resume parts.yaml 2>err && fail "two at a time"
+grep -q 'parts are being made there by another run' err || fail "two at a time: $(cat err)"
+"$SBTRACE" job run --resume parts.yaml 2>err || fail "a damaged part: $(cat err)"
+nothing_left "a damaged part"
+until_full 200K
+cp one.data long.data
+job long.yaml
+rm -rf reference
+"$SBTRACE" job run long.yaml || fail "another recording"
+rm out/*.run.json
+mv out reference
+mkdir out
+job parts.yaml "$parts"
+"$SBTRACE" job run --resume parts.yaml 2>err || fail "another recording: $(cat err)"
+nothing_left "another recording"
+[ $failures -eq 0 ]
