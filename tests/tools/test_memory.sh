@@ -23,7 +23,7 @@ peak()
 }
 
 # What counts keeps paths, up to 2 MiB for each CPU, and finds them by tables: these fill up slowly.
-paths=3072
+paths=6144
 # One for each way of keeping things: none, stacks, counts, calls of threads, text as it comes, a page.
 most=$(((longest - long) / 1024 * 3 / 4))
 [ $most -gt 3000 ] || fail "too short to say: $long and $longest bytes"
