@@ -190,18 +190,45 @@ static int read_mtc_or_cyc(struct pt_evd *evd)
 	return pt_packet_is_cyc_2(evd->pos) && read_cyc(evd, pt_packet_cyc_2(evd->pos), 2) >= 0;
 }
 
+static int is_flow_opcode(uint32_t opcode)
+{
+	return (opcode > 2 && !(opcode & 1)) || (opcode & 0x1f) == 0x0d;
+}
+
 /* Whether a TNT or a TIP comes next, which the most frequent of all is followed by. */
 static int is_flow(const struct pt_evd *evd)
 {
-	const uint8_t opcode = pt_evd_has_room(evd) ? *evd->pos : 0;
+	return pt_evd_has_room(evd) && is_flow_opcode(*evd->pos);
+}
 
-	return (opcode > 2 && !(opcode & 1)) || (opcode & 0x1f) == 0x0d;
+/* What a trace with CYC is full of: one of up to two bytes, and then a TNT or TIP. Zero: something else. */
+static int pass_lone_cyc(struct pt_evd *evd)
+{
+	const uint8_t *const pos = evd->pos;
+	uint32_t word, size, opcode;
+
+	if (!pt_evd_has_room(evd) || evd->refused || evd->tick_limit != UINT64_MAX)
+		return 0;
+	word = pt_get32(pos);
+	size = 1 + (word >> 2 & 1);
+	opcode = word >> (8 * size) & 0xff;
+	if ((word & 3) != 3 || (size == 2 && (word & 0x100)) || !is_flow_opcode(opcode))
+		return 0;
+	if (!evd->ahead)
+		evd->before = evd->time;
+	evd->ahead = 1;
+	evd->packet = pos;
+	evd->pos = pos + size;
+	pt_time_update_cyc(&evd->time, size == 2 ? pt_packet_cyc_2(pos) : pos[0] >> 3, &evd->config);
+	return 1;
 }
 
 int pt_evd_pass_timing(struct pt_evd *evd)
 {
 	const uint8_t *const begin = evd->pos;
 
+	if (pass_lone_cyc(evd))
+		return 1;
 	do {
 		while (read_mtc_or_cyc(evd))
 			continue;

@@ -7,6 +7,7 @@
 
 #include <string.h>
 
+#include "flow/cursor_chain.h"
 #include "flow/decoder_face.h"
 
 /* A chain of so many basic blocks cannot overflow pt_block.ninsn. */
@@ -103,8 +104,10 @@ static uint32_t steps_done(const struct pt_block_decoder *decoder)
 void pt_block_settle(struct pt_block_decoder *decoder)
 {
 	struct pt_cursor *cursor = &decoder->cursor;
-	const uint32_t steps = steps_done(decoder);
+	uint32_t steps;
 
+	pt_cursor_unchain(cursor);
+	steps = steps_done(decoder);
 	cursor->at = cursor->until = cursor->end = NULL;
 	if (cursor->entry)
 		pt_cursor_leave(cursor, steps);

@@ -5,6 +5,7 @@
 
 #include "event/event_fetch.h"
 #include "event/event_packets.h"
+#include "flow/cursor_chain.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
 
@@ -314,6 +315,7 @@ static int64_t present_place(struct pt_cursor *cursor)
 	if (cursor->cache->full) {
 		pt_run_cache_clear(cursor->cache);
 		pt_item_pool_clear(&cursor->pool);
+		cursor->list.count = cursor->list.npaths = 0;
 	}
 	return pt_flow_place(cursor->flow, cursor->cache);
 }
@@ -369,6 +371,7 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 	pt_flow_give_unit_back(flow);
 	cursor->bits = 0;
 	cursor->ahead = ahead;
+	pt_cursor_end_list(cursor);
 	return entry;
 }
 
@@ -397,14 +400,33 @@ static void stand_at(struct pt_cursor *cursor, uint32_t place)
 	pt_flow_stand_at(cursor->flow, &cursor->cache->place[place]);
 }
 
-/* The path ends in an event, which is due now. */
-static void stand_at_event(struct pt_cursor *cursor, const struct pt_run_entry *entry)
+/* Does what the path does before which the flow stands, but for moving in trace. */
+static inline void pass_path(struct pt_flow *flow, const struct pt_run_entry *entry)
 {
+	if (entry->flags & pt_entry_effect)
+		pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
+	if (entry->flags & pt_entry_address)
+		flow->evd.last = (struct pt_last_ip){.ip = entry->last, .valid = 1};
+}
+
+static inline void pass_chain(struct pt_flow *flow, const struct pt_run_chain *chain)
+{
+	if (chain->effect)
+		pt_stack_effect_apply(chain->effect, &flow->returns);
+	if (chain->flags & pt_entry_address)
+		flow->evd.last = (struct pt_last_ip){.ip = chain->last, .valid = 1};
+}
+
+/* The path ends in an event, which is due now. */
+static void stand_at_event(struct pt_cursor *cursor)
+{
+	const struct pt_run_entry *const entry = cursor->entry;
 	const struct pt_cursor_state *states = entry->extra->part[pt_cursor_states];
 	const struct pt_run_place *after = &cursor->cache->place[entry->place_after];
 	struct pt_flow *flow = cursor->flow;
 	struct pt_event *event;
 
+	pass_path(flow, entry);
 	cursor->entry = NULL;
 	pt_flow_set_ip(flow, states[entry->path.nblocks - 1].ip);
 	flow->have_resume_ip = (after->kind == pt_place_off_known) & 1;
@@ -461,45 +483,97 @@ static int next_bits(struct pt_cursor *cursor, uint32_t place)
 	return cursor->entry != NULL;
 }
 
+/* Three guesses of four must be right, or none is made for a while. */
+enum { trust_first = 64, trust_most = 256, trust_lost = 3, trust_pause = 1 << 12 };
+
+static inline int may_guess(struct pt_cursor *cursor)
+{
+	if (__builtin_expect(cursor->trust > 0, 1))
+		return 1;
+	if (++cursor->trust > 0)
+		cursor->trust = trust_first;
+	return 0;
+}
+
+/* What came last behind the same path, if it leads on from @place at @pos; NULL: something else. */
+static inline const struct pt_run_entry *guess(struct pt_cursor *cursor, uint32_t place, const uint8_t *pos)
+{
+	const struct pt_run_entry *entry = pt_run_cache_guess(cursor->cache);
+	const struct pt_flow *flow = cursor->flow;
+
+	if (flow->evd.config.end - pos < pt_window_max || entry->place != place ||
+	    (entry->flags & pt_entry_event) ||
+	    !pt_run_cache_leads(cursor->cache, entry, place, pos, flow->evd.last.ip, &flow->returns,
+	                        flow->evd.config.end))
+		return NULL;
+	cursor->trust += cursor->trust < trust_most;
+	pt_run_cache_note(cursor->cache, entry, 1);
+	return entry;
+}
+
+/* It was not guessed. */
+static inline void note_found(struct pt_cursor *cursor)
+{
+	if (cursor->trust <= 0)
+		return;
+	cursor->trust -= trust_lost;
+	if (cursor->trust <= 0)
+		cursor->trust = -trust_pause;
+	pt_run_cache_note(cursor->cache, cursor->entry, 0);
+}
+
 __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 {
 	const struct pt_run_entry *const entry = cursor->entry;
+	const struct pt_run_chain *const chain = cursor->chain;
 	struct pt_flow *flow = cursor->flow;
 	const uint8_t *pos = flow->evd.pos, *begin;
-	const uint32_t place = entry->place_after;
-	uint32_t size;
+	uint32_t place = entry->place_after, size;
 
 	cursor->ahead = 0;
-	if (entry->flags & pt_entry_effect)
-		pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
-	if (entry->flags & pt_entry_address)
-		flow->evd.last = (struct pt_last_ip){.ip = entry->last, .valid = 1};
-	if (entry->flags & pt_entry_event) {
-		stand_at_event(cursor, entry);
+	if (chain) {
+		pass_chain(flow, chain);
+		cursor->chain = NULL;
+		place = chain->place_after;
+		pos += chain->size;
+	} else if (entry->flags & pt_entry_event) {
+		stand_at_event(cursor);
 		return 0;
+	} else {
+		pass_path(flow, entry);
+		pos += cursor->bits ? 0 : entry->size;
 	}
 	if (cursor->bits) {
 		const int begun = next_bits(cursor, place);
 
 		if (begun >= 0)
 			return begun;
-	} else {
-		pos += entry->size;
 	}
-	pos = pt_packet_skip_pads(pos, flow->evd.config.end);
-	flow->evd.pos = begin = pos;
-	if (pos < flow->evd.config.end && pt_may_be_timing(*pos))
+	pos = begin = pt_packet_skip_pads(pos, flow->evd.config.end);
+	flow->evd.pos = pos;
+	if (pos < flow->evd.config.end && pt_may_be_timing(*pos)) {
+		pt_cursor_end_list(cursor);
 		pos = pass_time(cursor);
+	}
 	flow->evd.packet = pos;
+	cursor->entry = may_guess(cursor) ? guess(cursor, place, pos) : NULL;
+	if (cursor->entry) {
+		pt_cursor_try_chain(cursor, pos);
+		return 1;
+	}
 	size = window_at(flow, pos);
 	if (size) {
 		/* An event is read before the flow comes to its place, and its time counts. */
 		if (pt_window_packet[*pos] & pt_window_event)
 			cursor->ahead = 0;
 		cursor->entry = find(cursor, place, window_bytes(pos, size), pos + size);
-		if (cursor->entry)
+		if (cursor->entry) {
+			note_found(cursor);
+			pt_cursor_try_chain(cursor, pos);
 			return 1;
+		}
 	}
+	pt_cursor_end_list(cursor);
 	stand_at(cursor, place);
 	if (size) {
 		cursor->entry = record_packets(cursor, place, pos, size);
@@ -547,7 +621,7 @@ static const struct pt_cursor_state *state_behind(const struct pt_run_entry *ent
 uint32_t pt_cursor_steps(const struct pt_cursor *cursor)
 {
 	const struct pt_cursor_state *state = cursor->entry->extra->part[pt_cursor_states];
-	const uint32_t left = (uint32_t)(cursor->end - cursor->at), nitems = cursor->entry->path.ninsn - left;
+	const uint32_t nitems = (uint32_t)(cursor->at - cursor->begin);
 	uint32_t steps = 0;
 
 	while (steps < cursor->entry->path.nblocks && (steps ? state[steps - 1].nitems : 0) < nitems)
@@ -566,6 +640,16 @@ static int nothing_is_used(const struct pt_cursor *cursor, uint32_t count)
 	return !state || state->pos == 0 ||
 	       (state->left && state->pos == tnt_size(cursor->flow->evd.pos[0]) &&
 	        state->left == tnt_bits(cursor->flow->evd.pos));
+}
+
+int pt_cursor_is_in_last_step(const struct pt_cursor *cursor)
+{
+	const struct pt_run_chain *chain = cursor->chain;
+	const struct pt_run_path *last = chain ? chain->path[chain->npaths - 1] : &cursor->entry->path;
+	const struct pt_cursor_state *state = cursor->cache->entry[last->id].extra->part[pt_cursor_states];
+	const uint32_t before = last->nblocks > 1 ? state[last->nblocks - 2].nitems : 0;
+
+	return cursor->end - cursor->at < (int64_t)last->ninsn - before;
 }
 
 const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count)
@@ -637,6 +721,7 @@ void pt_cursor_leave(struct pt_cursor *cursor, uint32_t count)
 	const int ahead = cursor->ahead && nothing_is_used(cursor, count);
 	struct pt_flow *flow = cursor->flow;
 
+	cursor->chain = NULL;
 	stand_at(cursor, entry->place);
 	if (count)
 		stand_behind(flow, entry, count, cursor->bits);

@@ -10,6 +10,7 @@
 
 #include "flow/item_pool.h"
 #include "flow/recorder.h"
+#include "flow/run_chain.h"
 
 /* What is kept of a path: parts of its struct pt_run_record. Its path.nblocks counts steps, path.ninsn items.
  */
@@ -51,10 +52,12 @@ struct pt_cursor {
 	/* Items: the next one; up to where they can be handed out with no further thought; and where those
 	 * end that the cursor holds. */
 	const uint32_t *at, *until, *end;
+	const uint32_t *begin; /* of them */
 	struct pt_item_pool pool;
 
 	const struct pt_run_entry
 	        *entry; /* the path before which the flow stands; NULL: it stands anywhere */
+	const struct pt_run_chain *chain; /* the chain that is gone along, and begins with it; or NULL */
 	struct pt_flow *flow;
 	struct pt_run_cache *cache;      /* owned; NULL: not needed yet */
 	struct pt_cursor_record *record; /* owned, with the cache */
@@ -66,6 +69,12 @@ struct pt_cursor {
 	uint8_t bits;  /* of a window that is part of a TNT: see bits_window(); zero: it is made of packets */
 	uint8_t off;   /* there is no memory, or it is not wanted */
 	uint8_t ahead; /* time passed right before the path: it has not for who has not used trace since */
+
+	int32_t trust;             /* in guesses; zero and less: none is made for so many paths */
+	struct pt_chain_list list; /* what was found last, one behind the other */
+	/* How often chains are still tried before they are judged, and how many paths they were since; for
+	 * how many paths they are not tried, now and the next time. */
+	uint32_t chain_tries, chained, chainless, next_chainless;
 };
 
 void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct pt_cursor_face *face,
@@ -76,6 +85,7 @@ void pt_cursor_fini(struct pt_cursor *cursor);
 static inline void pt_cursor_reset(struct pt_cursor *cursor)
 {
 	cursor->entry = NULL;
+	cursor->chain = NULL;
 	cursor->at = cursor->until = cursor->end = NULL;
 }
 
@@ -90,11 +100,15 @@ int pt_cursor_enter(struct pt_cursor *cursor);
  * unit is fetched. Returns whether it does. Items that are left stay. */
 int pt_cursor_next(struct pt_cursor *cursor);
 
-/* Holds the items of the path before which the flow stands; the last @tail of them need thought. */
+/* Holds the items of the path, or chain, before which the flow stands; the last @tail of them need thought.
+ */
 static inline void pt_cursor_hold(struct pt_cursor *cursor, uint32_t tail)
 {
-	cursor->at = cursor->entry->extra->part[pt_cursor_items];
-	cursor->end = cursor->at + cursor->entry->path.ninsn;
+	const struct pt_run_chain *chain = cursor->chain;
+
+	cursor->at = chain ? chain->items : cursor->entry->extra->part[pt_cursor_items];
+	cursor->begin = cursor->at;
+	cursor->end = cursor->at + (chain ? (uint32_t)chain->ninsn : cursor->entry->path.ninsn);
 	cursor->until = cursor->end - tail;
 }
 
@@ -102,10 +116,12 @@ static inline void pt_cursor_hold(struct pt_cursor *cursor, uint32_t tail)
 static inline const uint32_t *pt_cursor_behind(const struct pt_cursor *cursor, uint32_t count)
 {
 	const struct pt_cursor_state *state = cursor->entry->extra->part[pt_cursor_states];
-	const uint32_t *items = cursor->entry->extra->part[pt_cursor_items];
 
-	return items + (count ? state[count - 1].nitems : 0);
+	return cursor->begin + (count ? state[count - 1].nitems : 0);
 }
+
+/* Whether an item was handed out of the last step of what the cursor holds. */
+int pt_cursor_is_in_last_step(const struct pt_cursor *cursor);
 
 /* The next item, which is one of those that the cursor holds. */
 static inline const void *pt_cursor_take(struct pt_cursor *cursor)
@@ -114,7 +130,7 @@ static inline const void *pt_cursor_take(struct pt_cursor *cursor)
 }
 
 /* How many steps the items that were handed out of the path that the cursor holds belong to, the last of them
- * perhaps in part. */
+ * perhaps in part; all, if it is behind the first path of a chain. */
 uint32_t pt_cursor_steps(const struct pt_cursor *cursor);
 
 /* Leaves the path behind its first @count steps, which are not all: the flow comes to stand there. */

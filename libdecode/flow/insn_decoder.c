@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "flow/cursor.h"
+#include "flow/cursor_chain.h"
 #include "flow/decoder_face.h"
 
 struct pt_insn_decoder {
@@ -140,13 +140,11 @@ static void move(struct pt_insn_decoder *decoder)
 static uint32_t blocks_begun(struct pt_insn_decoder *decoder)
 {
 	struct pt_cursor *cursor = &decoder->cursor;
-	uint32_t begun;
 
 	if (!cursor->entry || decoder->moved)
 		return 0;
-	begun = pt_cursor_steps(cursor);
-	if (begun < cursor->entry->path.nblocks)
-		return begun;
+	if (!pt_cursor_is_in_last_step(cursor))
+		return pt_cursor_steps(cursor);
 	move(decoder);
 	return 0;
 }
@@ -163,8 +161,11 @@ static void pt_insn_reset(struct pt_insn_decoder *decoder)
 static void pt_insn_settle(struct pt_insn_decoder *decoder)
 {
 	struct pt_cursor *cursor = &decoder->cursor;
-	const uint32_t begun = blocks_begun(decoder);
+	uint32_t begun;
 
+	if (cursor->entry && !decoder->moved)
+		pt_cursor_unchain(cursor);
+	begun = blocks_begun(decoder);
 	if (!cursor->entry)
 		return;
 	if (!decoder->moved) {

@@ -35,7 +35,8 @@ struct pt_run_chain {
 	uint16_t next; /* another one with the same anchor, or zero */
 	uint8_t size;  /* in bytes */
 	uint8_t npaths, nevents, ngrounds;
-	uint8_t flags; /* enum pt_run_entry_flag of all its paths */
+	uint8_t flags;         /* enum pt_run_entry_flag of all its paths */
+	const uint32_t *items; /* of cursor_chain.h: those of all its paths; NULL: not put together yet */
 };
 
 /* Paths and chains that were found one behind the other. */

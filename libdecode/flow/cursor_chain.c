@@ -1,0 +1,85 @@
+/* cursor_chain.c - see cursor_chain.h. */
+#include "flow/cursor_chain.h"
+
+#include <stddef.h>
+
+#include "packet/packet_form.h"
+
+/* How many items a chain may have to be gone along. */
+enum { max_items = 2048 };
+
+/* Of so many tries, most must have been chains; else there are none for so many steps from path to path, and
+ * each time that is so for four times as many. */
+enum { chain_tries = 1 << 12, least_chainless = 1 << 14, most_chainless = 1 << 26 };
+
+const uint32_t *pt_cursor_chain_items(struct pt_cursor *cursor, struct pt_run_chain *chain)
+{
+	const struct pt_run_entry *entry = cursor->cache->entry;
+	uint32_t *items, *to;
+
+	if (chain->ninsn > max_items)
+		return NULL;
+	items = to = pt_run_cache_take(cursor->cache, chain->ninsn * sizeof(*items));
+	for (uint32_t i = 0; items && i < chain->npaths; ++i) {
+		const struct pt_run_path *path = chain->path[i];
+
+		memcpy(to, entry[path->id].extra->part[pt_cursor_items], path->ninsn * sizeof(*to));
+		to += path->ninsn;
+	}
+	return chain->items = items;
+}
+
+void pt_cursor_judge_chains(struct pt_cursor *cursor)
+{
+	if (cursor->chainless) {
+		cursor->chainless -= 1;
+		return;
+	}
+	if (cursor->chained >= chain_tries) {
+		cursor->next_chainless = least_chainless;
+	} else if (cursor->next_chainless) {
+		cursor->chainless = cursor->next_chainless;
+		if (cursor->next_chainless < most_chainless)
+			cursor->next_chainless *= 4;
+		pt_cursor_end_list(cursor);
+	} else {
+		cursor->next_chainless = least_chainless;
+	}
+	cursor->chain_tries = chain_tries;
+	cursor->chained = 0;
+}
+
+/* The flow goes along cursor->entry. */
+static void pass(struct pt_cursor *cursor)
+{
+	const struct pt_run_entry *entry = cursor->entry;
+	struct pt_evd *evd = &cursor->flow->evd;
+
+	if (entry->flags & pt_entry_effect)
+		pt_stack_effect_apply(&entry->extra->effect, &cursor->flow->returns);
+	if (entry->flags & pt_entry_address)
+		evd->last = (struct pt_last_ip){.ip = entry->last, .valid = 1};
+	evd->pos = pt_packet_skip_pads(evd->pos + entry->size, evd->config.end);
+	evd->packet = evd->pos;
+	cursor->ahead = 0;
+}
+
+void pt_cursor_unchain(struct pt_cursor *cursor)
+{
+	const struct pt_run_chain *chain = cursor->chain;
+	uint32_t nitems = (uint32_t)(cursor->at - cursor->begin);
+
+	if (!chain)
+		return;
+	cursor->chain = NULL;
+	for (uint32_t i = 0;; ++i) {
+		cursor->entry = &cursor->cache->entry[chain->path[i]->id];
+		if (nitems < chain->path[i]->ninsn || i + 1u == chain->npaths)
+			break;
+		nitems -= chain->path[i]->ninsn;
+		pass(cursor);
+	}
+	pt_cursor_hold(cursor, 0);
+	cursor->at += nitems;
+	cursor->until = cursor->at;
+}
