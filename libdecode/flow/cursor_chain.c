@@ -12,7 +12,8 @@ enum { max_items = 2048 };
  * each time that is so for four times as many. */
 enum { chain_tries = 1 << 12, least_chainless = 1 << 14, most_chainless = 1 << 26 };
 
-const uint32_t *pt_cursor_chain_items(struct pt_cursor *cursor, struct pt_run_chain *chain)
+/* The items of all paths of @chain; NULL: there is no room. */
+static const uint32_t *chain_items(struct pt_cursor *cursor, struct pt_run_chain *chain)
 {
 	const struct pt_run_entry *entry = cursor->cache->entry;
 	uint32_t *items, *to;
@@ -29,12 +30,9 @@ const uint32_t *pt_cursor_chain_items(struct pt_cursor *cursor, struct pt_run_ch
 	return chain->items = items;
 }
 
-void pt_cursor_judge_chains(struct pt_cursor *cursor)
+/* Looks whether chains are worth it: whether it goes on with them, or without. */
+static void judge_chains(struct pt_cursor *cursor)
 {
-	if (cursor->chainless) {
-		cursor->chainless -= 1;
-		return;
-	}
 	if (cursor->chained >= chain_tries) {
 		cursor->next_chainless = least_chainless;
 	} else if (cursor->next_chainless) {
@@ -47,6 +45,32 @@ void pt_cursor_judge_chains(struct pt_cursor *cursor)
 	}
 	cursor->chain_tries = chain_tries;
 	cursor->chained = 0;
+}
+
+void pt_cursor_find_chain(struct pt_cursor *cursor, const uint8_t *pos)
+{
+	const struct pt_run_entry *entry = cursor->entry;
+	const struct pt_flow *flow = cursor->flow;
+	const struct pt_run_chain *chain = NULL;
+
+	if (!cursor->chain_tries) {
+		judge_chains(cursor);
+		return;
+	}
+	cursor->chain_tries -= 1;
+	if (flow->observers.count || (entry->flags & pt_entry_event)) {
+		pt_cursor_end_list(cursor);
+		return;
+	}
+	if (entry->chain) {
+		chain = pt_chain_find(cursor->cache, entry, pos, (size_t)(flow->evd.config.end - pos),
+		                      flow->evd.last.ip, &flow->returns);
+		if (chain && !chain->items && !chain_items(cursor, (struct pt_run_chain *)(uintptr_t)chain))
+			chain = NULL;
+	}
+	pt_chain_note(cursor->cache, &cursor->list, entry, chain, pos);
+	cursor->chain = chain;
+	cursor->chained += chain ? chain->npaths : 0;
 }
 
 /* The flow goes along cursor->entry. */

@@ -8,12 +8,6 @@
 
 #include "flow/cursor.h"
 
-/* The items of all paths of @chain; NULL: there is no room. */
-const uint32_t *pt_cursor_chain_items(struct pt_cursor *cursor, struct pt_run_chain *chain);
-
-/* Looks whether chains are worth it: whether it goes on with them, or without. */
-void pt_cursor_judge_chains(struct pt_cursor *cursor);
-
 /* What was found so far is not followed by what comes next. */
 static inline void pt_cursor_end_list(struct pt_cursor *cursor)
 {
@@ -24,31 +18,14 @@ static inline void pt_cursor_end_list(struct pt_cursor *cursor)
 
 /* The flow stands at @pos before cursor->entry, which was just found there: goes along a chain, if one begins
  * with it. */
+void pt_cursor_find_chain(struct pt_cursor *cursor, const uint8_t *pos);
+
 static inline void pt_cursor_try_chain(struct pt_cursor *cursor, const uint8_t *pos)
 {
-	const struct pt_run_entry *entry = cursor->entry;
-	const struct pt_flow *flow = cursor->flow;
-	const struct pt_run_chain *chain = NULL;
-
-	if (cursor->chainless || !cursor->chain_tries) {
-		pt_cursor_judge_chains(cursor);
-		return;
-	}
-	cursor->chain_tries -= 1;
-	if (flow->observers.count || (entry->flags & pt_entry_event)) {
-		pt_cursor_end_list(cursor);
-		return;
-	}
-	if (entry->chain) {
-		chain = pt_chain_find(cursor->cache, entry, pos, (size_t)(flow->evd.config.end - pos),
-		                      flow->evd.last.ip, &flow->returns);
-		if (chain && !chain->items &&
-		    !pt_cursor_chain_items(cursor, (struct pt_run_chain *)(uintptr_t)chain))
-			chain = NULL;
-	}
-	pt_chain_note(cursor->cache, &cursor->list, entry, chain, pos);
-	cursor->chain = chain;
-	cursor->chained += chain ? chain->npaths : 0;
+	if (cursor->chainless)
+		cursor->chainless -= 1;
+	else
+		pt_cursor_find_chain(cursor, pos);
 }
 
 /* Before the chain there is only the path that is under way. */
