@@ -204,22 +204,17 @@ static int is_flow(const struct pt_evd *evd)
 /* What a trace with CYC is full of: one of up to two bytes, and then a TNT or TIP. Zero: something else. */
 static int pass_lone_cyc(struct pt_evd *evd)
 {
-	const uint8_t *const pos = evd->pos;
-	uint32_t word, size, opcode;
+	uint32_t word, size;
 
 	if (!pt_evd_has_room(evd) || evd->refused || evd->tick_limit != UINT64_MAX)
 		return 0;
-	word = pt_get32(pos);
-	size = 1 + (word >> 2 & 1);
-	opcode = word >> (8 * size) & 0xff;
-	if ((word & 3) != 3 || (size == 2 && (word & 0x100)) || !is_flow_opcode(opcode))
+	word = pt_get32(evd->pos);
+	size = pt_cyc_size(word);
+	if (!size || !is_flow_opcode(word >> (8 * size) & 0xff))
 		return 0;
-	if (!evd->ahead)
-		evd->before = evd->time;
-	evd->ahead = 1;
-	evd->packet = pos;
-	evd->pos = pos + size;
-	pt_time_update_cyc(&evd->time, size == 2 ? pt_packet_cyc_2(pos) : pos[0] >> 3, &evd->config);
+	evd->packet = evd->pos;
+	pt_evd_pass_cyc(evd, word, size);
+	evd->pos += size;
 	return 1;
 }
 
