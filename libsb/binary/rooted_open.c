@@ -110,15 +110,34 @@ enum rooted_status rooted_open_named(struct rooted_file *file, int named)
 	return reopen(file, named) == 0 ? rooted_found : rooted_failed;
 }
 
+static int open_name(const char *root, const char *name)
+{
+	const int named = open_in_root(root, name);
+
+	if (named < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == E2BIG))
+		return open_checked(root, name);
+	return named;
+}
+
+int rooted_open_folder(const char *root, const char *name)
+{
+	const int named = open_name(root, name);
+	int fd;
+
+	if (named < 0)
+		return -1;
+	fd = openat(named, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	close(named);
+	return fd;
+}
+
 enum rooted_status rooted_open(struct rooted_file *file, const char *root, const char *name)
 {
 	enum rooted_status result;
 	int named;
 
 	*file = (struct rooted_file){.fd = -1};
-	named = open_in_root(root, name);
-	if (named < 0 && (errno == ENOSYS || errno == EPERM || errno == EINVAL || errno == E2BIG))
-		named = open_checked(root, name);
+	named = open_name(root, name);
 	if (named < 0)
 		return errno == ENOENT || errno == ENOTDIR || errno == ELOOP ? rooted_missing : rooted_failed;
 	result = rooted_open_named(file, named);

@@ -26,6 +26,9 @@ enum rooted_status rooted_open(struct rooted_file *file, const char *root, const
 /* The same for what descriptor @named, of O_PATH, names; it is the caller's. */
 enum rooted_status rooted_open_named(struct rooted_file *file, int named);
 
+/* A descriptor of the directory @name, for reading; -1: there is none that can be read. */
+int rooted_open_folder(const char *root, const char *name);
+
 void rooted_close(struct rooted_file *file);
 
 #endif

@@ -16,7 +16,8 @@ enum {
 	IPS_MIN = 4,       /* fewer addresses say nothing */
 	NAMES_MAX = 4096,  /* of files that are looked for by name */
 	EPOCHS_MAX = 4096, /* whose mappings are looked for */
-	FOLDERS_MAX = 32,  /* in which programs are looked for by their name */
+	OTHERS_MAX = 256,  /* for which all files are tried that are where recorded ones were */
+	OTHERS_BITS = 96,  /* how much must speak for one of these: see code_vote.c */
 };
 
 struct library {
@@ -38,6 +39,7 @@ void code_survey_fini(struct code_survey *survey)
 	for (size_t i = 0; i < survey->nnames; ++i)
 		free(survey->name[i]);
 	free(survey->name);
+	survey_files_free(&survey->beside);
 	free(survey->found);
 	free(survey->list);
 	pthread_mutex_destroy(&survey->lock);
@@ -147,26 +149,15 @@ static int add_by_name(struct library *library, const struct survey_ip *at)
 	const struct sb_space *space = sb_system_space(library->survey->system, at->pid, at->time);
 	const char *comm =
 	        space ? sb_system_comm(library->survey->system, at->pid, at->pid, space->from) : "";
-	const char *folder[FOLDERS_MAX];
-	size_t length[FOLDERS_MAX], nfolders = 0, recorded = library->count;
+	struct survey_folder folder[SURVEY_FOLDERS_MAX];
+	size_t nfolders;
 	int status = 0;
 
 	if (library->survey->nnames >= NAMES_MAX || !*comm || strchr(comm, '/') || comm[0] == '.')
 		return 0;
-	for (size_t i = 0; i < recorded && nfolders < FOLDERS_MAX; ++i) {
-		const char *name = library->file[i].like.filename;
-		const size_t size = (size_t)(strrchr(name, '/') + 1 - name);
-		size_t k = 0;
-
-		while (k < nfolders && (length[k] != size || memcmp(folder[k], name, size) != 0))
-			k += 1;
-		if (k < nfolders)
-			continue;
-		folder[nfolders] = name;
-		length[nfolders++] = size;
-	}
+	nfolders = survey_folders(library->file, library->count, folder);
 	for (size_t i = 0; i < nfolders && status == 0; ++i)
-		status = add_program(library, at, folder[i], length[i], comm);
+		status = add_program(library, at, folder[i].name, folder[i].length, comm);
 	return status;
 }
 
@@ -206,45 +197,83 @@ static size_t without(uint64_t *ip, size_t nips, const struct code_verdict *verd
 	return count;
 }
 
-/* The mappings of one epoch, one after the other. */
-static int conclude(struct library *library, const struct survey_ip *at, size_t count)
-{
-	uint64_t *ip = calloc(count, sizeof(*ip));
-	struct code_verdict verdict;
-	int status = ip ? 0 : -sbe_nomem;
+/* What an epoch lacks. */
+struct lack {
+	const struct survey_ip *at;
+	uint64_t *ip; /* that are not explained */
+	size_t count;
+};
 
-	for (size_t i = 0; ip && i < count; ++i)
-		ip[i] = at[i].ip;
-	for (int round = 0; round < ROUNDS_MAX && count && status == 0; ++round) {
-		status = code_vote(at->epoch, library->file, library->count, ip, count, &verdict);
-		if (status < 0 || !verdict.file)
+/* The mappings of one epoch, one after the other; @least: how much must speak for each. */
+static int conclude(struct code_survey *survey, struct lack *lack, struct code_file *file, size_t nfiles,
+                    uint32_t least)
+{
+	struct code_verdict verdict;
+	int status = 0;
+
+	for (int round = 0; round < ROUNDS_MAX && lack->count && status == 0; ++round) {
+		status = code_vote(lack->at->epoch, file, nfiles, lack->ip, lack->count, &verdict);
+		if (status < 0 || !verdict.file || verdict.score < least)
 			break;
-		status = add_verdict(library->survey, at, &verdict);
-		count = without(ip, count, &verdict);
+		status = add_verdict(survey, lack->at, &verdict);
+		lack->count = without(lack->ip, lack->count, &verdict);
 	}
-	free(ip);
+	return status;
+}
+
+/* By files that nothing names. Those of containers are not looked at. */
+static int conclude_others(struct library *library, size_t recorded, struct lack *lack)
+{
+	struct code_survey *survey = library->survey;
+	const struct sb_map of = {.pid = lack->at->pid, .time = lack->at->time};
+	struct survey_folder folder[SURVEY_FOLDERS_MAX];
+	int status = 0;
+
+	if (sb_map_scope(survey->resolver, survey->system, &of))
+		return 0;
+	if (!survey->has_beside)
+		status = survey_files_read(&survey->beside, survey->resolver, folder,
+		                           survey_folders(library->file, recorded, folder));
+	survey->has_beside = 1;
+	return status < 0 ? status
+	                  : conclude(survey, lack, survey->beside.file, survey->beside.count, OTHERS_BITS);
+}
+
+static int conclude_epoch(struct library *library, const struct survey_ip *at, size_t count, int *nothers)
+{
+	const size_t recorded = library->count;
+	struct lack lack = {at, calloc(count, sizeof(*lack.ip)), count};
+	int status = lack.ip ? add_by_name(library, at) : -sbe_nomem;
+
+	for (size_t i = 0; lack.ip && i < count; ++i)
+		lack.ip[i] = at[i].ip;
+	if (status == 0)
+		status = conclude(library->survey, &lack, library->file, library->count, 0);
+	/* What has one process's name is nothing for others. */
+	while (library->count > recorded)
+		code_file_free(&library->file[--library->count]);
+	if (status == 0 && lack.count >= IPS_MIN && *nothers < OTHERS_MAX) {
+		*nothers += 1;
+		status = conclude_others(library, recorded, &lack);
+	}
+	free(lack.ip);
 	return status;
 }
 
 static int conclude_all(struct library *library, const struct survey_scan *scan)
 {
-	const size_t recorded = library->count;
 	size_t first = 0, nepochs = 0;
-	int status = 0;
+	int status = 0, nothers = 0;
 
 	for (size_t i = 1; i <= scan->count && status == 0 && nepochs < EPOCHS_MAX; ++i) {
 		if (i < scan->count && scan->ip[i].epoch->id == scan->ip[first].epoch->id)
 			continue;
 		if (i - first >= IPS_MIN)
-			status = add_by_name(library, &scan->ip[first]);
-		if (status == 0 && i - first >= IPS_MIN)
-			status = conclude(library, &scan->ip[first], i - first);
-		/* What has one process's name is nothing for others. */
-		while (library->count > recorded)
-			code_file_free(&library->file[--library->count]);
+			status = conclude_epoch(library, &scan->ip[first], i - first, &nothers);
 		first = i;
 		nepochs += 1;
 	}
+	survey_files_drop(&library->survey->beside);
 	return status;
 }
 

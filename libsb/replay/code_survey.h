@@ -2,7 +2,8 @@
  *
  * When the record of a mapping was lost, and no other process says what was there, the packets are read once,
  * from the beginning to the end: what addresses were executed where nothing is mapped? They tell which file
- * it was (code_vote.h), of those that anybody had mapped, or that have the process's name.
+ * it was (code_vote.h), of those that anybody had mapped, or that have the process's name; and then of all
+ * that are where those were.
  *
  * What is found depends on the recording alone, not on who asks for what, and when. Threads may share it.
  */
@@ -13,6 +14,8 @@
 
 #include <sb/binary.h>
 #include <sb/replay.h>
+
+#include "replay/survey_folder.h"
 
 struct surveyed_map {
 	uint32_t epoch;
@@ -32,6 +35,8 @@ struct code_survey {
 	struct sb_account_map *list; /* owned: the same by process and address */
 	char **name;                 /* owned: of files that no record names */
 	size_t nnames, name_capacity;
+	struct survey_files beside; /* all where recorded ones were */
+	int has_beside;
 };
 
 void code_survey_init(struct code_survey *survey, const struct sb_system *system,
