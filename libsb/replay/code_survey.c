@@ -11,13 +11,13 @@
 #include "system/system.h"
 
 enum {
-	FILES_MAX = 512,   /* that are tried; those that were mapped first */
-	ROUNDS_MAX = 32,   /* mappings that a process may lack */
-	IPS_MIN = 4,       /* fewer addresses say nothing */
-	NAMES_MAX = 4096,  /* of files that are looked for by name */
-	EPOCHS_MAX = 4096, /* whose mappings are looked for */
-	OTHERS_MAX = 256,  /* for which all files are tried that are where recorded ones were */
-	OTHERS_BITS = 96,  /* how much must speak for one of these: see code_vote.c */
+	FILES_MAX = 512,      /* that are tried; those that were mapped first */
+	ROUNDS_MAX = 32,      /* mappings that a process may lack */
+	IPS_MIN = 4,          /* fewer addresses say nothing */
+	NAMES_MAX = 4096,     /* of files that are looked for by name */
+	EPOCHS_MAX = 4096,    /* whose mappings are looked for */
+	OTHERS_MAX = 1 << 15, /* how often any files are tried that are where recorded ones were */
+	OTHERS_BITS = 64,     /* how much must speak for one of these: see code_vote.c */
 };
 
 struct library {
@@ -239,7 +239,7 @@ static int conclude_others(struct library *library, size_t recorded, struct lack
 	                  : conclude(survey, lack, survey->beside.file, survey->beside.count, OTHERS_BITS);
 }
 
-static int conclude_epoch(struct library *library, const struct survey_ip *at, size_t count, int *nothers)
+static int conclude_epoch(struct library *library, const struct survey_ip *at, size_t count, size_t *nothers)
 {
 	const size_t recorded = library->count;
 	struct lack lack = {at, calloc(count, sizeof(*lack.ip)), count};
@@ -253,8 +253,8 @@ static int conclude_epoch(struct library *library, const struct survey_ip *at, s
 	while (library->count > recorded)
 		code_file_free(&library->file[--library->count]);
 	if (status == 0 && lack.count >= IPS_MIN && *nothers < OTHERS_MAX) {
-		*nothers += 1;
 		status = conclude_others(library, recorded, &lack);
+		*nothers += library->survey->beside.count + 1;
 	}
 	free(lack.ip);
 	return status;
@@ -262,8 +262,8 @@ static int conclude_epoch(struct library *library, const struct survey_ip *at, s
 
 static int conclude_all(struct library *library, const struct survey_scan *scan)
 {
-	size_t first = 0, nepochs = 0;
-	int status = 0, nothers = 0;
+	size_t first = 0, nepochs = 0, nothers = 0;
+	int status = 0;
 
 	for (size_t i = 1; i <= scan->count && status == 0 && nepochs < EPOCHS_MAX; ++i) {
 		if (i < scan->count && scan->ip[i].epoch->id == scan->ip[first].epoch->id)

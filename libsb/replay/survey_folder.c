@@ -8,7 +8,7 @@
 #include "binary/folder.h"
 #include "system/arena.h"
 
-enum { FOLDER_FILES_MAX = 512, FILES_MAX = 1024 };
+enum { FOLDER_FILES_MAX = 2048, FILES_MAX = 3072 };
 
 static int has_folder(const struct survey_folder *folder, size_t count, const char *name, size_t length)
 {

@@ -31,6 +31,7 @@ check()
 		grep -Eq "$3" "$dir/summary" || fail "$1: $3 is not in the summary: $(cat "$dir/summary")"
 		right=$((right + 1))
 	else
+		echo "$1: $(grep -A9 '^gaps' "$dir/summary" | tr -s ' \n' ' ')"
 		[ "$2" = gap ] || fail "$1: not all came back: $(sed -n '/^gaps/,$p' "$dir/summary")"
 		grep -Eq '^  not-mapped +[1-9]' "$dir/summary" || fail "$1: no gap: $(cat "$dir/summary")"
 		cut -f 1-3,5 "$dir/lines" | sort -u | comm -13 "$dir/known" - >"$dir/new"
@@ -62,6 +63,16 @@ while read -r offset file; do
 	check "$file" $expected ''
 done <"$dir/maps"
 echo "$right of $total lost mappings are concluded"
+
+# A program of which not even the name is known: it is where others are.
+comm=$("$SBTRACE" dump --sideband --type COMM "$dir/$name.data" 2>/dev/null |
+	sed -n 's/^\(0x[0-9a-f]*\).*exec name "sort".*/\1/p')
+sed -n 's/ .*bin\/sort$//p' "$dir/maps" >"$dir/offset"
+perl -e 'open F, "+<:raw", $ARGV[0] or die; seek F, 16 + hex $ARGV[1], 0; print F "nosuch\0"' "$dir/$name.data" "$comm" ||
+	fail "COMM record at '$comm'"
+without "$(cat "$dir/offset")"
+replay "$dir/lost.data"
+check "sort by another name" whole '^ *[0-9]+ *[0-9a-f]+ /.*bin/sort$'
 
 # All libraries of one process, and its program; told in the summary; by any number of threads.
 sort=$(sed -n 's/ .*bin\/sort$//p' "$dir/maps")
