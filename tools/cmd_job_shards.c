@@ -22,7 +22,7 @@ struct shard_command {
 	char *results;
 	char *shards; /* which ones are to be run */
 	uint64_t nshards, jobs;
-	bool again, progress;
+	bool again, progress, sums;
 };
 
 static int set_text(char **field, const char *value, struct option_error *error)
@@ -74,6 +74,14 @@ static int take_again(void *target, const char *value, struct option_error *erro
 	return 0;
 }
 
+static int take_sums(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	((struct shard_command *)target)->sums = true;
+	return 0;
+}
+
 static int take_progress(void *target, const char *value, struct option_error *error)
 {
 	(void)value;
@@ -97,6 +105,7 @@ static const struct option_row run_rows[] = {
 
 static const struct option_row merge_rows[] = {
         RESULTS_ROW,
+        {"sums", 0, NULL, "read the recordings once more, for their SHA-256 in the run record", take_sums},
         {"progress", 0, NULL, "tell how far it is, though standard error is no terminal", take_progress},
 };
 
@@ -297,7 +306,8 @@ int job_shard_run_command(int argc, char **argv)
 
 static int merge_shards(const struct shard_command *command, const char *name, struct sb_error *err)
 {
-	struct job_run_options options = {.command = name, .progress = command->progress};
+	struct job_run_options options = {
+	        .command = name, .progress = command->progress, .sums = command->sums};
 	struct shard_plan plan;
 	int status = exit_fine, code = shard_plan_read(&plan, command->plan, command->results, err);
 

@@ -90,6 +90,18 @@ wait $second || fail "two at a time: $(cat err2.txt)"
 rm -f out/run.json
 diff -rq out whole || fail "shards one after the other give something else"
 
+# ---- The run record ---------------------------------------------------------------------------------------------
+
+# By what the plan knows of recordings, or by their sums, as without shards.
+"$SBTRACE" job merge plan >/dev/null 2>err1.txt || fail "merge: $(cat err1.txt)"
+grep -q '"sample"' out/run.json || fail "nothing is said of recordings: $(cat out/run.json)"
+grep -q '"input"' out/run.json && fail "recordings have sums that nobody asked for"
+expect 0 'all is the same' "$SBTRACE" job verify out.yaml
+expect 0 '' "$SBTRACE" job merge plan --sums
+sum=$(sha256sum in/a.data | cut -d' ' -f1)
+grep -q "\"a.data\": \"$sum\"" out/run.json || fail "no sum $sum: $(cat out/run.json)"
+rm -f out/run.json
+
 # ---- Checkpoints ------------------------------------------------------------------------------------------------
 
 # Without one, or with a broken one, all records are read, and nothing else changes.

@@ -146,8 +146,16 @@ static const char *const end_names[] = {[job_replay_whole] = "finished",
                                         [job_replay_stopped] = "stopped",
                                         [job_replay_wrong] = "wrong account"};
 
+/* What a recording was known by while it was decoded elsewhere; NULL: it was not. */
+static json_t *planned_value(const struct run *run, size_t index)
+{
+	const struct shard_merge *merge = run->options->merge;
+
+	return merge ? json_incref((json_t *)(uintptr_t)shard_merge_files(merge, index)) : NULL;
+}
+
 /* Takes @input and @account over. What has gaps that are not allowed is not finished. */
-static int note_end(struct run *run, const char *recording, char *const *file, json_t *input, json_t *account,
+static int note_end(struct run *run, size_t index, char *const *file, json_t *input, json_t *account,
                     enum job_replay_end end, struct sb_error *err)
 {
 	json_t *outputs, *entry;
@@ -155,8 +163,9 @@ static int note_end(struct run *run, const char *recording, char *const *file, j
 	if (!run->record)
 		return 0;
 	outputs = run_record_outputs(run->job, file, err);
-	entry = json_pack("{s:o, s:s, s:o, s:o*, s:o*}", "recording", job_path_value(recording), "status",
-	                  end_names[end], "input", input, "account", account, "outputs", outputs);
+	entry = json_pack("{s:o, s:s, s:o*, s:o*, s:o*, s:o*}", "recording",
+	                  job_path_value(run->inputs.path[index]), "status", end_names[end], "input", input,
+	                  "planned", planned_value(run, index), "account", account, "outputs", outputs);
 	return outputs ? save(run, entry, err) : (json_decref(entry), -sbe_io);
 }
 
@@ -239,7 +248,7 @@ static int replay(struct run *run, size_t index, char *const *file, json_t *inpu
 		raise_status(run, exit_gaps);
 	else if (end == job_replay_wrong)
 		raise_status(run, exit_error);
-	code = note_end(run, run->inputs.path[index], file, input, account, end, err);
+	code = note_end(run, index, file, input, account, end, err);
 	job_parts_close(decoded.parts, !code && !run->stopped);
 	return code;
 }
@@ -253,11 +262,13 @@ static int replay_one(struct run *run, size_t index, char *const *file, struct s
 		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s",
 		                    shard_merge_error(run->options->merge, index));
 	if (run->record) {
-		/* What shards have read is not read again. */
-		input = run->options->merge ? json_object() : run_record_input(run->job, recording, err);
-		if (!input)
+		/* What shards have read is not read again, unless that is asked for. */
+		const bool sums = !run->options->merge || run->options->sums;
+
+		input = sums ? run_record_input(run->job, recording, err) : NULL;
+		if (sums && !input)
 			return err->code;
-		if (is_done(run, recording, input, file)) {
+		if (input && is_done(run, recording, input, file)) {
 			json_decref(input);
 			return save(run, json_incref(run_record_find(run->before, recording)), err);
 		}

@@ -12,6 +12,7 @@
 #include "interrupt.h"
 #include "job/job_inputs.h"
 #include "job/job_replay.h"
+#include "job/recording_files.h"
 #include "job/run_record.h"
 
 struct verify {
@@ -145,6 +146,17 @@ static int compare_input(struct verify *verify, const char *recording, const jso
 	return 0;
 }
 
+/* A merge has sums of samples, which its shards have compared. */
+static void compare_planned(struct verify *verify, const char *recording, const json_t *entry)
+{
+	const json_t *planned = json_object_get(entry, "planned");
+	struct sb_error failure = {0};
+
+	if (planned && !job_is_url(recording) &&
+	    recording_files_check(recording, planned, &failure) == -sbe_mismatch)
+		differ(verify, recording, "the recording is", "");
+}
+
 static int verify_one(struct verify *verify, const struct job_inputs *inputs, size_t index,
                       struct sb_error *err)
 {
@@ -158,6 +170,7 @@ static int verify_one(struct verify *verify, const struct job_inputs *inputs, si
 		return 0;
 	}
 	code = compare_input(verify, recording, entry, err);
+	compare_planned(verify, recording, entry);
 	if (code)
 		return code;
 	file = job_outputs(verify->job, inputs, index);
