@@ -180,20 +180,25 @@ static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ubloc
 {
 	struct pt_flow *flow = &decoder->flow;
 	struct pt_flow_sink sink = {0};
-	struct pt_block block = {0};
-	uint32_t flags = 0;
+	/* Copying what was written just now would wait for it. */
+	struct pt_block known, *const block = size == sizeof(known) ? ublock : &known;
+	uint32_t flags;
 	int status;
 
 	want_chain(decoder, &sink);
 	status = pt_flow_run(flow, &sink);
 	if (sink.count) {
-		fill_block(flow, &sink, &block);
+		fill_block(flow, &sink, block);
 		flags = pt_flow_take_entry_flags(flow) | pt_flow_exit_flags(flow);
+		if (flags)
+			PT_FACE_SET_FLAGS(block, flags);
 	} else {
-		block.ip = flow->enabled ? flow->ip : 0;
-		block.mode = flow->mode;
+		memset(block, 0, sizeof(*block));
+		block->ip = flow->enabled ? flow->ip : 0;
+		block->mode = flow->mode;
 	}
-	give(ublock, size, &block, flags);
+	if (block != ublock)
+		pt_copy_to_user(ublock, size, block, sizeof(*block));
 	return status;
 }
 
