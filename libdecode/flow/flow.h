@@ -132,21 +132,24 @@ struct pt_flow_sink {
 	uint32_t stop_kinds; /* bit per enum pt_insn_kind: stop behind a block that ends so */
 	uint8_t one_section; /* stop before the section changes */
 	uint8_t no_fetch;    /* stop where the unit is used up, without one */
+	uint8_t started;     /* stop where the sink would if it held blocks already */
 	uint8_t in_window;   /* use no packets but the unit's, and deferred TIPs that begin before: */
 	const uint8_t *until;
-	uint8_t started;            /* stop where the sink would if it held blocks already */
 	struct pt_section *section; /* of the last block; NULL: the flow's scratch node, which comes alone */
 	uint64_t base;
-	int isid;
 	uint64_t ninsn;
+	int isid;
 
 	/* Blocks are only counted: here, with the address of the last one's last instruction. @count is one
 	 * as soon as there were any. */
-	uint8_t counts;
-	struct pt_count_cache *ways; /* borrowed; NULL: the way is always walked block by block */
 	uint32_t nblocks;
 	uint64_t end_ip;
+	struct pt_count_cache *ways; /* borrowed; NULL: the way is always walked block by block */
+	uint8_t counts;
 };
+
+/* Compilers clear more than that by an instruction that costs as much as a short block's walk. */
+_Static_assert(sizeof(struct pt_flow_sink) <= 96, "a sink for each block is made without a thought");
 
 /* @ticks: tick events are wanted. */
 int pt_flow_init(struct pt_flow *flow, const struct pt_config *config, int evd_flags, int ticks);

@@ -94,8 +94,10 @@ int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_retur
 
 	if (npop > pt_effect_max || npush > pt_effect_max || after->high > pt_effect_max_rise)
 		return 0;
-	*effect = (struct pt_stack_effect){
-	        .npop = (uint8_t)npop, .npush = (uint8_t)npush, .rise = (uint8_t)after->high};
+	/* Addresses that it does not have are not cleared: it is made for each step. */
+	effect->npop = (uint8_t)npop;
+	effect->npush = (uint8_t)npush;
+	effect->rise = (uint8_t)after->high;
 	for (int32_t i = 0; i < npop; ++i)
 		effect->pop[i] = before->ip[(before->top - 1 - (uint32_t)i) % pt_return_stack_size];
 	for (int32_t i = 0; i < npush; ++i)
