@@ -1,6 +1,7 @@
 /* cgroups.c - see cgroups.h; formats: proc(5) for mountinfo, cgroups(7) for /proc/PID/cgroup. */
 #include "cgroups.h"
 
+#include <errno.h>
 #include <fts.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,8 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "capture/shortage.h"
 
 struct cgroups {
 	int version; /* 1 or 2 */
@@ -55,7 +58,7 @@ struct cgroups *cgroups_open(void)
 	FILE *file = fopen("/proc/self/mountinfo", "re");
 	char *line = NULL;
 	size_t room = 0;
-	int status = cgroups ? 0 : -1;
+	int status = cgroups && (file || !is_shortage(errno)) ? 0 : -1;
 
 	while (file && !status && getline(&line, &room, file) > 0)
 		status = take_mount(cgroups, line);
@@ -115,22 +118,26 @@ int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgrou
 {
 	char name[64], *line = NULL, *path = NULL;
 	size_t room = 0;
+	int status = -ENOENT;
 	FILE *file;
 
 	snprintf(name, sizeof(name), "/proc/%d/task/%d/cgroup", pid, tid);
 	file = fopen(name, "re");
-	while (file && !path && getline(&line, &room, file) > 0)
+	if (!file)
+		return -errno;
+	errno = 0;
+	while (!path && getline(&line, &room, file) > 0)
 		path = path_of(cgroups, line);
+	if (!path && !feof(file))
+		status = -errno;
 	if (path && strlen(path) < sizeof(cgroup->path)) {
 		strcpy(cgroup->path, path);
 		cgroup->id = id_of(cgroups, path);
-	} else {
-		path = NULL;
+		status = 0;
 	}
 	free(line);
-	if (file)
-		fclose(file);
-	return path ? 0 : -1;
+	fclose(file);
+	return status;
 }
 
 int cgroups_place(const struct cgroups *cgroups, const char *path, char place[PATH_MAX])
@@ -164,6 +171,8 @@ int cgroups_walk(const struct cgroups *cgroups, int (*take)(void *context, const
 	int status = 0;
 	FTSENT *entry;
 
+	if (cgroups->mount && !tree)
+		return -errno;
 	while (tree && status >= 0 && (entry = fts_read(tree))) {
 		if (entry->fts_info != FTS_D)
 			continue;

@@ -22,7 +22,8 @@ struct cgroup {
 	char path[PATH_MAX];
 };
 
-/* The cgroup of @tid of @pid. Returns 0, or -1 when it is gone or there are no cgroups. */
+/* The cgroup of @tid of @pid. Returns 0, or -errno: it is gone, there are no cgroups, or
+ * see shortage.h. */
 int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgroup *cgroup);
 
 /* Calls back for each cgroup of the hierarchy that we see, the upper ones first; what it returns ends the

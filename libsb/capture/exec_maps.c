@@ -96,6 +96,7 @@ int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err)
 		return errno == ENOENT ? 0
 		                       : sb_error_set(err, -sbe_io, path, UINT64_MAX, "%s", strerror(errno));
 	read_root(root, pid);
+	errno = 0;
 	while (!status && getline(&line, &room, file) > 0) {
 		if (!parse_line(&map, line))
 			continue;
@@ -103,6 +104,9 @@ int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err)
 		if (maps_add(maps, &map))
 			status = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
+	/* The end of the list is no error; that the process has ended is none, either. */
+	if (!status && !feof(file) && errno == ENOMEM)
+		status = sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	free(line);
 	fclose(file);
 	return status;

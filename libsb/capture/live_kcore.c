@@ -95,10 +95,12 @@ static int choose(struct copy *copy, const char *proc)
 {
 	const char *missing = NULL;
 	uint64_t at = 0;
-	int status = live_kernel_ranges(proc, want, &copy->wanted, &missing);
+	int status = live_kernel_ranges(proc, want, &copy->wanted, &missing, copy->err);
 
-	if (status < 0)
+	if (status == -sbe_nomem)
 		return sb_error_set(copy->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (status < 0)
+		return status;
 	if (missing)
 		return refuse(copy, missing);
 	if (array_sort(copy->wanted.range, copy->wanted.count, sizeof(*copy->wanted.range)) < 0)

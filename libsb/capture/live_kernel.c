@@ -14,19 +14,22 @@
 #include <sys/mman.h>
 
 #include "binary/kallsyms.h"
+#include "capture/shortage.h"
 
 enum { notes_most = 4096 };
 
-/* The GNU build-id among the ELF notes of a file. Its size, 0: none. */
-static uint8_t read_note(const char *path, uint8_t id[20])
+/* The GNU build-id among the ELF notes of a file. Its size, 0: none. Negative: we are short of memory, or
+ * files. */
+static int read_note(const char *path, uint8_t id[20])
 {
 	uint8_t bytes[notes_most];
 	FILE *file = fopen(path, "re");
 	const size_t size = file ? fread(bytes, 1, sizeof(bytes), file) : 0;
 	Elf64_Nhdr note;
 
-	if (file)
-		fclose(file);
+	if (!file)
+		return is_shortage(errno) ? -errno : 0;
+	fclose(file);
 	for (size_t at = 0; at + sizeof(note) <= size;) {
 		size_t name, text;
 
@@ -41,7 +44,7 @@ static uint8_t read_note(const char *path, uint8_t id[20])
 		if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp(bytes + name, "GNU", 4) &&
 		    note.n_descsz && note.n_descsz <= 20) {
 			memcpy(id, bytes + text, note.n_descsz);
-			return (uint8_t)note.n_descsz;
+			return (int)note.n_descsz;
 		}
 	}
 	return 0;
@@ -59,19 +62,29 @@ static int write_map(struct sb_perfdata_writer *writer, uint64_t begin, uint64_t
 	                             .filename = name,
 	                             .is_kernel = 1};
 
-	map.build_id_size = read_note(notes, map.build_id);
+	const int size = read_note(notes, map.build_id);
+
+	if (size < 0)
+		return fail_short(-size, notes, err);
+	map.build_id_size = (uint8_t)size;
 	return sb_write_mmap2(writer, NULL, &map, err);
 }
 
-/* Where the kernel's code is: zero; 1: it cannot be known, and *missing says why. */
-static int find_text(const char *proc, uint64_t *begin, uint64_t *end, const char **missing)
+/* Where the kernel's code is: zero; 1: it cannot be known, and *missing says why; or an error. */
+static int find_text(const char *proc, uint64_t *begin, uint64_t *end, const char **missing,
+                     struct sb_error *err)
 {
 	struct kallsyms_name name[] = {{.name = "_etext"}, {.name = "_stext"}, {.name = "_text"}};
 	const struct kallsyms_name *first;
 	char path[PATH_MAX];
+	int status;
 
 	snprintf(path, sizeof(path), "%s/kallsyms", proc);
-	if (kallsyms_find_names(path, name, sizeof(name) / sizeof(name[0])) < 0) {
+	errno = 0;
+	status = kallsyms_find_names(path, name, sizeof(name) / sizeof(name[0]));
+	if (status < 0 && (status == -sbe_nomem || is_shortage(errno)))
+		return fail_short(status == -sbe_nomem ? ENOMEM : errno, path, err);
+	if (status < 0) {
 		*missing = "there is no kallsyms: where the kernel's code is remains unknown";
 		return 1;
 	}
@@ -93,7 +106,7 @@ struct module {
 
 /* "NAME SIZE USES BY STATE ADDRESS". Ends when the callback returns something else than zero. */
 static int each_module(const char *proc, int (*take)(void *context, const struct module *module),
-                       void *context)
+                       void *context, struct sb_error *err)
 {
 	char path[PATH_MAX], line[1024];
 	struct module module;
@@ -103,8 +116,8 @@ static int each_module(const char *proc, int (*take)(void *context, const struct
 
 	snprintf(path, sizeof(path), "%s/modules", proc);
 	file = fopen(path, "re");
-	if (!file)
-		return 0; /* a kernel without */
+	if (!file) /* a kernel without */
+		return is_shortage(errno) ? fail_short(errno, path, err) : 0;
 	while (status == 0 && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%127s %" SCNu64 " %*s %*s %*s %" SCNx64, module.name, &size,
 		           &module.begin) != 3 ||
@@ -141,13 +154,14 @@ int live_kernel_write(struct sb_perfdata_writer *writer, const char *proc, const
 	struct writing writing = {writer, sysfs, err};
 	char notes[PATH_MAX];
 	uint64_t begin, end;
-	int status = 0;
+	int status;
 
 	*missing = NULL;
 	snprintf(notes, sizeof(notes), "%s/kernel/notes", sysfs);
-	if (find_text(proc, &begin, &end, missing) == 0)
+	status = find_text(proc, &begin, &end, missing, err);
+	if (status == 0)
 		status = write_map(writer, begin, end, begin, "[kernel.kallsyms]_text", notes, err);
-	return status == 0 ? each_module(proc, write_module, &writing) : status;
+	return status >= 0 ? each_module(proc, write_module, &writing, err) : status;
 }
 
 /* ---- Ranges ----------------------------------------------------------------------------------- */
@@ -165,15 +179,16 @@ static int take_module(void *context, const struct module *module)
 }
 
 int live_kernel_ranges(const char *proc, int (*take)(void *context, uint64_t begin, uint64_t end),
-                       void *context, const char **missing)
+                       void *context, const char **missing, struct sb_error *err)
 {
 	struct taking taking = {take, context};
 	uint64_t begin, end;
 	int status;
 
 	*missing = NULL;
-	if (find_text(proc, &begin, &end, missing))
-		return 0;
+	status = find_text(proc, &begin, &end, missing, err);
+	if (status)
+		return status < 0 ? status : 0;
 	status = take(context, begin, end);
-	return status == 0 ? each_module(proc, take_module, &taking) : status;
+	return status == 0 ? each_module(proc, take_module, &taking, err) : status;
 }

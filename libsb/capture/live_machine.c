@@ -4,12 +4,14 @@
 #include "capture/live_machine.h"
 
 #include <cpuid.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "capture/live_events.h"
+#include "capture/shortage.h"
 #include "capture/sysfs_pmu.h"
 
 enum { crystal_leaf = 0x15, frequency_leaf = 0x16, bus_mhz = 100 };
@@ -27,7 +29,8 @@ static int take_value(const char *line, const char *key, char *value, size_t siz
 	return 1;
 }
 
-static void read_cpuinfo(struct live_machine *machine, const char *proc)
+/* Zero, or -errno of a shortage. */
+static int read_cpuinfo(struct live_machine *machine, const char *proc)
 {
 	static const char *const keys[] = {"vendor_id", "cpu family", "model", "stepping"};
 	char path[PATH_MAX], line[4096], value[4][16] = {"unknown", "0", "0", "0"};
@@ -36,6 +39,8 @@ static void read_cpuinfo(struct live_machine *machine, const char *proc)
 	snprintf(machine->cpudesc, sizeof(machine->cpudesc), "unknown");
 	snprintf(path, sizeof(path), "%s/cpuinfo", proc);
 	file = fopen(path, "re");
+	if (!file && is_shortage(errno))
+		return -errno;
 	while (file && fgets(line, sizeof(line), file) && line[0] != '\n') {
 		for (int i = 0; i < 4; ++i)
 			take_value(line, keys[i], value[i], sizeof(value[i]));
@@ -45,6 +50,7 @@ static void read_cpuinfo(struct live_machine *machine, const char *proc)
 		fclose(file);
 	snprintf(machine->cpuid, sizeof(machine->cpuid), "%s,%s,%s,%s", value[0], value[1], value[2],
 	         value[3]);
+	return 0;
 }
 
 static int take_cpu(void *context, uint32_t cpu)
@@ -78,19 +84,25 @@ static void read_ratios(struct live_machine *machine, const struct sysfs_pmu *pm
 	machine->max_nonturbo_ratio = ratio <= UINT8_MAX ? (uint8_t)ratio : 0;
 }
 
-void live_machine_read(struct live_machine *machine, const char *proc, const char *sysfs)
+int live_machine_read(struct live_machine *machine, const char *proc, const char *sysfs)
 {
 	struct sysfs_pmu pmu;
+	int status;
 
 	memset(machine, 0, sizeof(*machine));
-	read_cpuinfo(machine, proc);
-	live_cpus(sysfs, "possible", take_cpu, &machine->ncpus);
-	live_cpus(sysfs, "online", take_cpu, &machine->ncpus);
+	status = read_cpuinfo(machine, proc);
+	if (!is_shortage(-status))
+		status = live_cpus(sysfs, "possible", take_cpu, &machine->ncpus);
+	if (!is_shortage(-status))
+		status = live_cpus(sysfs, "online", take_cpu, &machine->ncpus);
+	if (is_shortage(-status))
+		return status;
 	if (sysfs_pmu_open(&pmu, sysfs, "intel_pt", NULL) < 0)
-		return;
+		return 0;
 	machine->pt_type = pmu.type;
 	machine->event_trace = sysfs_pmu_cap(&pmu, "event_trace") != 0;
 	read_ratios(machine, &pmu);
+	return 0;
 }
 
 struct sb_clock live_machine_clock(const struct live_ring *ring)

@@ -18,8 +18,8 @@ struct live_machine {
 	int event_trace;
 };
 
-/* What cannot be found out stays zero, or "unknown". */
-void live_machine_read(struct live_machine *machine, const char *proc, const char *sysfs);
+/* What cannot be found out stays zero, or "unknown". Zero, or -errno of a shortage (shortage.h). */
+int live_machine_read(struct live_machine *machine, const char *proc, const char *sysfs);
 
 /* The clock's parameters, as a ring's page has them; zeroes where the kernel does not tell. */
 struct sb_clock live_machine_clock(const struct live_ring *ring);

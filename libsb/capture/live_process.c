@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "capture/namespaces.h"
+#include "capture/shortage.h"
 #include "system/arena.h"
 
 /* Calls back for each name in the directory that is a number. */
@@ -34,7 +35,8 @@ int live_processes(int (*take)(void *context, pid_t pid), void *context)
 	return each_number("/proc", take, context);
 }
 
-/* "TID (COMM) STATE PPID ... START ...": the name may hold anything. Zero, or -1: it is gone. */
+/* "TID (COMM) STATE PPID ... START ...": the name may hold anything. Zero, or -ESRCH: it is gone, or another
+ * -errno. */
 static int read_stat(const char *dir, struct live_thread *thread, pid_t *ppid)
 {
 	char path[96], text[1024], *name, *end;
@@ -44,7 +46,7 @@ static int read_stat(const char *dir, struct live_thread *thread, pid_t *ppid)
 	snprintf(path, sizeof(path), "%s/stat", dir);
 	file = fopen(path, "re");
 	if (!file)
-		return -1;
+		return is_shortage(errno) ? -errno : -ESRCH;
 	size = fread(text, 1, sizeof(text) - 1, file);
 	fclose(file);
 	text[size] = '\0';
@@ -55,7 +57,7 @@ static int read_stat(const char *dir, struct live_thread *thread, pid_t *ppid)
 	           " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
 	           "%*s %" SCNu64,
 	           ppid, &thread->start) != 2)
-		return -1;
+		return -ESRCH;
 	*end = '\0';
 	snprintf(thread->comm, sizeof(thread->comm), "%s", name + 1);
 	return 0;
@@ -74,13 +76,18 @@ static int add_thread(void *context, pid_t tid)
 	struct cgroup cgroup;
 	char dir[64];
 	pid_t ppid;
+	int status;
 
 	snprintf(dir, sizeof(dir), "/proc/%d/task/%d", process->pid, tid);
-	if (read_stat(dir, &thread, &ppid) < 0)
-		return 0;
+	status = read_stat(dir, &thread, &ppid);
+	if (status < 0)
+		return status == -ESRCH ? 0 : status;
 	thread.has_namespaces = namespaces_read(process->pid, tid, thread.namespaces) == 0;
-	if (reading->cgroups && cgroups_of(reading->cgroups, process->pid, tid, &cgroup) == 0)
+	status = reading->cgroups ? cgroups_of(reading->cgroups, process->pid, tid, &cgroup) : -ENOENT;
+	if (status == 0)
 		thread.cgroup = cgroup.id;
+	else if (is_shortage(-status))
+		return status;
 	if (array_reserve(&process->thread, &process->capacity, process->nthreads, sizeof(thread)) < 0)
 		return -ENOMEM;
 	process->thread[process->nthreads++] = thread;
@@ -100,20 +107,24 @@ int live_process_read(struct live_process *process, pid_t pid, int what, const s
 
 	*process = (struct live_process){.pid = pid};
 	snprintf(path, sizeof(path), "/proc/%d", pid);
-	if (read_stat(path, &leader, &process->ppid) < 0)
-		return 0;
+	status = read_stat(path, &leader, &process->ppid);
+	if (status < 0)
+		return status == -ESRCH ? 0 : status;
 	process->start = leader.start;
 	if (what & live_process_threads) {
 		snprintf(path, sizeof(path), "/proc/%d/task", pid);
 		status = each_number(path, add_thread, &reading);
 	}
 	/* Whose mappings are not for us to see has none here. */
-	if (status != -ENOMEM && (what & live_process_maps)) {
+	if (!is_shortage(-status) && (what & live_process_maps)) {
 		struct sb_error err = {0};
 
-		status = exec_maps_read(&process->maps, pid, &err) == -sbe_nomem ? -ENOMEM : 0;
+		errno = 0;
+		status = exec_maps_read(&process->maps, pid, &err);
+		if (status < 0)
+			status = status == -sbe_nomem ? -ENOMEM : -errno;
 	}
-	return status == -ENOMEM ? status : 0;
+	return is_shortage(-status) ? status : 0;
 }
 
 void live_process_free(struct live_process *process)

@@ -34,7 +34,7 @@ struct live_process {
 enum { live_process_threads = 1, live_process_maps = 2 };
 
 /* @what: live_process_*. @cgroups NULL: who is where is not asked. Zero, also when the process is gone by
- * now: it has no threads, then; or -ENOMEM. Read or not, it is to be freed. */
+ * now: it has no threads, then; or -errno of a shortage (shortage.h). Read or not, it is to be freed. */
 int live_process_read(struct live_process *process, pid_t pid, int what, const struct cgroups *cgroups);
 void live_process_free(struct live_process *process);
 

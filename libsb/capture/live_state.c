@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "capture/exec_map_file.h"
+#include "capture/shortage.h"
 #include "record/bytes.h"
 #include "system/arena.h"
 
@@ -272,9 +273,10 @@ struct scan {
 	int again; /* there were some that had not been seen */
 };
 
-static int no_memory(struct live_state *state)
+/* We are short of something: see live_process_read(). */
+static int fail_reading(struct live_state *state, int status)
 {
-	return sb_error_set(state->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return fail_short(status == -sbe_nomem ? ENOMEM : -status, "/proc", state->err);
 }
 
 static int is_wanted(const struct live_state *state, pid_t pid)
@@ -294,7 +296,7 @@ static int tell_before(void *context, pid_t pid)
 	if (!is_wanted(scan->state, pid))
 		return 0;
 	status = live_process_read(&process, pid, scan->what, scan->state->cgroups);
-	status = status < 0 ? no_memory(scan->state) : tell(scan->state, &process, 0);
+	status = status < 0 ? fail_reading(scan->state, status) : tell(scan->state, &process, 0);
 	live_process_free(&process);
 	return status;
 }
@@ -363,7 +365,7 @@ static int catch_up(void *context, pid_t pid)
 		status = read_settled(state, &process, pid, &time);
 	if (status < 0) {
 		live_process_free(&process);
-		return no_memory(state);
+		return fail_reading(state, status);
 	}
 	status = state->tick && ++scan->count % ticks == 0 ? state->tick(state->context) : 0;
 	if (status >= 0)

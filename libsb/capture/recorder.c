@@ -367,7 +367,6 @@ static void stop_command(struct recorder *recorder)
 
 static int fini(struct recorder *recorder, int status)
 {
-	sb_perfdata_writer_abort(recorder->writer);
 	live_events_fini(&recorder->events);
 	live_state_fini(&recorder->state);
 	live_bpf_fini(&recorder->bpf);
@@ -404,6 +403,7 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 		status = recorder_name_output(&recorder);
 	if (status == 0)
 		status = begin(&recorder, argv);
+	recorder.has_begun = status == 0;
 	if (status == 0)
 		status = run(&recorder);
 	if (status == 0)
@@ -413,7 +413,10 @@ int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
 	if (status == 0) {
 		recorder.writer->build_ids = recorder.state.build_ids;
 		recorder.writer->build_ids_size = recorder.state.build_ids_size;
-		status = sb_perfdata_writer_finish(recorder.writer, recorder.err);
+		status = sb_writer_complete(recorder.writer, recorder.err);
+	}
+	if (status == 0) {
+		status = sb_writer_close(recorder.writer, recorder.err);
 		recorder.writer = NULL;
 	}
 	return fini(&recorder, status);

@@ -54,6 +54,7 @@ struct recorder {
 	struct recorder_execs execs;
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
 	int has_pt;
+	int has_begun;        /* all that was there before is in the file */
 	int is_tracing;       /* what is wanted is enabled */
 	int is_catching_up;   /* the state is not complete: rounds do not end */
 	uint64_t round_bytes; /* of the file when the last round ended */
@@ -67,7 +68,8 @@ void recorder_note(const struct recorder *recorder, const char *format, ...)
 int recorder_name_output(struct recorder *recorder);
 /* The kernel's code, if it is wanted. */
 int recorder_copy_kcore(struct recorder *recorder);
-/* What was recorded gets its name; or, when @status is an error, goes. Returns @status, or an error. */
+/* What was recorded gets its name; or, when @status is an error, goes; but when the recording had begun, is
+ * kept, and told of. Returns @status, or an error. Nobody may write any more. */
 int recorder_settle_output(struct recorder *recorder, int status);
 
 /* Which events there are, of whom, and on which CPUs; all is opened, nothing runs. */

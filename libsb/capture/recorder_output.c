@@ -4,6 +4,7 @@
 #include "capture/recorder_internal.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,14 +86,58 @@ int recorder_copy_kcore(struct recorder *recorder)
 	return status;
 }
 
+/* Under which name a directory is kept that is not whole. Nobody takes it for one that was left, then, even
+ * if it cannot be renamed. */
+static void keep_directory(const struct recorder *recorder, char name[PATH_MAX])
+{
+	const int size = snprintf(name, PATH_MAX, "%s.interrupted", recorder->config->output);
+
+	if (size < PATH_MAX && unfinished_rename_directory(recorder->lock, recorder->directory, name) == 0)
+		return;
+	snprintf(name, PATH_MAX, "%s", recorder->directory);
+	(void)unfinished_rename_directory(recorder->lock, name, name);
+}
+
+/* Hours of recording are not thrown away because the disk is full. */
+static void keep(struct recorder *recorder)
+{
+	char *kept = recorder->writer ? sb_writer_keep(recorder->writer) : NULL, name[PATH_MAX];
+
+	recorder->writer = NULL;
+	if (recorder->directory)
+		keep_directory(recorder, name);
+	else
+		snprintf(name, sizeof(name), "%s", kept ? kept : "");
+	free(kept);
+	if (name[0])
+		recorder_note(recorder,
+		              "what was recorded until then is kept, and reads as an interrupted recording: "
+		              "%s",
+		              name);
+	else
+		recorder_note(recorder, "what was recorded until then could not be kept");
+}
+
+static int settle_directory(struct recorder *recorder)
+{
+	if (unfinished_rename_directory(recorder->lock, recorder->directory, recorder->config->output) == 0)
+		return 0;
+	unfinished_remove_directory(recorder->lock, recorder->directory);
+	return sb_error_set(recorder->err, -sbe_io, recorder->config->output, UINT64_MAX,
+	                    "renaming to it failed: %s", strerror(errno));
+}
+
 int recorder_settle_output(struct recorder *recorder, int status)
 {
-	if (recorder->directory && status == 0 &&
-	    unfinished_rename_directory(recorder->lock, recorder->directory, recorder->config->output) < 0)
-		status = sb_error_set(recorder->err, -sbe_io, recorder->config->output, UINT64_MAX,
-		                      "renaming to it failed: %s", strerror(errno));
-	if (recorder->directory && status < 0)
-		unfinished_remove_directory(recorder->lock, recorder->directory);
+	if (status < 0 && recorder->has_begun && (recorder->writer || recorder->directory)) {
+		keep(recorder);
+	} else {
+		sb_perfdata_writer_abort(recorder->writer);
+		if (recorder->directory && status == 0)
+			status = settle_directory(recorder);
+		else if (recorder->directory)
+			unfinished_remove_directory(recorder->lock, recorder->directory);
+	}
 	if (recorder->lock >= 0)
 		close(recorder->lock);
 	free(recorder->directory);

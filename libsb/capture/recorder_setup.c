@@ -14,6 +14,7 @@
 
 #include <sb/event.h>
 
+#include "capture/shortage.h"
 #include "capture/sysfs_pmu.h"
 #include "system/arena.h"
 
@@ -37,6 +38,8 @@ static int add_thread(struct recorder *recorder, pid_t tid)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	file = fopen(path, "re");
+	if (!file && is_shortage(errno))
+		return fail_short(errno, path, recorder->err);
 	while (file && !pid && fgets(line, sizeof(line), file))
 		if (sscanf(line, "Tgid: %d", &pid) != 1)
 			pid = 0;
@@ -248,8 +251,8 @@ int recorder_set_up(struct recorder *recorder)
 	events->aux_size = config->aux_size ? config->aux_size : default_aux;
 	events->may_shrink = !config->ring_size;
 	events->snapshot = config->snapshot;
-	live_machine_read(&recorder->machine, recorder->proc, recorder->sysfs);
-	status = set_targets(recorder);
+	status = live_machine_read(&recorder->machine, recorder->proc, recorder->sysfs);
+	status = status < 0 ? fail_short(-status, recorder->proc, recorder->err) : set_targets(recorder);
 	if (status == 0)
 		status = list_cpus(recorder);
 	if (status == 0)

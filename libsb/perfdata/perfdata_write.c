@@ -11,8 +11,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/perf_event.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
@@ -315,10 +317,51 @@ static void free_writer(struct sb_perfdata_writer *writer)
 	free((void *)(uintptr_t)writer->config.cmdline);
 	free(writer->path);
 	free(writer->temporary);
+	free(writer->kept);
 	free(writer->stream_offset);
 	sb_writer_free_events(writer);
 	free(writer->aux);
 	free(writer);
+}
+
+/* A nameless file can be renamed over what is there from a temporary name. */
+static int give_name(struct sb_perfdata_writer *writer)
+{
+	return writer->temporary
+	               ? 0
+	               : unfinished_give_name(fileno(writer->out), writer->path, &writer->temporary);
+}
+
+/* As much as there is room for of what came until the records ended; and not one byte more. */
+static int keep_records(struct sb_perfdata_writer *writer)
+{
+	const int fd = fileno(writer->out);
+	struct stat info;
+
+	(void)fflush(writer->out);
+	__fpurge(writer->out);
+	if (!writer->data_end)
+		return 0;
+	if (fstat(fd, &info) < 0 ||
+	    pwrite(fd, writer->header, sizeof(writer->header), 0) != (ssize_t)sizeof(writer->header))
+		return -1;
+	return (uint64_t)info.st_size > writer->data_end ? ftruncate(fd, (off_t)writer->data_end) : 0;
+}
+
+char *sb_writer_keep(struct sb_perfdata_writer *writer)
+{
+	char **name = NULL, *result = NULL;
+
+	if (keep_records(writer) == 0 && give_name(writer) == 0) {
+		name = &writer->temporary;
+		if (!writer->is_in_place && rename(writer->temporary, writer->kept) == 0)
+			name = &writer->kept;
+		result = *name;
+		*name = NULL;
+	}
+	fclose(writer->out);
+	free_writer(writer);
+	return result;
 }
 
 void sb_perfdata_writer_abort(struct sb_perfdata_writer *writer)
@@ -352,9 +395,11 @@ static int check_config(const struct sb_perfdata_write_config *config, const cha
 static int set_path(struct sb_perfdata_writer *writer, const char *path, struct sb_error *err)
 {
 	writer->path = unfinished_place(path);
-	if (writer->path)
+	if (writer->path && asprintf(&writer->kept, "%s.interrupted", writer->path) >= 0)
 		return 0;
-	if (errno == ENOMEM)
+	if (writer->path)
+		writer->kept = NULL;
+	if (writer->path || errno == ENOMEM)
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	return sb_error_set(err, -sbe_io, path, UINT64_MAX, "a recording cannot be written there: %s",
 	                    errno == EINVAL ? "it is no regular file" : strerror(errno));
@@ -455,18 +500,17 @@ int sb_writer_create(struct sb_perfdata_writer **result, const char *path,
 
 int sb_writer_begin(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	uint8_t header[SB_HEADER_SIZE] = {0};
 	int status = create_file(writer, err);
 
 	if (status == 0)
-		status = sb_writer_append(writer, header, sizeof(header), err);
+		status = sb_writer_append(writer, writer->header, sizeof(writer->header), err);
 	if (status == 0)
 		status = append_events(writer, err);
 	if (status < 0)
 		return status;
 	writer->data_begin = writer->position;
-	compose_header(writer, 0, header);
-	status = rewrite(writer, 0, header, sizeof(header), err);
+	compose_header(writer, 0, writer->header);
+	status = rewrite(writer, 0, writer->header, sizeof(writer->header), err);
 	if (status == 0 && fseeko(writer->out, 0, SEEK_END) < 0)
 		status = out_error(writer, errno, "writing failed", err);
 	return status;
@@ -506,20 +550,14 @@ static int complete_ids(struct sb_perfdata_writer *writer, struct sb_error *err)
 	return writer->ids_written == writer->nids ? 0 : append_events(writer, err);
 }
 
-/* A nameless file can be renamed over what is there from a temporary name. */
-static int give_name(struct sb_perfdata_writer *writer)
-{
-	return writer->temporary
-	               ? 0
-	               : unfinished_give_name(fileno(writer->out), writer->path, &writer->temporary);
-}
-
-static int complete(struct sb_perfdata_writer *writer, struct sb_error *err)
+int sb_writer_complete(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
 	uint64_t data_size = writer->position - writer->data_begin;
 	uint8_t header[SB_HEADER_SIZE];
-	int status = append_features(writer, err);
+	int status;
 
+	writer->data_end = writer->position;
+	status = append_features(writer, err);
 	if (status == 0 && fseeko(writer->out, 0, SEEK_END) < 0)
 		status = out_error(writer, errno, "writing failed", err);
 	if (status == 0)
@@ -535,16 +573,23 @@ static int complete(struct sb_perfdata_writer *writer, struct sb_error *err)
 	return status;
 }
 
+int sb_writer_close(struct sb_perfdata_writer *writer, struct sb_error *err)
+{
+	int status = 0;
+
+	if (fclose(writer->out))
+		status = out_error(writer, errno, "closing it failed", err);
+	free_writer(writer);
+	return status;
+}
+
 int sb_perfdata_writer_finish(struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	int status = complete(writer, err);
+	const int status = sb_writer_complete(writer, err);
 
 	if (status < 0) {
 		sb_perfdata_writer_abort(writer);
 		return status;
 	}
-	if (fclose(writer->out))
-		status = out_error(writer, errno, "closing it failed", err);
-	free_writer(writer);
-	return status;
+	return sb_writer_close(writer, err);
 }

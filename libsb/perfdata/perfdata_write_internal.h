@@ -7,6 +7,8 @@
 
 #include <sb/perfdata_write.h>
 
+#include "perfdata/perfdata_internal.h"
+
 enum { WRITE_RECORD_MAX = 65528, WRITE_CPUS_MAX = 1000, WRITE_CPUS_MAX_CGROUPS = 600 };
 
 /* A record's place in the file and its size, for the AUXTRACE feature. */
@@ -43,9 +45,12 @@ enum write_event_kind { write_event_pt, write_event_dummy, write_event_cgroup, w
 /* One record is composed at a time, in .record; .position is where the next one goes. */
 struct sb_perfdata_writer {
 	struct sb_perfdata_write_config config; /* its strings are the writer's own */
-	char *path, *temporary; /* where it goes, and its name until then; NULL: it has none */
-	int is_nameless;        /* it shall have no name until then, where that is possible */
-	int is_in_place;        /* it has its own name from the beginning */
+	char *kept;                             /* the name of what is kept when it cannot be finished */
+	uint64_t data_end;                      /* where the records end, once it is being finished; 0 */
+	uint8_t header[SB_HEADER_SIZE]; /* of a recording that is not finished; zeros until it has begun */
+	char *path, *temporary;         /* where it goes, and its name until then; NULL: it has none */
+	int is_nameless;                /* it shall have no name until then, where that is possible */
+	int is_in_place;                /* it has its own name from the beginning */
 	FILE *out;
 	uint64_t position;
 	uint64_t attrs_begin, data_begin;
@@ -104,6 +109,13 @@ int sb_writer_put_auxtrace(struct sb_perfdata_writer *writer, const struct write
 
 /* Appends to the file. */
 int sb_writer_append(struct sb_perfdata_writer *writer, const void *bytes, size_t size, struct sb_error *err);
+/* sb_perfdata_writer_finish() in two steps: what cannot be completed can be kept, or aborted. */
+int sb_writer_complete(struct sb_perfdata_writer *writer, struct sb_error *err);
+int sb_writer_close(struct sb_perfdata_writer *writer, struct sb_error *err);
+/* What was written by now stays, as PATH.interrupted where that is possible, and reads as an interrupted
+ * recording: returns its name, to be freed; NULL when it could not be kept. Frees the writer, which has
+ * begun. */
+char *sb_writer_keep(struct sb_perfdata_writer *writer);
 /* What is buffered goes to the file: nothing of it is lost should we be killed. */
 void sb_writer_flush(struct sb_perfdata_writer *writer);
 

@@ -165,6 +165,19 @@ grep -q 'is removed' "$dir/killed.err" && fail "removed while it is written"
 kill -s TERM $recorder
 wait $recorder || fail "beside another one: $(cat "$dir/other.err")"
 
+# The disk is full: what was recorded is kept.
+recorded room -a --sideband-only -- true || fail "room: $(cat "$dir/room.err")"
+room=$(($(stat -c %s "$dir/room.data") / 512 + 1024))
+(
+	trap '' XFSZ
+	ulimit -f $room
+	exec "$SBTRACE" record -a --sideband-only -o "$dir/full.data" -- sh -c 'while :; do /bin/true; done'
+) 2>"$dir/full.err" && fail "a full disk: no error"
+grep -q 'File too large' "$dir/full.err" || fail "a full disk: $(cat "$dir/full.err")"
+grep -q 'is kept, .*full.data.interrupted' "$dir/full.err" || fail "a full disk, not kept: $(cat "$dir/full.err")"
+[ ! -e "$dir/full.data" ] || fail "a full disk, and whole"
+"$SBTRACE" dump --sideband "$dir/full.data.interrupted" 2>/dev/null | grep -q '	FINISHED_INIT' || fail "a full disk: nothing to be read"
+
 # In software, nothing is left, and nobody stays stopped.
 for after in 0.05 0.2 0.4; do
 	"$SBTRACE" record --software -q -o "$dir/software.data" -- sh -c "echo \$\$ >$dir/pid; while :; do ls / >/dev/null; done" \

@@ -78,8 +78,9 @@ struct sb_recorder_result {
  * or cgroup. The command then did not run. @result is filled in also when recording failed; @err may be NULL.
  *
  * The file, or directory, is written under a name with ".tmp." in it, and reads as an interrupted recording
- * until it is whole. What was left so of an earlier one, which was killed, is removed. Threads may record at
- * the same time. */
+ * until it is whole. What was left so of an earlier one, which was killed, is removed. When recording fails
+ * after it has begun (the disk is full), OUTPUT.interrupted is kept, and told of by .note. Threads may record
+ * at the same time. */
 sb_export int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
                               struct sb_recorder_result *result, struct sb_error *err);
 
