@@ -23,6 +23,7 @@ void address_index_fini(struct address_index *index)
 {
 	box_tree_free(&index->code);
 	box_tree_free(&index->spaces);
+	strangers_fini(&index->strangers);
 	pthread_mutex_destroy(&index->lock);
 }
 
@@ -147,6 +148,8 @@ static int make(struct address_index *index)
 		status = add_code(index, lifetime);
 	free(lifetime);
 	if (status == 0)
+		status = strangers_init(&index->strangers, index->system);
+	if (status == 0)
 		status = box_tree_build(&index->spaces);
 	return status < 0 ? status : box_tree_build(&index->code);
 }
@@ -159,6 +162,11 @@ static int make_once(struct address_index *index)
 	index->made = 1;
 	pthread_mutex_unlock(&index->lock);
 	return index->status;
+}
+
+const struct strangers *address_index_strangers(struct address_index *index)
+{
+	return make_once(index) < 0 ? NULL : &index->strangers;
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------- */

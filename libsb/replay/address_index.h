@@ -11,6 +11,7 @@
 #include <sb/system.h>
 
 #include "replay/box_tree.h"
+#include "replay/strangers.h"
 
 struct address_index {
 	const struct sb_system *system; /* borrowed */
@@ -18,6 +19,7 @@ struct address_index {
 	int made, status;
 	struct box_tree code;   /* where, and while it was there, a family of spaces has code */
 	struct box_tree spaces; /* of each family, by its number: those that there are at a time */
+	struct strangers strangers;
 };
 
 void address_index_init(struct address_index *index, const struct sb_system *system);
@@ -28,6 +30,9 @@ void address_index_fini(struct address_index *index);
  * -sbe_nomem. */
 int address_index_find(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
                        uint64_t slack, int32_t *pid, size_t max);
+
+/* Those of whom nobody knows where they have code; NULL: no memory. */
+const struct strangers *address_index_strangers(struct address_index *index);
 
 /* Whether @space, which may be NULL, has code at all of @nips addresses at @time. */
 int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips, uint64_t time);

@@ -112,6 +112,7 @@ static void count_vote(struct gathering *gathering, struct open_use *open, const
 /* Whether @pid lives and has code there, at that time or as close to it as time is exact. */
 static int fits(const struct cr3_map *map, int32_t pid, const struct user_stretch *stretch)
 {
+	const struct strangers *strangers = address_index_strangers(map->addresses);
 	const uint64_t slack = map->slack, now = stretch->from;
 	const uint64_t moments[] = {now, now + slack, now > slack ? now - slack : 0};
 
@@ -122,7 +123,7 @@ static int fits(const struct cr3_map *map, int32_t pid, const struct user_stretc
 		    space_has_code(space, stretch->ip, stretch->nips, moments[i]))
 			return 1;
 	}
-	return 0;
+	return strangers && strangers_have(strangers, pid, now, slack);
 }
 
 /* Leaves those that fit in @use. Returns whether there are any; if not, nothing changes. */
@@ -166,11 +167,16 @@ static int may_have_ended(const struct cr3_map *map, const struct cr3_use *use, 
 static int begin_use(struct cr3_map *map, const struct user_stretch *stretch, struct cr3_use *use)
 {
 	int32_t pid[CR3_PIDS_MAX + 1];
-	const int count = address_index_find(map->addresses, stretch->ip, stretch->nips, stretch->from,
-	                                     map->slack, pid, CR3_PIDS_MAX + 1);
+	const struct strangers *strangers;
+	int count = address_index_find(map->addresses, stretch->ip, stretch->nips, stretch->from, map->slack,
+	                               pid, CR3_PIDS_MAX + 1);
 
 	if (count <= 0)
 		return count < 0 ? count : 1;
+	strangers = address_index_strangers(map->addresses);
+	if (strangers)
+		count = (int)strangers_add(strangers, stretch->from, map->slack, pid, (size_t)count,
+		                           CR3_PIDS_MAX + 1);
 	*use = (struct cr3_use){.cr3 = stretch->cr3,
 	                        .from = stretch->from,
 	                        .to = stretch->to,

@@ -47,9 +47,10 @@ const struct sb_space *evidence_space(const struct evidence *evidence, const str
 
 /* ---- Who ---------------------------------------------------------------------------------------- */
 
+/* First those that have code there, then strangers, who may have. */
 struct suspects {
 	int32_t pid[PIDS_MAX];
-	int count;
+	int count, nknown;
 };
 
 static int is_among(const struct suspects *suspects, int32_t pid)
@@ -60,18 +61,61 @@ static int is_among(const struct suspects *suspects, int32_t pid)
 	return 0;
 }
 
+/* Whether the first one has code there, and nobody else may have. */
+static int is_only_one(const struct suspects *suspects)
+{
+	return suspects->count == 1 && suspects->nknown == 1;
+}
+
+int32_t evidence_only_thread(struct evidence *evidence, int32_t pid)
+{
+	const struct strangers *strangers = address_index_strangers(&evidence->addresses);
+
+	return strangers ? strangers_only_thread(strangers, pid) : -1;
+}
+
+int evidence_has_other_threads(struct evidence *evidence, int32_t pid, int32_t tid)
+{
+	const struct strangers *strangers = address_index_strangers(&evidence->addresses);
+
+	return !strangers || strangers_has_other_threads(strangers, pid, tid);
+}
+
+static int is_stranger(struct evidence *evidence, int32_t pid, uint64_t time, uint64_t slack)
+{
+	const struct strangers *strangers = address_index_strangers(&evidence->addresses);
+
+	return strangers && strangers_have(strangers, pid, time, slack);
+}
+
+const struct strangers *evidence_strangers(struct evidence *evidence)
+{
+	return address_index_strangers(&evidence->addresses);
+}
+
 /* Of several threads of a process, addresses do not tell which one runs. */
-static void infer_process(const struct evidence *evidence, struct switch_track *track, int32_t pid,
+static void infer_process(struct evidence *evidence, struct switch_track *track, int32_t pid,
                           enum sb_switch_evidence says)
 {
-	switch_track_infer(track, pid, system_only_thread(evidence->system, pid), says);
+	switch_track_infer(track, pid, evidence_only_thread(evidence, pid), says);
 }
 
 /* ---- By addresses ------------------------------------------------------------------------------- */
 
+/* Whether somebody but @pid may have code there of whom nobody knows. */
+static int is_strange(const struct suspects *suspects, int32_t pid)
+{
+	const int strangers = suspects->count - suspects->nknown;
+
+	for (int i = suspects->nknown; i < suspects->count; ++i)
+		if (suspects->pid[i] == pid)
+			return strangers > 1;
+	return strangers > 0;
+}
+
 /* The records on both sides of the place leave out a switch: it was before or it is behind. Returns whether
  * that is settled. */
-static int settle_lost_record(const struct evidence *evidence, struct switch_track *track,
+static int settle_lost_record(struct evidence *evidence, struct switch_track *track,
                               const struct suspects *suspects, int resumed)
 {
 	const struct sb_sched *next = switch_track_next(track);
@@ -79,7 +123,9 @@ static int settle_lost_record(const struct evidence *evidence, struct switch_tra
 
 	if (!before && !behind)
 		return 0;
-	if (!before)
+	if (!before && is_strange(suspects, next->prev_pid))
+		switch_track_doubt(track);
+	else if (!before)
 		infer_process(evidence, track, next->prev_pid, sb_switch_by_address);
 	else if (behind && resumed != 1 && track->pid == next->prev_pid)
 		switch_track_infer(track, track->pid, -1, sb_switch_by_address);
@@ -95,6 +141,24 @@ static int is_doubtful(const struct switch_track *track, const struct suspects *
 	return track->inferred && place->resumed == 0 && suspects->count > 1;
 }
 
+/* Those that records name come first, as there is room for so many only. */
+static void add_strangers(struct evidence *evidence, const struct switch_track *track, uint64_t now,
+                          struct suspects *suspects)
+{
+	const struct strangers *strangers = address_index_strangers(&evidence->addresses);
+	const struct sb_sched *next = switch_track_next(track);
+	const int32_t named[] = {track->pid, next ? next->prev_pid : -1};
+
+	if (!strangers || !strangers->count)
+		return;
+	for (size_t i = 0; i < 2; ++i)
+		if (suspects->count < PIDS_MAX && !is_among(suspects, named[i]) &&
+		    strangers_have(strangers, named[i], now, track->slack))
+			suspects->pid[suspects->count++] = named[i];
+	suspects->count = (int)strangers_add(strangers, now, track->slack, suspects->pid,
+	                                     (size_t)suspects->count, PIDS_MAX);
+}
+
 /* Who has code at as many of the addresses as anybody has. */
 static void find_suspects(struct evidence *evidence, const struct switch_track *track,
                           const struct evidence_place *place, struct suspects *suspects)
@@ -105,16 +169,21 @@ static void find_suspects(struct evidence *evidence, const struct switch_track *
 		suspects->count = address_index_find(&evidence->addresses, place->ip, nips, place->now,
 		                                     track->slack, suspects->pid, PIDS_MAX);
 	while (!suspects->count && --nips);
+	suspects->nknown = suspects->count;
+	if (suspects->count >= 0)
+		add_strangers(evidence, track, place->now, suspects);
 }
 
 /* Whether records say who runs, and nothing can be said against it: that nothing is known to be mapped where
- * it runs means that a record of a mapping is missing. Kernel threads have nothing mapped at all. */
-static int is_recorded(const struct evidence *evidence, const struct switch_track *track, uint64_t now)
+ * it runs means that a record of a mapping is missing, or of its fork. Kernel threads have nothing mapped at
+ * all. */
+static int is_recorded(struct evidence *evidence, const struct switch_track *track, uint64_t now)
 {
 	const struct sb_space *space = sb_system_space(evidence->system, track->pid, now);
 	const struct sb_epoch *epoch = space ? sb_space_epoch(space, now) : NULL;
 
-	return !track->inferred && epoch && sb_epoch_map(epoch, 0);
+	return !track->inferred &&
+	       ((epoch && sb_epoch_map(epoch, 0)) || is_stranger(evidence, track->pid, now, track->slack));
 }
 
 static void settle_by_address(struct evidence *evidence, struct switch_track *track,
@@ -127,7 +196,7 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 		return;
 	if (track->pid > 0 && is_recorded(evidence, track, place->now))
 		return;
-	if (suspects->count == 1)
+	if (is_only_one(suspects))
 		infer_process(evidence, track, suspects->pid[0], sb_switch_by_address);
 	else if (suspects->count)
 		switch_track_doubt(track);
@@ -145,16 +214,16 @@ static int goes_on(const struct switch_track *track, const struct evidence_place
 	       (place->resumed == 1 || (track->losses == switch_losses_few && !track->inferred));
 }
 
-static void settle_doubting(const struct evidence *evidence, struct switch_track *track,
+static void settle_doubting(struct evidence *evidence, struct switch_track *track,
                             const struct suspects *suspects, const struct evidence_place *place)
 {
 	const int fits = track->pid > 0 && (!suspects->count || is_among(suspects, track->pid));
 
 	if (fits && goes_on(track, place))
 		return;
-	if (suspects->count != 1 || (track->is_fresh && is_recorded(evidence, track, place->now)))
+	if (!is_only_one(suspects) || (track->is_fresh && is_recorded(evidence, track, place->now)))
 		switch_track_doubt(track);
-	else if (!fits || system_has_other_threads(evidence->system, track->pid, track->tid))
+	else if (!fits || evidence_has_other_threads(evidence, track->pid, track->tid))
 		infer_process(evidence, track, suspects->pid[0], sb_switch_by_address);
 }
 
@@ -162,7 +231,7 @@ static void settle_doubting(const struct evidence *evidence, struct switch_track
 
 /* Whether @pid, which has code at the place, may share the page tables of @owner: until its exec, a child of
  * vfork() does. */
-static int may_share(const struct evidence *evidence, int32_t pid, int32_t owner,
+static int may_share(struct evidence *evidence, int32_t pid, int32_t owner,
                      const struct evidence_place *place)
 {
 	const struct sb_space *space = sb_system_space(evidence->system, pid, place->now);
@@ -170,20 +239,24 @@ static int may_share(const struct evidence *evidence, int32_t pid, int32_t owner
 	const struct sb_epoch *epoch = space ? sb_space_epoch(space, place->now) : NULL;
 	const struct sb_epoch *mapped = owners ? sb_space_epoch(owners, place->now) : NULL;
 
+	if (pid != owner && is_stranger(evidence, pid, place->now, 0))
+		return !cr3_map_has_another(&evidence->cr3s, pid, place->cr3, place->now);
 	return pid != owner && epoch && mapped && epoch->root == mapped->root &&
 	       epoch->code == mapped->code &&
 	       !cr3_map_has_another(&evidence->cr3s, pid, place->cr3, place->now);
 }
 
 /* The page tables are @owner's: leaves it and those that may share them. */
-static void leave_sharers(const struct evidence *evidence, struct suspects *suspects, int32_t owner,
+static void leave_sharers(struct evidence *evidence, struct suspects *suspects, int32_t owner,
                           const struct evidence_place *place)
 {
-	struct suspects left = {.pid = {owner}, .count = 1};
+	struct suspects left = {.pid = {owner}, .count = 1, .nknown = 1};
 
 	for (int i = 0; i < suspects->count && left.count < PIDS_MAX; ++i)
-		if (may_share(evidence, suspects->pid[i], owner, place))
+		if (may_share(evidence, suspects->pid[i], owner, place)) {
 			left.pid[left.count++] = suspects->pid[i];
+			left.nknown += i < suspects->nknown;
+		}
 	*suspects = left;
 }
 
@@ -214,7 +287,7 @@ static void settle_by_paging(struct evidence *evidence, struct switch_track *tra
 	}
 	if (known && !is_doubtful(track, suspects, place))
 		return;
-	if (suspects->count == 1)
+	if (is_only_one(suspects))
 		infer_process(evidence, track, suspects->pid[0], sb_switch_by_paging);
 	else
 		switch_track_doubt(track);

@@ -48,6 +48,13 @@ int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t n
 int evidence_is_owner(struct evidence *evidence, int32_t pid, const struct evidence_place *place,
                       int *status);
 
+/* Processes and threads whose beginning no record tells of; NULL: no memory. */
+const struct strangers *evidence_strangers(struct evidence *evidence);
+
+/* The only thread of @pid, and whether there are others, as far as is known; see system/system.h. */
+int32_t evidence_only_thread(struct evidence *evidence, int32_t pid);
+int evidence_has_other_threads(struct evidence *evidence, int32_t pid, int32_t tid);
+
 /* Sets right who runs. Zero or -sbe_nomem. */
 int evidence_settle(struct evidence *evidence, struct switch_track *track,
                     const struct evidence_place *place);

@@ -46,6 +46,14 @@ static void say_missing(const struct stream_replay *replay, struct sb_gap *gap, 
 		                 sizeof(gap->detail) - length);
 }
 
+static int is_stranger(const struct sideband_observer *observer)
+{
+	const struct strangers *strangers = evidence_strangers(observer->evidence);
+
+	return strangers && strangers_have(strangers, observer->track.pid, sideband_observer_now(observer),
+	                                   observer->track.slack);
+}
+
 /* The same for user space, by the model. */
 static void explain_missing_code(const struct stream_replay *replay, struct sb_gap *gap)
 {
@@ -69,7 +77,10 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 	}
 	map = observer->epoch ? sb_epoch_code(observer->epoch, gap->ip) : NULL;
 	if (!map && !(replay->images->has_missing_ip && replay->images->is_uncertain)) {
-		say(gap, sb_gap_not_mapped, "no record says what was mapped there");
+		say(gap, sb_gap_not_mapped,
+		    is_stranger(observer)
+		            ? "missing records: of this process' fork, and so of what it had mapped"
+		            : "no record says what was mapped there");
 		return;
 	}
 	if (replay->images->has_missing_ip && replay->images->is_uncertain)

@@ -50,14 +50,16 @@ static struct stretch stretch_at(const struct switch_track *track, size_t i, uin
 	return stretch;
 }
 
-static int has_code(const struct sb_system *system, const struct stretch *stretch, const uint64_t *ip,
+static int has_code(const struct strangers *strangers, const struct stretch *stretch, const uint64_t *ip,
                     size_t nips, uint64_t *moment)
 {
 	const uint64_t moments[] = {stretch->from, stretch->to};
 
 	for (size_t i = 0; i < 2; ++i) {
 		*moment = moments[i];
-		if (space_has_code(sb_system_space(system, stretch->pid, *moment), ip, nips, *moment))
+		if (strangers_have(strangers, stretch->pid, *moment, 0) ||
+		    space_has_code(sb_system_space(strangers->system, stretch->pid, *moment), ip, nips,
+		                   *moment))
 			return 1;
 	}
 	return 0;
@@ -84,7 +86,7 @@ static size_t end_of(const struct switch_track *track, uint64_t until)
 	return end;
 }
 
-int late_time_others(const struct sb_system *system, const struct switch_track *track, uint64_t ip,
+int late_time_others(const struct strangers *strangers, const struct switch_track *track, uint64_t ip,
                      uint64_t until, int process)
 {
 	const size_t end = end_of(track, until);
@@ -97,15 +99,15 @@ int late_time_others(const struct sb_system *system, const struct switch_track *
 
 		if (stretch.pid == track->pid
 		            ? stretch.tid != track->tid
-		            : !process && stretch.pid > 0 && has_code(system, &stretch, &ip, 1, &moment))
+		            : !process && stretch.pid > 0 && has_code(strangers, &stretch, &ip, 1, &moment))
 			return 1;
 	}
 	return 0;
 }
 
-int late_time_judge(struct late_time *late, const struct sb_system *system, const struct switch_track *track,
-                    const uint64_t *ip, size_t nips, uint64_t now, uint64_t until,
-                    struct late_verdict *verdict)
+int late_time_judge(struct late_time *late, const struct strangers *strangers,
+                    const struct switch_track *track, const uint64_t *ip, size_t nips, uint64_t now,
+                    uint64_t until, struct late_verdict *verdict)
 {
 	const size_t end = end_of(track, until);
 	size_t low = SIZE_MAX;
@@ -120,7 +122,8 @@ int late_time_judge(struct late_time *late, const struct sb_system *system, cons
 		const struct stretch stretch = stretch_at(track, i, now, until);
 		uint64_t moment = now;
 
-		if (stretch.pid == 0 || (stretch.pid > 0 && !has_code(system, &stretch, ip, nips, &moment)))
+		if (stretch.pid == 0 ||
+		    (stretch.pid > 0 && !has_code(strangers, &stretch, ip, nips, &moment)))
 			continue;
 		add_suspect(verdict, low == SIZE_MAX, &stretch, moment);
 		if (low == SIZE_MAX)

@@ -10,6 +10,7 @@
 #include <intel-pt.h>
 #include <sb/system.h>
 
+#include "replay/strangers.h"
 #include "replay/switch_track.h"
 
 /* What has been concluded between two TSC packets. */
@@ -37,13 +38,13 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc
 
 /* User space is entered at @now, or later, but not after @until; it will run the @nips addresses. Returns
  * whether there is a doubt, and *verdict says what comes of it; without one, it is as the track says. */
-int late_time_judge(struct late_time *late, const struct sb_system *system, const struct switch_track *track,
-                    const uint64_t *ip, size_t nips, uint64_t now, uint64_t until,
-                    struct late_verdict *verdict);
+int late_time_judge(struct late_time *late, const struct strangers *strangers,
+                    const struct switch_track *track, const uint64_t *ip, size_t nips, uint64_t now,
+                    uint64_t until, struct late_verdict *verdict);
 
 /* Whether one of those who are switched to up to @until is another thread of the track's process or, unless
  * @process is not zero, of another process that has code at @ip. */
-int late_time_others(const struct sb_system *system, const struct switch_track *track, uint64_t ip,
+int late_time_others(const struct strangers *strangers, const struct switch_track *track, uint64_t ip,
                      uint64_t until, int process);
 
 /* The first entry of the schedule that may not have come. */

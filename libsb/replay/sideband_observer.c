@@ -205,6 +205,7 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 {
 	struct switch_track *track = &observer->track;
 	const struct evidence_place place = {.ip = &ip, .nips = 1, .now = now, .cr3 = observer->cr3};
+	const struct strangers *strangers;
 	int status = 0, is_owner;
 
 	if (!observer->is_coarse || track->pid <= 0 || !switch_track_next(track))
@@ -213,9 +214,12 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 	if (status < 0)
 		return -pte_nomem;
 	if (is_owner &&
-	    (track->tid < 0 || !system_has_other_threads(observer->system, track->pid, track->tid)))
+	    (track->tid < 0 || !evidence_has_other_threads(observer->evidence, track->pid, track->tid)))
 		return 0;
-	if (!late_time_others(observer->system, track, ip, latest_time(observer), is_owner))
+	strangers = evidence_strangers(observer->evidence);
+	if (!strangers)
+		return -pte_nomem;
+	if (!late_time_others(strangers, track, ip, latest_time(observer), is_owner))
 		return 0;
 	switch_track_infer(track, is_owner ? track->pid : -1, -1, sb_switch_uncertain);
 	if (!is_owner) {
@@ -231,6 +235,7 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_t ip)
 {
 	const struct switch_track *track = &observer->track;
+	const struct strangers *strangers;
 	struct late_verdict verdict;
 	uint64_t ips[LOOK_AHEAD_MAX], until;
 	size_t nips;
@@ -242,8 +247,11 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	until = latest_time(observer);
 	if (switch_track_until(track) > until)
 		return 0;
+	strangers = evidence_strangers(observer->evidence);
+	if (!strangers)
+		return -pte_nomem;
 	nips = look_ahead(observer->decoder, ip, ips);
-	if (!late_time_judge(&observer->late, observer->system, track, ips, nips, now, until, &verdict))
+	if (!late_time_judge(&observer->late, strangers, track, ips, nips, now, until, &verdict))
 		return 0;
 	observer->judged = now;
 	switch_track_infer(&observer->track, verdict.pid, verdict.tid,
@@ -371,7 +379,7 @@ int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
 	if (status < 0)
 		return -pte_nomem;
 	switch_track_pass(&observer->track, now, pid,
-	                  pid < 0 ? -1 : system_only_thread(observer->system, pid));
+	                  pid < 0 ? -1 : evidence_only_thread(observer->evidence, pid));
 	find_out(observer, now);
 	sideband_observer_begin_run(observer);
 	return 0;

@@ -76,9 +76,51 @@ static struct process *get_process(struct process_table *table, int32_t pid)
 	    index_add(&table->by_pid, pid, table->nprocesses) < 0)
 		return NULL;
 	process = &table->process[table->nprocesses++];
-	*process = (struct process){.pid = pid};
+	*process = (struct process){.pid = pid, .is_stranger = 1};
 	return process;
 }
+
+/* ---- Strangers ---------------------------------------------------------------------------------- */
+
+/* Until @time, nobody knows what @process had mapped. */
+static int note_stranger(struct process_table *table, const struct process *process, uint64_t time)
+{
+	if (!process->is_stranger || time <= process->strange_from)
+		return 0;
+	if (array_reserve(&table->stranger, &table->stranger_capacity, table->nstrangers,
+	                  sizeof(*table->stranger)) < 0)
+		return -sbe_nomem;
+	table->stranger[table->nstrangers++] =
+	        (struct process_stranger){process->pid, process->strange_from, time};
+	return 0;
+}
+
+/* From @time on, records tell what @process has mapped. */
+static int get_acquainted(struct process_table *table, struct process *process, uint64_t time)
+{
+	const int status = note_stranger(table, process, time);
+
+	process->is_stranger = 0;
+	return status;
+}
+
+/* A fork has what its parent has: what nobody knows, if nobody knows that. */
+static int get_acquainted_by_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid,
+                                  int is_new)
+{
+	enum { KTHREADD = 2 };
+	const struct process *parent = find_process(table, ppid);
+	const int is_strange = time && (parent ? parent->is_stranger : ppid > KTHREADD);
+	struct process *child = find_process(table, pid);
+
+	if (!is_new && note_stranger(table, child, time) < 0)
+		return -sbe_nomem;
+	child->is_stranger = is_strange;
+	child->strange_from = time;
+	return 0;
+}
+
+/* ---- Threads ------------------------------------------------------------------------------------ */
 
 static struct thread *find_thread(const struct process_table *table, int32_t tid)
 {
@@ -161,7 +203,7 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
 	struct process *process = get_process(table, pid);
 	struct thread *thread;
 
-	if (!process)
+	if (!process || ((exec || !time) && get_acquainted(table, process, time) < 0))
 		return -sbe_nomem;
 	thread = thread_lives(table, process, tid);
 	if (!thread)
@@ -177,11 +219,12 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
 
 static int fork_space(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid)
 {
+	const int is_new = !find_process(table, pid);
 	struct process *child = get_process(table, pid);
 	struct process *parent;
 	struct space *space;
 
-	if (!child)
+	if (!child || get_acquainted_by_fork(table, time, pid, ppid, is_new) < 0)
 		return -sbe_nomem;
 	child->nthreads = 0;
 	space = new_space(table, child, time);
@@ -232,7 +275,7 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
 	}
 	process = get_process(table, pid);
 	thread = process ? thread_lives(table, process, tid) : NULL;
-	if (!thread)
+	if (!thread || (!time && get_acquainted(table, process, time) < 0))
 		return -sbe_nomem;
 	creator = find_thread(table, ptid);
 	status = inherit_membership(table, time, pid != ppid, thread, creator);
@@ -241,18 +284,21 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
 	return add_comm(table, time, pid, thread, creator ? creator->name : no_name);
 }
 
-void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid)
+int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid)
 {
-	struct process *process = find_process(table, pid);
+	struct process *process = get_process(table, pid);
 	struct thread *thread = find_thread(table, tid);
 
-	if (!process || !thread || !thread->alive || thread->pid != pid)
-		return;
+	if (!process || (pid == tid && process->nthreads <= 1 && get_acquainted(table, process, time) < 0))
+		return -sbe_nomem;
+	if (!thread || !thread->alive || thread->pid != pid)
+		return 0;
 	thread->alive = 0;
 	if (process->nthreads)
 		process->nthreads -= 1;
 	if (!process->nthreads && process->latest)
 		process->latest->public.to = time;
+	return 0;
 }
 
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node)
@@ -260,7 +306,7 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	struct process *process = get_process(table, pid);
 	struct space *space = process ? get_space(table, process) : NULL;
 
-	if (!space)
+	if (!space || (!node->map.time && get_acquainted(table, process, 0) < 0))
 		return -sbe_nomem;
 	return node->map.origin <= sb_map_written ? space_map(&table->pool, space, node)
 	                                          : space_code(&table->pool, space, node);
@@ -372,6 +418,9 @@ int process_table_seal(struct process_table *table)
 {
 	if (list_all_spaces(table) < 0)
 		return -sbe_nomem;
+	for (size_t i = 0; i < table->nprocesses; ++i)
+		if (note_stranger(table, &table->process[i], UINT64_MAX) < 0)
+			return -sbe_nomem;
 	for (size_t i = 0; i < table->nspaces; ++i)
 		space_seal(&table->pool, table->space[i].space);
 	for (size_t i = 0; i < table->nspaces; ++i)
@@ -455,11 +504,17 @@ void process_table_free(struct process_table *table)
 	free(table->space);
 	free(table->process);
 	free(table->thread);
+	free(table->stranger);
 	free(table->comm);
 	free(table->by_pid.slot);
 	free(table->by_tid.slot);
 	membership_free(&table->members);
 	space_pool_free(&table->pool);
+}
+
+int process_is_known(const struct process_table *table, int32_t pid)
+{
+	return find_process(table, pid) != NULL;
 }
 
 int process_has_other_threads(const struct process_table *table, int32_t pid, int32_t tid)

@@ -14,6 +14,14 @@ struct process {
 	int32_t only_tid;  /* when sealed: the only one there was; -1: there were more, -2: none */
 	struct space *latest;
 	uint32_t nspaces;
+	int is_stranger; /* no record told what it has mapped: of its fork, its exec, or at the start */
+	uint64_t strange_from;
+};
+
+/* As long as that, a process may have had anything mapped. */
+struct process_stranger {
+	int32_t pid;
+	uint64_t from, to;
 };
 
 /* When sealed: the spaces of a pid, which are neighbours in the list of all, by time. */
@@ -63,6 +71,8 @@ struct process_table {
 	size_t nspaces;
 	struct thread *thread;
 	size_t nthreads, thread_capacity;
+	struct process_stranger *stranger; /* when sealed, all */
+	size_t nstrangers, stranger_capacity;
 	struct comm *comm; /* in the order of times; when sealed, of pid, tid, time */
 	size_t ncomms, comm_capacity;
 	struct membership_table members;
@@ -77,7 +87,7 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
                  int exec);
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
                  int32_t ptid);
-void process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
+int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
 /* A mapping, or code, as its origin says. */
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node);
 /* A sample in a cgroup, and namespaces; their numbers are those of table->members. */
@@ -105,6 +115,8 @@ const struct sb_membership *process_membership(const struct process_table *table
                                                uint64_t time);
 /* -1: it had more than one, or none is known. */
 int32_t process_only_thread(const struct process_table *table, int32_t pid);
+/* Whether any record told of @pid, but for those of switches. */
+int process_is_known(const struct process_table *table, int32_t pid);
 /* Whether @pid ever had another thread than @tid, as far as is known. */
 int process_has_other_threads(const struct process_table *table, int32_t pid, int32_t tid);
 const struct thread *process_thread(const struct process_table *table, int32_t tid);

@@ -325,8 +325,7 @@ static int tell(struct process_table *processes, const struct change *change)
 		return process_fork(processes, change->time, change->pid, change->u.parent.ppid, change->tid,
 		                    change->u.parent.ptid);
 	case change_exit:
-		process_exit(processes, change->time, change->pid, change->tid);
-		return 0;
+		return process_exit(processes, change->time, change->pid, change->tid);
 	case change_cgroup:
 		return process_cgroup(processes, change->time, change->pid, change->tid, change->u.number);
 	case change_namespaces:
@@ -793,4 +792,9 @@ int32_t system_only_thread(const struct sb_system *system, int32_t pid)
 int system_has_other_threads(const struct sb_system *system, int32_t pid, int32_t tid)
 {
 	return process_has_other_threads(&system->processes, pid, tid);
+}
+
+const struct process_table *system_processes(const struct sb_system *system)
+{
+	return &system->processes;
 }

@@ -83,6 +83,10 @@ enum switch_losses {
 };
 enum switch_losses system_switch_losses(const struct sb_system *system, int32_t cpu);
 
+/* All that is known of processes. */
+struct process_table;
+const struct process_table *system_processes(const struct sb_system *system);
+
 /* Whether process @pid ever had another thread than @tid, as far as is known. */
 int system_has_other_threads(const struct sb_system *system, int32_t pid, int32_t tid);
 
