@@ -165,13 +165,13 @@ grep -q 'is removed' "$dir/killed.err" && fail "removed while it is written"
 kill -s TERM $recorder
 wait $recorder || fail "beside another one: $(cat "$dir/other.err")"
 
-# The disk is full: what was recorded is kept.
-recorded room -a --sideband-only -- true || fail "room: $(cat "$dir/room.err")"
-room=$(($(stat -c %s "$dir/room.data") / 512 + 1024))
+# The disk is full: what was recorded is kept. Of the command alone: what others do must not fill it before that begins.
+recorded room -- true || fail "room: $(cat "$dir/room.err")"
+room=$(($(stat -c %s "$dir/room.data") / 512 + 512))
 (
 	trap '' XFSZ
 	ulimit -f $room
-	exec "$SBTRACE" record -a --sideband-only -o "$dir/full.data" -- sh -c 'while :; do /bin/true; done'
+	exec "$SBTRACE" record --sideband-only -o "$dir/full.data" -- sh -c 'while :; do /bin/true; done'
 ) 2>"$dir/full.err" && fail "a full disk: no error"
 grep -q 'File too large' "$dir/full.err" || fail "a full disk: $(cat "$dir/full.err")"
 grep -q 'is kept, .*full.data.interrupted' "$dir/full.err" || fail "a full disk, not kept: $(cat "$dir/full.err")"
