@@ -106,4 +106,53 @@ mkdir out
 job parts.yaml "$parts"
 "$SBTRACE" job run --resume parts.yaml 2>err || fail "another recording: $(cat err)"
 nothing_left "another recording"
+
+# What somebody else has there is neither removed nor replaced.
+# refused FILE WHEN: because of it; all that is in mine/ and elsewhere/ stays.
+refused()
+{
+	rm -rf before
+	mkdir before
+	cp -a mine elsewhere before
+	for resume in '' --resume; do
+		"$SBTRACE" job run $resume mine.yaml 2>err && fail "$2 $resume: not refused"
+		grep -q "$1: is there, but was not made for a job's parts: move it away" err || fail "$2 $resume: $(cat err)"
+		diff -r --no-dereference -x lock before/mine mine && diff -r before/elsewhere elsewhere || fail "$2 $resume: touched"
+	done
+	rm -rf out mine elsewhere
+	mkdir out mine elsewhere
+}
+mkdir mine elsewhere
+job mine.yaml 'parts: {directory: mine, size: 8K}'
+"$SBTRACE" job plan long.yaml -o mine/plan && "$SBTRACE" job run mine/plan --shard all || fail "a plan"
+ls mine/plan.shards/*.shard >err || fail "a plan without results"
+refused mine/plan "a plan"
+echo text >mine/plan
+refused mine/plan "a text"
+echo text >mine/plan.checkpoints
+refused mine/plan.checkpoints "checkpoints"
+mkdir mine/plan.shards
+echo text >mine/plan.shards/0.shard
+refused mine/plan.shards "results"
+echo '{"sbtrace": "1"}' >mine/made-for.json
+echo text >mine/plan
+refused mine/plan "made for something else"
+ln -s ../elsewhere mine/plan.shards
+echo text >elsewhere/0.shard
+refused mine/plan.shards "a symbolic link"
+# Not even where parts are.
+job mine.yaml 'parts: {directory: mine, size: 8K}' 'limits: {disk: 200K}'
+"$SBTRACE" job run mine.yaml 2>err && fail "200K are enough"
+[ -f mine/made-for.json ] || fail "no parts: $(ls mine)"
+rm -rf mine/plan.shards
+ln -s ../elsewhere mine/plan.shards
+echo text >elsewhere/0.shard
+refused mine/plan.shards "a symbolic link in parts"
+# Nor when all is done, and parts that were left are removed: no recording is decoded.
+job mine.yaml 'parts: {directory: mine, size: 8K}'
+"$SBTRACE" job run mine.yaml 2>err || fail "done: $(cat err)"
+echo text | tee mine/plan >elsewhere/0.shard
+ln -s ../elsewhere mine/plan.shards
+"$SBTRACE" job run --resume mine.yaml 2>err || fail "done already: $(cat err)"
+cat mine/plan elsewhere/0.shard >err || fail "done already: touched"
 [ $failures -eq 0 ]

@@ -1,5 +1,6 @@
 /* job_parts.c - see job_parts.h. In the job's directory for parts are the plan, its shards' results, what
- * they were made for, and a lock that keeps out other runs. What was made for something else goes. */
+ * they were made for, and a lock that keeps out other runs. What was made for something else goes;
+ * what is not known to be a job's parts stays. */
 #include "job/job_parts.h"
 
 #include <dirent.h>
@@ -27,6 +28,7 @@ struct job_parts {
 	struct output_limit *limit;
 	char *plan_path, *made_for, *results;
 	int lock;
+	bool ours; /* what is in the directory may be removed */
 	struct shard_plan plan;
 	struct shard_merge *merge;
 	uint64_t bytes; /* of the results that are counted */
@@ -68,26 +70,86 @@ static int take_directory(struct job_parts *parts, const char *directory, struct
 	return code;
 }
 
-/* Results, and with @all false only what those left who were killed while they wrote one. */
-static void clear(const struct job_parts *parts, bool all)
+/* Whether made-for.json is one that set_purpose() wrote, by whatever version. */
+static bool is_ours(const struct job_parts *parts)
 {
-	DIR *directory = opendir(parts->results);
+	static const char *const marks[] = {"recording", "input", "files", "job"};
+	struct stat st;
+	const bool is_file = !lstat(parts->made_for, &st) && S_ISREG(st.st_mode);
+	json_t *there = is_file ? json_load_file(parts->made_for, JSON_REJECT_DUPLICATES, NULL) : NULL;
+	bool ours = json_is_string(json_object_get(there, "sbtrace"));
+
+	for (size_t i = 0; ours && i < sizeof(marks) / sizeof(marks[0]); i++)
+		ours = json_object_get(there, marks[i]) != NULL;
+	json_decref(there);
+	return ours;
+}
+
+/* The first of what parts would replace that is there but not theirs; NULL: none is. */
+static const char *find_foreign(const struct job_parts *parts, bool ours, const char *checkpoints)
+{
+	const char *const paths[] = {parts->plan_path, checkpoints, parts->results, parts->made_for};
+	struct stat st;
+
+	for (size_t i = 0; !ours && i < sizeof(paths) / sizeof(paths[0]); i++)
+		if (!lstat(paths[i], &st))
+			return paths[i];
+	/* Results that are elsewhere are somebody's in any case. */
+	return !lstat(parts->results, &st) && !S_ISDIR(st.st_mode) ? parts->results : NULL;
+}
+
+/* Sets parts->ours, without which nothing is removed, unless somebody else's files are in the way. */
+static int claim(struct job_parts *parts, struct sb_error *err)
+{
+	char *checkpoints = shard_plan_checkpoints(parts->plan_path);
+	const char *foreign;
+	int code = 0;
+
+	if (!checkpoints)
+		return out_of_memory(err);
+	foreign = find_foreign(parts, is_ours(parts), checkpoints);
+	if (foreign)
+		code = sb_error_set(err, -sbe_io, foreign, UINT64_MAX,
+		                    "is there, but was not made for a job's parts: move it away, or let "
+		                    "parts: {directory: ...} name a directory of their own");
+	parts->ours = !foreign;
+	free(checkpoints);
+	return code;
+}
+
+/* Those left by who was killed while they wrote one; with @all, the others, too. Follows no symbolic link. */
+static void clear_results(const struct job_parts *parts, bool all)
+{
+	const int fd = open(parts->results, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
 	const struct dirent *entry;
-	char *checkpoints;
 
 	while (directory && (entry = readdir(directory)))
 		if (!fnmatch(all ? "[0-9]*.shard*" : "[0-9]*.shard.tmp-*", entry->d_name, 0))
-			unlinkat(dirfd(directory), entry->d_name, 0);
+			unlinkat(fd, entry->d_name, 0);
 	if (directory)
 		closedir(directory);
-	if (!all)
-		return;
-	checkpoints = shard_plan_checkpoints(parts->plan_path);
-	rmdir(parts->results);
-	unlink(parts->made_for);
-	unlink(parts->plan_path);
-	if (checkpoints)
-		unlink(checkpoints);
+	else if (fd >= 0)
+		close(fd);
+}
+
+static bool is_gone(int code)
+{
+	return !code || errno == ENOENT;
+}
+
+/* made-for.json, which tells that the others are ours, goes last, and only when they went. */
+static void clear(const struct job_parts *parts)
+{
+	char *checkpoints = shard_plan_checkpoints(parts->plan_path);
+	bool gone;
+
+	clear_results(parts, true);
+	gone = is_gone(rmdir(parts->results));
+	gone = checkpoints && is_gone(unlink(checkpoints)) && gone;
+	gone = is_gone(unlink(parts->plan_path)) && gone;
+	if (gone)
+		unlink(parts->made_for);
 	free(checkpoints);
 }
 
@@ -124,9 +186,9 @@ static int set_purpose(const struct job_parts *parts, struct sb_error *err)
 	if (!purpose)
 		return out_of_memory(err);
 	if (parts->request->resume && fits(parts, purpose)) {
-		clear(parts, false);
+		clear_results(parts, false);
 	} else {
-		clear(parts, true);
+		clear(parts);
 		code = run_record_write(purpose, parts->made_for, err);
 	}
 	json_decref(purpose);
@@ -212,6 +274,8 @@ static int make(struct job_parts *parts, struct sb_error *err)
 	int code = take_directory(parts, parts->request->job->parts.directory, err);
 
 	if (!code)
+		code = claim(parts, err);
+	if (!code)
 		code = set_purpose(parts, err);
 	if (!code)
 		code = make_plan(parts, err);
@@ -273,8 +337,8 @@ void job_parts_close(struct job_parts *parts, bool remove)
 	shard_plan_free(&parts->plan);
 	if (parts->limit)
 		parts->limit->left += parts->bytes;
-	if (remove)
-		clear(parts, true);
+	if (remove && parts->ours)
+		clear(parts);
 	if (parts->lock >= 0)
 		close(parts->lock);
 	free(parts->plan_path);
@@ -292,5 +356,6 @@ void job_parts_clean(const struct job *job)
 		return;
 	parts->lock = -1;
 	job_parts_close(parts, !access(job->parts.directory, F_OK) &&
-	                               !take_directory(parts, job->parts.directory, &ignored));
+	                               !take_directory(parts, job->parts.directory, &ignored) &&
+	                               !claim(parts, &ignored));
 }
