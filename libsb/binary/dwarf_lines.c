@@ -5,6 +5,7 @@
 #include "binary/dwarf_lines.h"
 
 #include <dwarf.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -160,7 +161,7 @@ static int find_elf(Dwfl_Module *module, void **userdata, const char *name, Dwar
 	(void)base;
 	(void)elf;
 	*file_name = strdup(name);
-	return source && *file_name ? dup(source->fd) : -1;
+	return source && *file_name ? fcntl(source->fd, F_DUPFD_CLOEXEC, 0) : -1;
 }
 
 /* It is the file that has it. */

@@ -308,11 +308,13 @@ static int end(struct recorder *recorder)
 	return status == 0 ? recorder_account(recorder) : status;
 }
 
-static void tell_escaped(const struct recorder *recorder)
+/* When records were lost, mappings may be among these. */
+static void tell_escaped(struct recorder *recorder)
 {
-	const struct recorder_execs *execs = &recorder->execs;
+	struct recorder_execs *execs = &recorder->execs;
 
-	if (execs->nescaped && sideband_is_of_targets(recorder))
+	recorder_judge_execs(execs, 1);
+	if (execs->nescaped && !recorder->tally.lost && sideband_is_of_targets(recorder))
 		recorder_note(
 		        recorder,
 		        "programs with privileges of their own (set-user-ID), of which the kernel tells us "

@@ -42,38 +42,77 @@ static void look_at_map(struct recorder *recorder, const struct live_ring *ring,
 	live_state_mapped(&recorder->state, load_i32(record + 8), &map);
 }
 
-/* COMM: pid, tid, name. */
-static void look_at_exec(struct recorder_execs *execs, const struct live_ring *ring, uint64_t position,
-                         const struct perf_event_header *header)
-{
-	const size_t i = execs->nbegun++ % (sizeof(execs->begun) / sizeof(execs->begun[0]));
-	size_t size = sizeof(execs->begun[i].name) - 1;
-
-	if (size > header->size - 16u)
-		size = header->size - 16u;
-	memset(&execs->begun[i], 0, sizeof(execs->begun[i]));
-	live_ring_copy(ring, position + 12, &execs->begun[i].tid, sizeof(execs->begun[i].tid));
-	live_ring_copy(ring, position + 16, execs->begun[i].name, size);
-}
-
-/* A mapping, or an end: right behind an exec, that is no end. */
-static void look_behind_exec(struct recorder_execs *execs, int32_t tid, int ends)
-{
-	for (size_t i = 0; i < sizeof(execs->begun) / sizeof(execs->begun[0]); ++i) {
-		if (!tid || execs->begun[i].tid != tid)
-			continue;
-		execs->begun[i].tid = 0;
-		if (ends && !execs->nescaped++)
-			memcpy(execs->first, execs->begun[i].name, sizeof(execs->first));
-	}
-}
-
 static int32_t tid_at(const struct live_ring *ring, uint64_t position)
 {
 	int32_t tid;
 
 	live_ring_copy(ring, position, &tid, sizeof(tid));
 	return tid;
+}
+
+/* Of what is no sample, at its end: tid, time, cpu, identifier; see live_attrs.c. */
+static uint64_t time_of(const struct live_ring *ring, uint64_t position,
+                        const struct perf_event_header *header)
+{
+	enum { from_end = 24 };
+	uint64_t time = 0;
+
+	if (header->size >= sizeof(*header) + 32)
+		live_ring_copy(ring, position + header->size - from_end, &time, sizeof(time));
+	return time;
+}
+
+/* COMM: pid, tid, name. */
+static void look_at_exec(struct recorder_execs *execs, const struct live_ring *ring, uint64_t position,
+                         const struct perf_event_header *header)
+{
+	const size_t i = execs->nbegun++ % recorder_execs_begun;
+	size_t size = sizeof(execs->begun[i].name) - 1;
+
+	if (size > header->size - 16u)
+		size = header->size - 16u;
+	memset(&execs->begun[i], 0, sizeof(execs->begun[i]));
+	execs->begun[i].tid = tid_at(ring, position + 12);
+	execs->begun[i].time = time_of(ring, position, header);
+	live_ring_copy(ring, position + 16, execs->begun[i].name, size);
+}
+
+/* A mapping of @tid, or its end. */
+static void look_behind_exec(struct recorder_execs *execs, int32_t tid, uint64_t time, int ends)
+{
+	const size_t i = (uint32_t)tid % recorder_execs_threads;
+
+	if (!ends) {
+		if (execs->thread[i].mapped_at < time)
+			execs->thread[i].mapped_at = time;
+		return;
+	}
+	execs->thread[i].ended = tid;
+	execs->thread[i].ended_at = time;
+	execs->thread[i].round = execs->round;
+}
+
+void recorder_judge_execs(struct recorder_execs *execs, int is_last)
+{
+	for (size_t i = 0; i < recorder_execs_begun; ++i) {
+		const int32_t tid = execs->begun[i].tid;
+		const uint64_t time = execs->begun[i].time;
+		const size_t at = (uint32_t)tid % recorder_execs_threads;
+
+		if (!tid)
+			continue;
+		if (execs->thread[at].mapped_at >= time) {
+			execs->begun[i].tid = 0;
+			continue;
+		}
+		if (execs->thread[at].ended != tid || execs->thread[at].ended_at < time ||
+		    (execs->thread[at].round == execs->round && !is_last))
+			continue;
+		execs->begun[i].tid = 0;
+		if (!execs->nescaped++)
+			memcpy(execs->first, execs->begun[i].name, sizeof(execs->first));
+	}
+	execs->round++;
 }
 
 /* While the state is being read: who begins is told by the kernel. And at all times, BPF programs. */
@@ -90,9 +129,11 @@ static void look(void *context, const struct live_ring *ring, uint64_t position,
 	if (header->type == PERF_RECORD_COMM && (header->misc & PERF_RECORD_MISC_COMM_EXEC))
 		look_at_exec(&recorder->execs, ring, position, header);
 	else if (header->type == PERF_RECORD_MMAP2) /* pid, tid */
-		look_behind_exec(&recorder->execs, tid_at(ring, position + 12), 0);
+		look_behind_exec(&recorder->execs, tid_at(ring, position + 12),
+		                 time_of(ring, position, header), 0);
 	else if (header->type == PERF_RECORD_EXIT) /* pid, ppid, tid */
-		look_behind_exec(&recorder->execs, tid_at(ring, position + 16), 1);
+		look_behind_exec(&recorder->execs, tid_at(ring, position + 16),
+		                 time_of(ring, position, header), 1);
 	if (header->type == PERF_RECORD_FORK && recorder->is_catching_up) {
 		live_ring_copy(ring, position + sizeof(*header), task, sizeof(task));
 		live_state_forked(&recorder->state, task[2]);
@@ -162,6 +203,8 @@ int recorder_drain(struct recorder *recorder)
 		if (status == 0 && cpu->ring.aux && !cpu->ring.overwrites)
 			status = write_trace(recorder, cpu);
 	}
+	if (status == 0)
+		recorder_judge_execs(&recorder->execs, 0);
 	return status == 0 ? end_round(recorder) : status;
 }
 

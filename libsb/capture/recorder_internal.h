@@ -23,13 +23,25 @@ struct recorder_threads {
 };
 
 /* Programs that run without their events: the kernel takes these from who gains privileges by exec, and says
- * that it has ended. Who has begun one, lately, and not mapped anything yet. */
+ * that it has ended. So: who begins a program, and ends, without mapping anything between. The rings of CPUs
+ * are read one behind the other, so that what a thread that moves did comes in any order within two rounds:
+ * what came is noted with its time, and judged when the round behind that of the end is over. */
+enum { recorder_execs_begun = 256, recorder_execs_threads = 1024 };
+
 struct recorder_execs {
 	struct {
-		int32_t tid;
+		int32_t tid; /* 0: none */
 		char name[16];
-	} begun[16];
-	size_t nbegun, nescaped;
+		uint64_t time;
+	} begun[recorder_execs_begun]; /* the latest */
+	/* By tid modulo their number; when two share one, the other's mapping counts: nothing is told then.
+	 */
+	struct {
+		int32_t ended; /* tid */
+		uint64_t mapped_at, ended_at;
+		size_t round; /* that the end was seen in */
+	} thread[recorder_execs_threads];
+	size_t nbegun, nescaped, round;
 	char first[16]; /* of the escaped */
 };
 
@@ -98,6 +110,8 @@ int recorder_drain(struct recorder *recorder);
 int recorder_drain_full(struct recorder *recorder);
 /* BPF programs that have come. */
 int recorder_read_bpf(struct recorder *recorder);
+/* At the end of a round: counts who has escaped. @is_last: nothing comes any more. */
+void recorder_judge_execs(struct recorder_execs *execs, int is_last);
 /* At the end: what was lost, and no record tells of it, as none came behind it. */
 int recorder_account(struct recorder *recorder);
 /* What a snapshot's buffers hold, while the trace is at rest. */
