@@ -92,6 +92,17 @@ static uint64_t latest_time(struct sideband_observer *observer)
 	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
 }
 
+/* Who is alone in a process maps nothing while user space runs: with a TSC packet since tracing was turned
+ * off, and the kernel not traced, all that came until then is there, and nothing else comes before it is
+ * turned off again. */
+static int is_exact(const struct sideband_observer *observer, uint64_t now)
+{
+	const struct switch_track *track = &observer->track;
+
+	return observer->is_late && now != observer->off_time && track->tid >= 0 &&
+	       !system_has_other_threads(observer->system, track->pid, track->tid);
+}
+
 /* What whoever runs has mapped, as far as it is certain while time stands still. */
 static struct pt_image *find_certain(struct sideband_observer *observer)
 {
@@ -101,7 +112,8 @@ static struct pt_image *find_certain(struct sideband_observer *observer)
 	struct code_window window = {observer->system, space->pid, now, now};
 	struct code_window_ends ends;
 
-	if (epoch->to == UINT64_MAX && space->to == UINT64_MAX && epoch->from <= now)
+	if ((epoch->to == UINT64_MAX && space->to == UINT64_MAX && epoch->from <= now) ||
+	    is_exact(observer, now))
 		return image_builder_get(observer->images, epoch);
 	window.to = latest_time(observer);
 	if (!sb_system_space(observer->system, space->pid, now))
