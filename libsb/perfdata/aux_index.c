@@ -239,6 +239,10 @@ static int walk_all(struct sb_perfdata *perfdata, struct sb_error *err)
 
 	if (status != PACKED)
 		return status;
+	if (perfdata->checkpoint)
+		return sb_error_set(
+		        err, -sbe_format, checkpoint_path(perfdata->checkpoint), UINT64_MAX,
+		        "no checkpoint: a record in it is packed, and there are none of packed ones");
 	status = 0;
 	for (uint32_t i = 0; i < perfdata->nfiles && status == 0; i++)
 		status = sb_perfdata_unpack(perfdata, &perfdata->file[i], err);

@@ -106,13 +106,14 @@ static int wrong(const struct sb_checkpoint *checkpoint, uint64_t offset, const 
 static int take_table(struct sb_checkpoint *checkpoint, const struct checkpoint_table *table, uint64_t room,
                       struct sb_error *err)
 {
-	const uint8_t *rows = checkpoint->map.bytes + table->offset;
+	const uint8_t *rows;
 
 	if (table->kind >= checkpoint_kinds || checkpoint->table[table->kind].rows ||
 	    table->row_size != row_sizes[table->kind] || table->offset % CHECKPOINT_ALIGN ||
 	    table->offset > room || table->count > (room - table->offset) / table->row_size)
 		return wrong(checkpoint, table->offset,
 		             "a table is not of a known kind, or ends behind its end", err);
+	rows = checkpoint->map.bytes + table->offset;
 	if (table->kind != checkpoint_scheds &&
 	    checkpoint_sum_of(rows, table->count * table->row_size) != table->sum)
 		return wrong(checkpoint, table->offset, "a table is damaged: its sum is another one", err);

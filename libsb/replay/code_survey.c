@@ -235,8 +235,9 @@ static int conclude_others(struct library *library, size_t recorded, struct lack
 		status = survey_files_read(&survey->beside, survey->resolver, folder,
 		                           survey_folders(library->file, recorded, folder));
 	survey->has_beside = 1;
-	return status < 0 ? status
-	                  : conclude(survey, lack, survey->beside.file, survey->beside.count, OTHERS_BITS);
+	if (status < 0 || survey->beside.left_out)
+		return status;
+	return conclude(survey, lack, survey->beside.file, survey->beside.count, OTHERS_BITS);
 }
 
 static int conclude_epoch(struct library *library, const struct survey_ip *at, size_t count, size_t *nothers)

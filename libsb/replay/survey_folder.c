@@ -89,7 +89,8 @@ static int add_folder(struct survey_files *files, struct sb_resolver *resolver,
 	for (size_t i = 0; i < count; ++i) {
 		char *joined = NULL;
 
-		if (status == 0 && count <= FOLDER_FILES_MAX && files->count < FILES_MAX) {
+		files->left_out |= count > FOLDER_FILES_MAX || files->count >= FILES_MAX;
+		if (status == 0 && !files->left_out) {
 			if (asprintf(&joined, "%s%s", path, name[i]) < 0)
 				joined = NULL;
 			status = keep_name(files, joined);

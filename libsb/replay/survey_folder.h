@@ -23,10 +23,11 @@ struct survey_files {
 	size_t count, capacity;
 	char **name; /* owned: of the files */
 	size_t nnames, name_capacity;
+	int left_out; /* there were too many: what is not here may be the one */
 };
 
-/* All in these folders of the roots that are nobody's alone, each file once; without folders that have too
- * many. Zero or -sbe_nomem. */
+/* All in these folders of the roots that are nobody's alone, each file once; without some where there are
+ * too many. Zero or -sbe_nomem. */
 int survey_files_read(struct survey_files *files, struct sb_resolver *resolver,
                       const struct survey_folder *folder, size_t nfolders);
 /* Only their names stay. */
