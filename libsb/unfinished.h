@@ -6,8 +6,8 @@
 #define SB_UNFINISHED_H
 
 /* What @path means for what is to be there in the end: where links lead to, to be freed; so that they stay
- * links. NULL, with errno set: EINVAL where something else than a regular file is, which must never be replaced
- * (a device, a pipe, a directory), ENOENT for a link that leads nowhere, and for no name. */
+ * links. NULL, with errno set: EINVAL where something else than a regular file is, which must never be
+ * replaced (a device, a pipe, a directory), ENOENT for a link that leads nowhere, and for no name. */
 char *unfinished_place(const char *path);
 
 /* Makes the file, or the directory, that is to become @path: a descriptor, locked as long as it is open, and

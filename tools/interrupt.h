@@ -11,8 +11,8 @@ struct interrupt_watch {
 	struct sigaction before[interrupt_signals];
 };
 
-/* From here on, SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program at once. A watch within a
- * watch changes nothing, nor does its end. */
+/* From here on, SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program at once. A watch
+ * within a watch changes nothing, nor does its end. */
 void interrupt_watch(struct interrupt_watch *watch);
 /* From here on, they do what they did before. */
 void interrupt_unwatch(const struct interrupt_watch *watch);

@@ -3,8 +3,8 @@
  * FILE is written as FILE.tmp and renamed when it is complete, so that nobody takes a half for the
  * whole. A lock on it keeps out who would write the same; what a run that was killed left of it is
  * overwritten. What is there already and is no regular file (a device, a pipe, a symbolic link) is written
- * in place. A reader of a pipe who goes away is not an error, but the end of that output; one who stands still is
- * waited for, until an interrupt (interrupt.h) comes.
+ * in place. A reader of a pipe who goes away is not an error, but the end of that output; one who stands
+ * still is waited for, until an interrupt (interrupt.h) comes.
  */
 #ifndef TOOLS_OUTPUT_H
 #define TOOLS_OUTPUT_H
@@ -27,13 +27,14 @@ struct output_limit {
 
 struct output {
 	int fd;
-	bool is_blocking; /* it is a pipe or a terminal that cannot be written to without waiting for its reader */
-	int broken;                 /* errno of the first failed write; nothing is written any more */
-	char why[160];              /* in words, where errno is not all that is known; else "" */
-	char *path;                 /* NULL: standard output */
-	char *temporary;            /* NULL: written in place, or committed */
-	size_t used;                /* of buffer */
-	char *buffer;               /* output_size bytes */
+	bool is_blocking; /* it is a pipe or a terminal that cannot be written to without waiting for its
+	                     reader */
+	int broken;       /* errno of the first failed write; nothing is written any more */
+	char why[160];    /* in words, where errno is not all that is known; else "" */
+	char *path;       /* NULL: standard output */
+	char *temporary;  /* NULL: written in place, or committed */
+	size_t used;      /* of buffer */
+	char *buffer;     /* output_size bytes */
 	struct output_limit *limit; /* NULL: none */
 };
 

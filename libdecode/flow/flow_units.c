@@ -26,8 +26,7 @@ static const struct pt_node *locate(struct pt_flow *flow, struct pt_flow_sink *s
 {
 	flow->ip = ip;
 	flow->node = NULL;
-	if (pt_flow_crosses(flow) || pt_flow_locate(flow) < 0 || !flow->section ||
-	    pt_flow_has_no_hold(flow))
+	if (pt_flow_crosses(flow) || pt_flow_locate(flow) < 0 || !flow->section || pt_flow_has_no_hold(flow))
 		return NULL;
 	if (sink->section != flow->section || sink->base != flow->base)
 		pt_flow_enter_section(flow, sink);

@@ -16,7 +16,7 @@ enum {
 
 struct pt_run_walk {
 	struct pt_flow *flow;
-	uint32_t wanted; /* how many paths or ways are to be kept */
+	uint32_t wanted;            /* how many paths or ways are to be kept */
 	struct pt_run_cache cache;  /* made at first use */
 	struct pt_count_cache ways; /* the same, for counting */
 	struct pt_recorder recorder;

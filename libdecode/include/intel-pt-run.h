@@ -118,7 +118,8 @@ extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int
 /* @counts not zero: nobody wants to know of blocks but how many there are. Runs have no paths then, but
  * nblocks, ninsn and end_ip, which leave out what ptrf_unproven says of; events do not come inside. With
  * pt_blk_set_run_events(), time goes on inside of a run as long as it does not go back, and of changes there,
- * time[] has the last one. Counting is much faster. Zero: as it is at first. Returns zero, or -pte_invalid. */
+ * time[] has the last one. Counting is much faster. Zero: as it is at first. Returns zero, or -pte_invalid.
+ */
 extern pt_export int pt_blk_set_run_counts(struct pt_block_decoder *decoder, int counts);
 
 /* Execution comes to @ip, which is in the other half of the address space: with bit 63 set, as the addresses

@@ -49,8 +49,8 @@ void log_fini(struct log *log);
 struct log_entry *log_add(struct log *log, enum log_kind kind);
 struct told *log_tell(struct log *log);
 
-/* What @from says of the instructions, summed up as far as nothing comes between and, if @timed, their time is
- * the same. */
+/* What @from says of the instructions, summed up as far as nothing comes between and, if @timed, their time
+ * is the same. */
 void log_sums(const struct log *from, struct log *sums, int timed);
 
 /* An error, behind which all is forgotten. */

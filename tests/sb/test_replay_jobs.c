@@ -315,10 +315,7 @@ static const struct way all_ways[] = {
 static const struct way some_ways[] = {{2, 1, FLOW}, {3, 1, ONLY_SUMS}, {3, 2000, FLOW},   {2, 1, BY_TIME},
                                        {0, 1, ALL},  {0, 4000, ALL},    {0, 2000, BY_TIME}};
 
-enum {
-	NALL = sizeof(all_ways) / sizeof(all_ways[0]),
-	NSOME = sizeof(some_ways) / sizeof(some_ways[0])
-};
+enum { NALL = sizeof(all_ways) / sizeof(all_ways[0]), NSOME = sizeof(some_ways) / sizeof(some_ways[0]) };
 
 /* ---- Recordings -------------------------------------------------------------------------------- */
 

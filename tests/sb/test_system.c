@@ -245,7 +245,8 @@ static void a_piece_that_is_made_executable_again_may_have_been_written(void **s
 	map(system, 60, 5, 0x4000, 0x2000, 0x3000, "/a"); /* grows */
 	system_seal(system, 0);
 	assert_maps_at(system, 5, 19, "1000-5000 /a+0");
-	assert_maps_at(system, 5, 29, "1000-2000 /a+0, 2000-3000 /a+1000!, 3000-5000 /a+2000, 9000-d000 //anon+0");
+	assert_maps_at(system, 5, 29,
+	               "1000-2000 /a+0, 2000-3000 /a+1000!, 3000-5000 /a+2000, 9000-d000 //anon+0");
 	assert_maps_at(system, 5, 60,
 	               "1000-2000 /a+0, 2000-3000 /b+0, 3000-6000 /a+2000, 9000-d000 //anon+0");
 }

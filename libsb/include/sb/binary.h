@@ -95,8 +95,8 @@ sb_export int sb_resolver_find_in(struct sb_resolver *resolver, uint32_t scope, 
 /* The separate debug file of a binary that this resolver found: by build-id (xx/yyyy.debug or xx/yyyy/debug
  * in the build-id directories and below ROOT/usr/lib/debug/.build-id), by .gnu_debuglink with the right
  * checksum (beside it, in .debug/ there, and below ROOT/usr/lib/debug), then from debuginfod. *path is NULL
- * when there is none; it lives as long as the resolver, and may be below /proc/self/fd. Of a binary that was not
- * found, the recorded build-id is looked for, if there is one. */
+ * when there is none; it lives as long as the resolver, and may be below /proc/self/fd. Of a binary that was
+ * not found, the recorded build-id is looked for, if there is one. */
 sb_export int sb_resolver_find_debug(struct sb_resolver *resolver, const struct sb_binary *binary,
                                      const char **path, struct sb_error *err);
 
