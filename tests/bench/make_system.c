@@ -162,6 +162,13 @@ static int32_t pid_of(uint32_t process)
 	return FIRST_PID + (int32_t)process;
 }
 
+/* Who is on a CPU when tracing starts was there before: who comes from nowhere might have anything mapped. */
+static void name_all(struct machine *machine)
+{
+	for (uint32_t cpu = 0; cpu < machine->config.ncpus; ++cpu)
+		give_name(machine, -1, pid_of(cpu), 0);
+}
+
 /* Where the program is, and where its libraries: at random, but each library next to the other. */
 static uint64_t program_base(struct machine *machine)
 {
@@ -272,7 +279,7 @@ static void shape_maps(struct machine *machine, uint32_t n)
 {
 	const uint64_t base = library_base(machine);
 
-	give_name(machine, -1, FIRST_PID, 0);
+	name_all(machine);
 	start(machine);
 	for (uint32_t i = 0; i < n; ++i) {
 		map_part(machine, 0, FIRST_PID, part_addr(base, i), i);
@@ -285,8 +292,7 @@ static void make_remaps(struct machine *machine, uint32_t n, int lost)
 {
 	const uint64_t base = library_base(machine);
 
-	give_name(machine, -1, FIRST_PID, 0);
-	give_name(machine, -1, FIRST_PID + 1, 0);
+	name_all(machine);
 	map_part(machine, -1, FIRST_PID, program_base(machine), 0);
 	map_part(machine, -1, FIRST_PID + 1, program_base(machine), 0);
 	start(machine);

@@ -24,13 +24,18 @@ peak()
 
 # What counts keeps paths, up to 2 MiB for each CPU, and finds them by tables: these fill up slowly.
 paths=6144
+# A page keeps what it shows, at most as much as a screen has room for.
+page=4096
 # One for each way of keeping things: none, stacks, counts, calls of threads, text as it comes, a page.
 most=$(((longest - long) / 1024 * 3 / 4))
 [ $most -gt 3000 ] || fail "too short to say: $long and $longest bytes"
 for sink in gap folded counts callgrind jsonl html; do
 	first=$(peak $sink long.data) then=$(peak $sink longest.data)
 	more=$most
-	case $sink in counts | callgrind) more=$((most + paths)) ;; esac
+	case $sink in
+	counts | callgrind) more=$((most + paths)) ;;
+	html) more=$((most + page)) ;;
+	esac
 	echo "$sink: $first KiB, and $then with three times the length; at most $more more are fine"
 	[ $((then - first)) -le $more ] || fail "$sink: from $first to $then KiB"
 done
