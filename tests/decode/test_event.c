@@ -12,47 +12,8 @@
 #include <cmocka.h>
 
 #include "event/event_packets.h"
+#include "support/event_names.h"
 #include "support/stream.h"
-
-static const char *const names[] = {
-        [ptev_enabled] = "enabled",
-        [ptev_disabled] = "disabled",
-        [ptev_async_disabled] = "async_disabled",
-        [ptev_async_branch] = "async_branch",
-        [ptev_paging] = "paging",
-        [ptev_async_paging] = "async_paging",
-        [ptev_overflow] = "overflow",
-        [ptev_exec_mode] = "exec_mode",
-        [ptev_tsx] = "tsx",
-        [ptev_stop] = "stop",
-        [ptev_vmcs] = "vmcs",
-        [ptev_async_vmcs] = "async_vmcs",
-        [ptev_exstop] = "exstop",
-        [ptev_mwait] = "mwait",
-        [ptev_pwre] = "pwre",
-        [ptev_pwrx] = "pwrx",
-        [ptev_ptwrite] = "ptwrite",
-        [ptev_tick] = "tick",
-        [ptev_cbr] = "cbr",
-        [ptev_mnt] = "mnt",
-        [ptev_tip] = "tip",
-        [ptev_tnt] = "tnt",
-        [ptev_iflags] = "iflags",
-        [ptev_interrupt] = "interrupt",
-        [ptev_iret] = "iret",
-        [ptev_smi] = "smi",
-        [ptev_rsm] = "rsm",
-        [ptev_sipi] = "sipi",
-        [ptev_init] = "init",
-        [ptev_vmentry] = "vmentry",
-        [ptev_vmexit] = "vmexit",
-        [ptev_shutdown] = "shutdown",
-        [ptev_uintr] = "uintr",
-        [ptev_uiret] = "uiret",
-        [ptev_trig] = "trig",
-        [ptev_swintr] = "swintr",
-        [ptev_syscall] = "syscall",
-};
 
 /* The variant's words, trailing zeros left out. */
 static void print_variant(char *text, size_t size, const struct pt_event *event)
@@ -90,8 +51,8 @@ static void append_event(struct text *text, const struct pt_event *event)
 	print_variant(variant, sizeof(variant), event);
 	if (event->has_tsc)
 		snprintf(time, sizeof(time), " @%llx", (unsigned long long)event->tsc);
-	snprintf(line, sizeof(line), "%s%s%s%s%s", names[event->type], event->status_update ? " status" : "",
-	         event->ip_suppressed ? " -" : "", variant, time);
+	snprintf(line, sizeof(line), "%s%s%s%s%s", event_names[event->type],
+	         event->status_update ? " status" : "", event->ip_suppressed ? " -" : "", variant, time);
 	append(text, line);
 }
 

@@ -2,15 +2,7 @@
 #
 # Leaves the test with status 77 when this machine cannot single-step.
 
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 
 if ! "$SBTRACE" record --software -o "$dir/probe.data" -- /bin/true >"$dir/probe.log" 2>&1; then
 	cat "$dir/probe.log"

@@ -3,16 +3,8 @@
 # is not said to a pipe. Needs no trace: recordings that are none are enough for most of it.
 set -u
 
-failures=0
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+. "$SOURCE_DIR/tests/tools/checks.sh"
 cd "$dir" || exit 1
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
 
 # expect STATUS PATTERN COMMAND...: the exit status, and an extended regular expression that stdout and
 # stderr together must match.

@@ -3,16 +3,8 @@
 # reads; and every recording that is there, without damage.
 set -u
 
-failures=0
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
+. "$SOURCE_DIR/tests/tools/checks.sh"
 cd "$dir" || exit 1
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
 
 # expect STATUS PATTERN ARGUMENTS...: the exit status of sbtrace dump, and an extended regular expression that
 # what it writes to stderr must match.

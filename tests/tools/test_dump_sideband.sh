@@ -6,15 +6,8 @@ set -u
 command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
 perl -MJSON::PP -e 1 2>/dev/null || { echo "skipped: no perl here that reads JSON"; exit 77; }
 as_perf=$SOURCE_DIR/tests/tools/dump/records_as_perf.pl
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0 compared=0
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
+compared=0
 
 # compare NAME FILE TYPE...: records of these types must be there. $shift is where offsets begin, - when they are
 # not the same.

@@ -3,14 +3,7 @@
 # is addr2line's, of files that are made here; and of a recorded module, a debug file whose lines are known.
 set -u
 
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 at=$BUILD_DIR/tests/line_at
 flags='-g -O1 -ffreestanding -fno-pic -fno-pie -mcmodel=kernel -fno-asynchronous-unwind-tables -fcf-protection=none'
 # All addresses begin with ffffffff: shells have 63 bits.

@@ -8,14 +8,7 @@ if [ ! -f "$recorded/perf.data/kcore_dir/kallsyms" ]; then
 	echo "skipped: no recording with modules in $recorded"
 	exit 77
 fi
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 
 # names RECORDING MODULES: "ADDRESS NAME+OFFSET MODULE" of each instruction that ran in a module, once, in $dir/names. The CPUs
 # are those where most of it did.

@@ -3,14 +3,7 @@
 # function's; of programs as compilers make them, compressed, stripped, of several directories.
 set -u
 
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 at=$BUILD_DIR/tests/line_at
 symbolizer=$(command -v llvm-symbolizer || command -v llvm-symbolizer-14)
 [ -n "$symbolizer" ] || echo "not tried: llvm-symbolizer is not here"

@@ -3,14 +3,7 @@
 # where stripped files have theirs: debug files found by build-id or link, .gnu_debugdata.
 set -u
 
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 at=$BUILD_DIR/tests/symbol_at
 
 # ---- Files of this machine, against nm ------------------------------------------------------------------------

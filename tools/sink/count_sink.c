@@ -66,7 +66,8 @@ static uint64_t ninsn_of(const struct code_part *part)
 	return ninsn;
 }
 
-const struct code_part *count_sink_binary(const struct code_view *view)
+/* The one that executed the most; NULL: none. */
+static const struct code_part *busiest(const struct code_view *view)
 {
 	const struct code_part *best = NULL;
 	uint64_t most = 0;
@@ -80,6 +81,20 @@ const struct code_part *count_sink_binary(const struct code_view *view)
 		most = ninsn_of(part);
 	}
 	return best;
+}
+
+int count_sink_put_binary(struct count_sink *sink,
+                          int (*put)(struct output *output, const struct code_view *view,
+                                     const struct code_part *part))
+{
+	struct code_view view;
+	int status = count_sink_view(sink, &view);
+	const struct code_part *part = status ? NULL : busiest(&view);
+
+	if (part)
+		status = put(sink->output, &view, part);
+	code_view_fini(&view);
+	return status;
 }
 
 int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind)

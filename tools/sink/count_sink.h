@@ -31,8 +31,11 @@ int count_sink_set_file(void *state, const char *value, struct option_error *err
 /* What was counted, of the files that are wanted. Zero, or negative: out of memory. */
 int count_sink_view(struct count_sink *sink, struct code_view *view);
 
-/* For formats of one binary: of those that are wanted the one that executed the most. NULL: none. */
-const struct code_part *count_sink_binary(const struct code_view *view);
+/* For formats of one binary: hands that of those that are wanted to @put which executed the most, if there is
+ * one. Zero, or negative: out of memory, or of @put. */
+int count_sink_put_binary(struct count_sink *sink,
+                          int (*put)(struct output *output, const struct code_view *view,
+                                     const struct code_part *part));
 
 /* A name from outside in a format that goes by lines: what would end one is "?". */
 int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind);

@@ -58,24 +58,19 @@ static int put_list(struct output *output, const struct code_part *part,
 	return output_printf(output, "%zu\n", count) || put(output, part, &count) ? -1 : 0;
 }
 
+static int put_profile(struct output *output, const struct code_view *view, const struct code_part *part)
+{
+	(void)view;
+	if (put_list(output, part, put_ranges) || output_printf(output, "0\n"))
+		return -1;
+	return put_list(output, part, put_branches);
+}
+
 static int autofdo_end(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
-	struct count_sink *sink = state;
-	const struct code_part *part;
-	struct code_view view;
-	int status = count_sink_view(sink, &view);
-
 	(void)account;
 	(void)perfdata;
-	part = count_sink_binary(&view);
-	if (!status && part)
-		status = put_list(sink->output, part, put_ranges);
-	if (!status && part)
-		status = output_printf(sink->output, "0\n");
-	if (!status && part)
-		status = put_list(sink->output, part, put_branches);
-	code_view_fini(&view);
-	return status;
+	return count_sink_put_binary(state, put_profile);
 }
 
 static const struct sink_option autofdo_options[] = {COUNT_SINK_FILE_OPTION};

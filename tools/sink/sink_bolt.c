@@ -70,24 +70,18 @@ static int put_into(struct output *output, const struct code_view *view, const s
 	return status;
 }
 
+static int put_profile(struct output *output, const struct code_view *view, const struct code_part *part)
+{
+	if (put_runs(output, part) || put_branches(output, part))
+		return -1;
+	return put_into(output, view, part);
+}
+
 static int bolt_end(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
-	struct count_sink *sink = state;
-	const struct code_part *part;
-	struct code_view view;
-	int status = count_sink_view(sink, &view);
-
 	(void)account;
 	(void)perfdata;
-	part = count_sink_binary(&view);
-	if (!status && part)
-		status = put_runs(sink->output, part);
-	if (!status && part)
-		status = put_branches(sink->output, part);
-	if (!status && part)
-		status = put_into(sink->output, &view, part);
-	code_view_fini(&view);
-	return status;
+	return count_sink_put_binary(state, put_profile);
 }
 
 static const struct sink_option bolt_options[] = {COUNT_SINK_FILE_OPTION};

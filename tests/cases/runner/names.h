@@ -5,9 +5,10 @@
 
 #include <intel-pt.h>
 
+#include "support/event_names.h"
+
 /* Tables that end with NULL; the index is the enum's value, a hole is "". */
 extern const char *const error_names[];
-extern const char *const event_names[];
 extern const char *const class_names[];
 extern const char *const errata_names[];
 
