@@ -204,14 +204,16 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 
 /* ---- Without records that should be there ------------------------------------------------------- */
 
-/* Whether it is still the same thread that goes on: where a system call ends, threads that run the same code
- * may take turns. */
+/* Whether it is still the same thread that goes on. That execution goes on where it stopped proves little
+ * where the next record says that another one came: threads that run the same code may stop at the same
+ * place. That it goes on elsewhere than where an interrupt came says that it is another one, or a signal. */
 static int goes_on(const struct switch_track *track, const struct evidence_place *place)
 {
-	if (track->is_fresh || (place->resumed && place->interrupted))
+	if (track->is_fresh || (place->resumed < 0 && place->interrupted))
 		return 1;
 	return switch_track_is_confirmed(track) &&
-	       (place->resumed == 1 || (track->losses == switch_losses_few && !track->inferred));
+	       (place->resumed == 1 ||
+	        (track->losses == switch_losses_few && !track->inferred && !place->interrupted));
 }
 
 static void settle_doubting(struct evidence *evidence, struct switch_track *track,

@@ -1,0 +1,107 @@
+/* test_replay_lost_switch.c - which thread of a process runs where records of switches are missing.
+ *
+ * Threads 1 and 3 of process 1 run the same code, /a at 0x1000. On the CPU, 1 runs since 150.
+ */
+#include "replay_fixture.h"
+
+static const uint8_t code_a[] = {0x90, 0x90, 0x90, 0x0f, 0x05};
+
+enum { MAIN = 1, OTHER = 3 };
+
+static void thread_switches(struct fixture *fixture, uint64_t time, int32_t from, int32_t to)
+{
+	struct sb_write_sample out = sample(0, MAIN, time), in = sample(0, MAIN, time + 1);
+
+	out.tid = from;
+	in.tid = to;
+	assert_int_equal(sb_write_switch(fixture->writer, &out, 1, 0, MAIN, to, NULL), 0);
+	assert_int_equal(sb_write_switch(fixture->writer, &in, 0, 0, MAIN, from, NULL), 0);
+}
+
+static void two_threads(struct fixture *fixture)
+{
+	const struct sb_write_sample at = sample(0, MAIN, 50);
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, MAIN, 0x1000, "/a");
+	assert_int_equal(sb_write_fork(fixture->writer, &at, MAIN, MAIN, OTHER, MAIN, NULL), 0);
+	switches(fixture, 0, 150, 0, MAIN);
+}
+
+/* From @from on, up to an interrupt at @to. */
+static void trace_interrupted(struct trace *trace, uint64_t tsc, uint64_t from, uint64_t to)
+{
+	trace_enabled(trace, tsc, from);
+	trace_ip(trace, ppt_fup, to);
+	trace_disabled(trace);
+}
+
+static void told(struct fixture *fixture, struct trace *trace, const char *flow)
+{
+	traced(fixture, 0, trace->bytes, trace->size);
+	assert_replay(fixture, flow, "");
+}
+
+/* Both of the switch's records are lost, and 3 happens to go on where 1 stopped. The next record says that 3
+ * ran: since when, nobody knows. */
+static void going_on_in_the_same_place_does_not_prove_who_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	thread_switches(fixture, 400, OTHER, MAIN);
+	trace_start(&trace, 100);
+	trace_interrupted(&trace, 200, 0x1000, 0x1001);
+	trace_interrupted(&trace, 300, 0x1001, 0x1002);
+	trace_interrupted(&trace, 500, 0x1001, 0x1002);
+	told(fixture, &trace, "0/1/1@200: 1000; 0/1/-1@300: 1001; 0/1/1@500: 1001");
+}
+
+/* The same, but the next record says that 1 ran: no sign of another one. */
+static void going_on_in_the_same_place_is_believed_with_the_next_record(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	thread_switches(fixture, 400, MAIN, OTHER);
+	thread_switches(fixture, 600, MAIN, OTHER);
+	trace_start(&trace, 100);
+	trace_interrupted(&trace, 200, 0x1000, 0x1001);
+	trace_interrupted(&trace, 300, 0x1001, 0x1002);
+	told(fixture, &trace, "0/1/1@200: 1000; 0/1/1@300: 1001");
+}
+
+/* From 1 to 3 and back, both without a record: that execution goes on elsewhere than where it was interrupted
+ * tells. */
+static void going_on_elsewhere_than_where_an_interrupt_came_is_another_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	/* One record in many is lost. */
+	for (uint64_t time = 10000; time < 20000; time += 200) {
+		thread_switches(fixture, time, MAIN, OTHER);
+		if (time != 15000)
+			thread_switches(fixture, time + 100, OTHER, MAIN);
+	}
+	trace_start(&trace, 100);
+	trace_interrupted(&trace, 200, 0x1000, 0x1001);
+	trace_interrupted(&trace, 300, 0x1001, 0x1002);
+	trace_interrupted(&trace, 400, 0x1001, 0x1002);
+	told(fixture, &trace, "0/1/1@200: 1000; 0/1/1@300: 1001; 0/1/-1@400: 1001");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+	        TEST(going_on_in_the_same_place_does_not_prove_who_it_is),
+	        TEST(going_on_in_the_same_place_is_believed_with_the_next_record),
+	        TEST(going_on_elsewhere_than_where_an_interrupt_came_is_another_one),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
