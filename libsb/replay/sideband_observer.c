@@ -100,7 +100,7 @@ static int is_exact(const struct sideband_observer *observer, uint64_t now)
 	const struct switch_track *track = &observer->track;
 
 	return observer->is_late && now != observer->off_time && track->tid >= 0 &&
-	       !system_has_other_threads(observer->system, track->pid, track->tid);
+	       !evidence_has_other_threads(observer->evidence, track->pid, track->tid);
 }
 
 /* What whoever runs has mapped, as far as it is certain while time stands still. */

@@ -46,13 +46,15 @@ static inline struct sb_write_sample sample(uint32_t cpu, int32_t pid, uint64_t 
 	return (struct sb_write_sample){.pid = pid, .tid = pid, .time = time, .cpu = cpu};
 }
 
-static inline int setup_traces(void **state, int user_only)
+enum { PT_CONFIG = 0x300e601, PT_CONFIG_MTC = 1 << 9 };
+
+static inline int setup_traces(void **state, int user_only, uint64_t pt_config)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct sb_perfdata_write_config config = {.size = sizeof(config),
 	                                          .ncpus = 2,
 	                                          .pt_pmu_type = 8,
-	                                          .pt_config = 0x300e601,
+	                                          .pt_config = pt_config,
 	                                          .family = 6,
 	                                          .model = 85,
 	                                          .stepping = 4,
@@ -77,13 +79,19 @@ static inline int setup_traces(void **state, int user_only)
 
 static inline int setup(void **state)
 {
-	return setup_traces(state, 1);
+	return setup_traces(state, 1, PT_CONFIG);
+}
+
+/* Time stands still from one TSC packet to the next. */
+static inline int setup_late(void **state)
+{
+	return setup_traces(state, 1, PT_CONFIG & ~PT_CONFIG_MTC);
 }
 
 /* The kernel is traced as well. */
 static inline int setup_kernel(void **state)
 {
-	return setup_traces(state, 0);
+	return setup_traces(state, 0, PT_CONFIG);
 }
 
 static inline int teardown(void **state)

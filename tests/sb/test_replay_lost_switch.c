@@ -5,17 +5,23 @@
 #include "replay_fixture.h"
 
 static const uint8_t code_a[] = {0x90, 0x90, 0x90, 0x0f, 0x05};
+static const uint8_t code_b[] = {0x90, 0x0f, 0x05};
 
 enum { MAIN = 1, OTHER = 3 };
 
-static void thread_switches(struct fixture *fixture, uint64_t time, int32_t from, int32_t to)
+static void thread_switches_on(struct fixture *fixture, uint32_t cpu, uint64_t time, int32_t from, int32_t to)
 {
-	struct sb_write_sample out = sample(0, MAIN, time), in = sample(0, MAIN, time + 1);
+	struct sb_write_sample out = sample(cpu, MAIN, time), in = sample(cpu, MAIN, time + 1);
 
 	out.tid = from;
 	in.tid = to;
 	assert_int_equal(sb_write_switch(fixture->writer, &out, 1, 0, MAIN, to, NULL), 0);
 	assert_int_equal(sb_write_switch(fixture->writer, &in, 0, 0, MAIN, from, NULL), 0);
+}
+
+static void thread_switches(struct fixture *fixture, uint64_t time, int32_t from, int32_t to)
+{
+	thread_switches_on(fixture, 0, time, from, to);
 }
 
 static void two_threads(struct fixture *fixture)
@@ -94,6 +100,41 @@ static void going_on_elsewhere_than_where_an_interrupt_came_is_another_one(void 
 	told(fixture, &trace, "0/1/1@200: 1000; 0/1/1@300: 1001; 0/1/-1@400: 1001");
 }
 
+/* Thread 3, which is seen on another CPU, puts /b in the place of /a while 1 runs and time stands still:
+ * which of both 1 executes, nobody knows. The same must hold where the FORK of 3 is lost, and switches alone
+ * tell of it. */
+static void a_thread_maps_while_time_stands_still(struct fixture *fixture, int forked)
+{
+	const struct sb_write_sample at = sample(1, MAIN, 50);
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	has_file(fixture, "/b", code_b, sizeof(code_b));
+	maps(fixture, 0, MAIN, 0x1000, "/a");
+	if (forked)
+		assert_int_equal(sb_write_fork(fixture->writer, &at, MAIN, MAIN, OTHER, MAIN, NULL), 0);
+	switches(fixture, 0, 150, 0, MAIN);
+	thread_switches_on(fixture, 1, 150, MAIN, OTHER);
+	maps(fixture, 250, MAIN, 0x1000, "/b");
+	trace_start(&trace, 100);
+	trace_stretch(&trace, 200, 0x1000);
+	trace_stretch(&trace, 300, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "0/1/1@300: 1000 1001");
+	assert_non_null(strstr(fixture->details, "other code came there"));
+}
+
+static void a_thread_may_map_while_another_one_runs(void **state)
+{
+	a_thread_maps_while_time_stands_still(*state, 1);
+}
+
+static void a_thread_without_a_fork_may_map_while_another_one_runs(void **state)
+{
+	a_thread_maps_while_time_stands_still(*state, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -101,6 +142,10 @@ int main(void)
 	        TEST(going_on_in_the_same_place_does_not_prove_who_it_is),
 	        TEST(going_on_in_the_same_place_is_believed_with_the_next_record),
 	        TEST(going_on_elsewhere_than_where_an_interrupt_came_is_another_one),
+	        cmocka_unit_test_setup_teardown(a_thread_may_map_while_another_one_runs, setup_late,
+	                                        teardown),
+	        cmocka_unit_test_setup_teardown(a_thread_without_a_fork_may_map_while_another_one_runs,
+	                                        setup_late, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
