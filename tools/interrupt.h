@@ -12,7 +12,10 @@ struct interrupt_watch {
 };
 
 /* From here on, SIGINT, SIGTERM and SIGHUP are only noted; a second one ends the program at once. A watch
- * within a watch changes nothing, nor does its end. */
+ * within a watch changes nothing, nor does its end.
+ *
+ * Who watches in several threads at a time has a watch around them all, which begins before the first of them
+ * and ends behind the last: without it, the first one that ends takes the others' watch away. */
 void interrupt_watch(struct interrupt_watch *watch);
 /* From here on, they do what they did before. */
 void interrupt_unwatch(const struct interrupt_watch *watch);

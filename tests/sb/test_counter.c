@@ -21,6 +21,9 @@
 
 #include <sb/counter.h>
 
+#include "support/may_count.h"
+#include "support/sleeper.h"
+
 enum {
 	PAGES = 2500, /* that everybody touches once, more than all they do besides */
 	PAGE = 4096,
@@ -184,27 +187,6 @@ static void end_target(pid_t pid)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* A process that waits to be killed. */
-static pid_t start_sleeper(void)
-{
-	const pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	for (;;)
-		pause();
-}
-
-static void end_sleeper(pid_t pid)
-{
-	int status;
-
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSIGNALED(status));
-}
-
 static int allocate(const char *event, unsigned int flags)
 {
 	struct sb_error err = {0};
@@ -219,18 +201,9 @@ static int allocate(const char *event, unsigned int flags)
 
 static int can_count(void **state)
 {
-	const int counter = sb_counter_allocate("page-faults:u", sb_counter_process, 0, -1, NULL);
-	const int status = counter > 0 ? sb_counter_attach(counter, 0, NULL) : counter;
-
-	(void)state;
-	sb_counter_release(counter);
 	stage = mmap(NULL, sizeof(*stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(stage != MAP_FAILED);
-	if (status < 0) {
-		printf("skipped: perf_event_open(2) is not permitted here\n");
-		exit(77);
-	}
-	return 0;
+	return may_count(state);
 }
 
 /* @flags say who counts. */

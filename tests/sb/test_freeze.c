@@ -25,6 +25,8 @@
 #include <sb/recorder.h>
 
 #include "capture/freeze.h"
+#include "support/may_count.h"
+#include "support/sleeper.h"
 
 enum { nobody = 65534, patience_ms = 50, child_patience_ms = 1000, tries = 20 };
 
@@ -86,23 +88,6 @@ static void expect_end(pid_t pid)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
-}
-
-static pid_t start_sleeper(void)
-{
-	const pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	for (;;)
-		pause();
-}
-
-static void end_sleeper(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
 /* @pid gets a tracer, which lets it run. */
@@ -348,20 +333,6 @@ static void others_children_are_told_of(void **state)
 	kill(-pid, SIGKILL);
 }
 
-static int can_record(void **state)
-{
-	const int counter = sb_counter_allocate("page-faults:u", sb_counter_process, 0, -1, NULL);
-	const int status = counter > 0 ? sb_counter_attach(counter, 0, NULL) : counter;
-
-	(void)state;
-	sb_counter_release(counter);
-	if (status < 0) {
-		printf("skipped: perf_event_open(2) is not permitted here\n");
-		exit(77);
-	}
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -370,5 +341,5 @@ int main(void)
 	        cmocka_unit_test(recorded_as_it_is), cmocka_unit_test(others_children_are_told_of),
 	};
 
-	return cmocka_run_group_tests(tests, can_record, NULL);
+	return cmocka_run_group_tests(tests, may_count, NULL);
 }

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -28,6 +27,8 @@
 #include <sb/perfdata.h>
 #include <sb/recorder.h>
 
+#include "support/may_count.h"
+#include "support/sleeper.h"
 #include "support/temp_dir.h"
 
 /* ---- What fails ------------------------------------------------------------------------------- */
@@ -183,24 +184,6 @@ static void events(void **state)
 }
 
 /* ---- Counters --------------------------------------------------------------------------------- */
-
-static pid_t start_sleeper(void)
-{
-	const pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* should the test fail */
-	for (;;)
-		pause();
-}
-
-static void end_sleeper(pid_t pid)
-{
-	kill(pid, SIGKILL);
-	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
 
 static void count_faults(void *context)
 {
@@ -431,20 +414,6 @@ static void of_a_process(void **state)
 	end_sleeper(pid);
 }
 
-static int can_record(void **state)
-{
-	const int counter = sb_counter_allocate("page-faults:u", sb_counter_process, 0, -1, NULL);
-	const int status = counter > 0 ? sb_counter_attach(counter, 0, NULL) : counter;
-
-	(void)state;
-	sb_counter_release(counter);
-	if (status < 0) {
-		printf("skipped: perf_event_open(2) is not permitted here\n");
-		exit(77);
-	}
-	return 0;
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -454,5 +423,5 @@ int main(void)
 	        cmocka_unit_test(of_a_process),
 	};
 
-	return cmocka_run_group_tests(tests, can_record, NULL);
+	return cmocka_run_group_tests(tests, may_count, NULL);
 }
