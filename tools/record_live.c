@@ -153,7 +153,7 @@ static int complete(struct record_live *live)
 		config->event = usual;
 		config->nevents = 1;
 	}
-	if (!asks_for_pt(config) || sb_recorder_has_pt(config->sysfs))
+	if (!asks_for_pt(config) || sb_recorder_has_pt(config->sysfs) != 0)
 		return 0;
 	fprintf(stderr,
 	        "%s: this machine has no Intel PT; --sideband-only records who runs and what is mapped, and "

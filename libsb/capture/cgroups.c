@@ -173,13 +173,19 @@ int cgroups_walk(const struct cgroups *cgroups, int (*take)(void *context, const
 
 	if (cgroups->mount && !tree)
 		return -errno;
-	while (tree && status >= 0 && (entry = fts_read(tree))) {
+	while (tree && status >= 0 && (errno = 0, entry = fts_read(tree))) {
+		/* What is not there any more is nothing to speak of. */
+		if ((entry->fts_info == FTS_DNR || entry->fts_info == FTS_ERR) &&
+		    is_shortage(entry->fts_errno))
+			status = -entry->fts_errno;
 		if (entry->fts_info != FTS_D)
 			continue;
 		cgroup.id = entry->fts_statp->st_ino;
 		name_cgroup(cgroups, entry->fts_path + skip, &cgroup);
 		status = take(context, &cgroup);
 	}
+	if (tree && status >= 0 && is_shortage(errno))
+		status = -errno;
 	if (tree)
 		fts_close(tree);
 	return status < 0 ? status : 0;

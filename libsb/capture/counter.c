@@ -17,11 +17,14 @@
 #include <sb/event.h>
 
 #include "capture/freeze.h"
+#include "capture/proc_stat.h"
+#include "capture/shortage.h"
 #include "system/arena.h"
 
 /* A perf event of a thread, or of a CPU. */
 struct counter_part {
-	pid_t target; /* the process that was attached */
+	pid_t target;  /* the process that was attached */
+	pid_t process; /* that the thread is of: the target, or one of its descendants */
 	int fd;
 };
 
@@ -29,7 +32,8 @@ struct counter {
 	struct perf_event_attr attr;
 	enum sb_counter_scope scope;
 	unsigned int flags;
-	int number; /* 0: not in use */
+	int number;  /* 0: not in use */
+	pid_t owner; /* what a process that was forked finds here is not its own */
 	int running;
 	struct counter_part *part; /* owned */
 	size_t nparts, capacity;
@@ -78,7 +82,12 @@ static int fail_errno(struct sb_error *err, int error)
 		return fail(err, sb_counter_not_permitted,
 		            "attaching is not permitted: see perf_event_paranoid, or somebody traces it");
 	case EBUSY:
-		return fail(err, sb_counter_busy, "the hardware that the event needs is in use");
+		return fail(
+		        err, sb_counter_busy,
+		        "the hardware that the event needs is another counter's that follows the process");
+	case EEXIST:
+		return fail(err, sb_counter_exists,
+		            "the counter follows a process already that this one has started");
 	case ENOMEM:
 		return fail(err, sb_counter_no_memory, "out of memory");
 	case ETIMEDOUT:
@@ -95,10 +104,15 @@ static int fail_errno(struct sb_error *err, int error)
 
 /* ---- The list --------------------------------------------------------------------------------- */
 
+static int is_own(const struct counter *counter)
+{
+	return counter->number && counter->owner == getpid();
+}
+
 static struct counter *find_locked(int number)
 {
 	for (size_t i = 0; number > 0 && i < ncounters; ++i)
-		if (counters[i].number == number)
+		if (counters[i].number == number && counters[i].owner == getpid())
 			return &counters[i];
 	return NULL;
 }
@@ -106,7 +120,7 @@ static struct counter *find_locked(int number)
 static int is_any_locked(void)
 {
 	for (size_t i = 0; i < ncounters; ++i)
-		if (counters[i].number)
+		if (is_own(&counters[i]))
 			return 1;
 	return 0;
 }
@@ -125,11 +139,12 @@ static struct counter *add_locked(void)
 			return NULL;
 		counter = &counters[ncounters++];
 	}
-	*counter = (struct counter){.number = ++last};
+	*counter = (struct counter){.number = ++last, .owner = getpid()};
 	return counter;
 }
 
-static int follows(const struct counter *counter, pid_t pid)
+/* Whether the process was attached itself. */
+static int is_target(const struct counter *counter, pid_t pid)
 {
 	for (size_t i = 0; i < counter->nparts; ++i)
 		if (counter->part[i].target == pid)
@@ -137,22 +152,64 @@ static int follows(const struct counter *counter, pid_t pid)
 	return 0;
 }
 
-static int is_followed_locked(pid_t pid)
+/* Or was there, as a descendant, when another one was. */
+static int has_part(const struct counter *counter, pid_t pid)
 {
-	for (size_t i = 0; i < ncounters; ++i)
-		if (counters[i].number && follows(&counters[i], pid))
+	for (size_t i = 0; i < counter->nparts; ++i)
+		if (counter->part[i].target == pid || counter->part[i].process == pid)
 			return 1;
 	return 0;
 }
 
-/* Events that nobody may share a thread's hardware with. */
+/* Or descends from one that is followed, by all who are still there. 1; 0; or -errno of a shortage. */
+static int follows(const struct counter *counter, pid_t pid)
+{
+	int status = 1;
+
+	if (has_part(counter, pid))
+		return 1;
+	while ((counter->flags & sb_counter_descendants) && counter->nparts && status > 0 && pid > 1) {
+		struct proc_stat stat;
+
+		status = proc_stat_of(&stat, pid);
+		pid = stat.parent;
+		if (status > 0 && has_part(counter, pid))
+			return 1;
+	}
+	return status < 0 ? status : 0;
+}
+
+static int is_followed_locked(pid_t pid)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < ncounters && !status; ++i)
+		if (is_own(&counters[i]))
+			status = follows(&counters[i], pid);
+	return status;
+}
+
+/* What the events are counted by: those of a processor's core share that, whatever words they have. */
+static uint32_t hardware_of(const struct counter *counter)
+{
+	const uint32_t type = counter->attr.type;
+
+	return type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE ? PERF_TYPE_RAW : type;
+}
+
+/* Whether one of the two wants a thread's hardware for itself. */
 static int collides_locked(const struct counter *counter, pid_t pid)
 {
-	for (size_t i = 0; counter->attr.exclusive && i < ncounters; ++i)
-		if (counters[i].number && &counters[i] != counter && counters[i].attr.exclusive &&
-		    counters[i].attr.type == counter->attr.type && follows(&counters[i], pid))
-			return 1;
-	return 0;
+	int status = 0;
+
+	for (size_t i = 0; i < ncounters && !status; ++i) {
+		const struct counter *other = &counters[i];
+
+		if (is_own(other) && other != counter && (counter->attr.exclusive || other->attr.exclusive) &&
+		    hardware_of(other) == hardware_of(counter))
+			status = follows(other, pid);
+	}
+	return status;
 }
 
 /* ---- Parts ------------------------------------------------------------------------------------ */
@@ -165,7 +222,7 @@ static int open_event(struct perf_event_attr *attr, pid_t tid, int cpu)
 }
 
 /* Zero or -errno. */
-static int add_part(struct counter *counter, pid_t target, pid_t tid, int cpu)
+static int add_part(struct counter *counter, pid_t target, pid_t process, pid_t tid, int cpu)
 {
 	int fd;
 
@@ -174,7 +231,7 @@ static int add_part(struct counter *counter, pid_t target, pid_t tid, int cpu)
 	fd = open_event(&counter->attr, tid, cpu);
 	if (fd < 0)
 		return fd;
-	counter->part[counter->nparts++] = (struct counter_part){target, fd};
+	counter->part[counter->nparts++] = (struct counter_part){target, process, fd};
 	return 0;
 }
 
@@ -219,7 +276,7 @@ static int set_up(struct counter *counter, int cpu, struct sb_error *err)
 		counter->attr.inherit_thread = !(counter->flags & sb_counter_descendants);
 		return 0;
 	}
-	status = add_part(counter, -1, -1, cpu);
+	status = add_part(counter, -1, -1, -1, cpu);
 	return status < 0 ? fail_errno(err, -status) : 0;
 }
 
@@ -286,6 +343,19 @@ static int get_locked(int number, pid_t pid, struct counter **result, struct sb_
 	return 0;
 }
 
+/* Whether nothing speaks against counting in each process. Zero or -errno. */
+static int check_processes(const struct counter *counter, const struct freeze *freeze)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < freeze->nprocesses && status == 0; ++i) {
+		if (has_part(counter, freeze->process[i]))
+			return -EEXIST;
+		status = collides_locked(counter, freeze->process[i]);
+	}
+	return status > 0 ? -EBUSY : status;
+}
+
 static int open_all(struct counter *counter, pid_t pid)
 {
 	const size_t before = counter->nparts;
@@ -295,10 +365,9 @@ static int open_all(struct counter *counter, pid_t pid)
 
 	if (status < 0)
 		return status;
-	if (freeze.nleft)
-		status = -freeze.left.error;
+	status = freeze.nleft ? -freeze.left.error : check_processes(counter, &freeze);
 	for (size_t i = 0; i < freeze.count && status == 0; ++i)
-		status = add_part(counter, pid, freeze.thread[i].tid, -1);
+		status = add_part(counter, pid, freeze.thread[i].pid, freeze.thread[i].tid, -1);
 	freeze_thaw(&freeze);
 	if (status < 0)
 		while (counter->nparts > before)
@@ -317,13 +386,13 @@ static int attach_locked(int number, pid_t pid, struct sb_error *err)
 		pid = getpid();
 	if (counter->running)
 		return fail(err, sb_counter_busy, "the counter is running");
-	if (follows(counter, pid))
+	status = follows(counter, pid);
+	if (status > 0)
 		return fail(err, sb_counter_exists, "the counter follows that process already");
+	if (status < 0)
+		return fail_errno(err, -status);
 	if ((counter->flags & sb_counter_owner_only) && pid != getpid())
 		return fail(err, sb_counter_not_permitted, "the counter is for its owner only");
-	if (collides_locked(counter, pid))
-		return fail(err, sb_counter_busy,
-		            "another counter that follows the process has the hardware for itself");
 	status = open_all(counter, pid);
 	return status < 0 ? fail_errno(err, -status) : 0;
 }
@@ -341,21 +410,24 @@ int sb_counter_attach(int number, pid_t pid, struct sb_error *err)
 static int detach_locked(int number, pid_t pid, struct sb_error *err)
 {
 	struct counter *counter;
-	const int status = get_locked(number, pid, &counter, err);
+	int status = get_locked(number, pid, &counter, err);
 
 	if (status < 0)
 		return status;
 	if (!pid)
 		pid = getpid();
-	if (follows(counter, pid)) {
+	if (is_target(counter, pid)) {
 		drop_parts(counter, pid);
 		return 0;
 	}
 	if (kill(pid, 0) < 0 && errno == ESRCH)
 		return fail(err, sb_counter_no_process, "there is no such process");
-	if (!is_followed_locked(pid))
+	status = is_followed_locked(pid);
+	if (status < 0)
+		return fail_errno(err, -status);
+	if (!status)
 		return fail(err, sb_counter_no_process, "no counter follows that process");
-	return fail(err, sb_counter_invalid, "the counter does not follow that process");
+	return fail(err, sb_counter_invalid, "the counter is not attached to that process");
 }
 
 int sb_counter_detach(int number, pid_t pid, struct sb_error *err)
@@ -401,8 +473,12 @@ static int set_all(const struct counter *counter, size_t from, int running)
 		struct freeze freeze;
 		int status;
 
-		if (counter->part[i].target < 0 || !is_first(counter, i) ||
-		    freeze_process(&freeze, counter->part[i].target, descendants, freeze_patience_ms) < 0)
+		if (counter->part[i].target < 0 || !is_first(counter, i))
+			continue;
+		status = freeze_process(&freeze, counter->part[i].target, descendants, freeze_patience_ms);
+		if (is_shortage(-status))
+			return status == -ENOMEM ? -sb_counter_no_memory : -sb_counter_io;
+		if (status < 0)
 			continue;
 		status = set_all(counter, i + 1, running);
 		freeze_thaw(&freeze);
@@ -420,7 +496,8 @@ static int set_running(int number, int running)
 	counter = find_locked(number);
 	if (counter) {
 		status = set_all(counter, 0, running);
-		counter->running = running;
+		if (status == 0)
+			counter->running = running;
 	}
 	pthread_mutex_unlock(&lock);
 	return status;

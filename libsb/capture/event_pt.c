@@ -47,29 +47,47 @@ static int put(const struct sysfs_pmu *pmu, uint64_t config[sysfs_configs], cons
 	return status < 0 ? status : 0;
 }
 
+/* The nearest that the processor can do. */
+static int put_period(const struct sysfs_pmu *pmu, uint64_t config[sysfs_configs], const char *name,
+                      const char *cap, struct sb_error *err)
+{
+	uint64_t values;
+	const int status = sysfs_pmu_cap(pmu, cap, &values, err);
+
+	return status == 0 ? put(pmu, config, name, best_period(values), err) : status;
+}
+
 int event_pt_defaults(const struct sysfs_pmu *pmu, uint64_t config[sysfs_configs], struct sb_error *err)
 {
-	const uint64_t mtc = sysfs_pmu_cap(pmu, "mtc") != 0;
-	const uint64_t psb = mtc && sysfs_pmu_cap(pmu, "psb_cyc");
-	int status = put(pmu, config, "tsc", 1, err);
+	uint64_t mtc = 0, psb = 0;
+	int status = sysfs_pmu_cap(pmu, "mtc", &mtc, err);
 
+	if (status == 0)
+		status = sysfs_pmu_cap(pmu, "psb_cyc", &psb, err);
+	if (status == 0)
+		status = put(pmu, config, "tsc", 1, err);
 	if (status == 0 && mtc)
 		status = put(pmu, config, "mtc", 1, err);
 	if (status == 0 && mtc)
-		status = put(pmu, config, "mtc_period", best_period(sysfs_pmu_cap(pmu, "mtc_periods")), err);
-	if (status == 0 && psb)
-		status = put(pmu, config, "psb_period", best_period(sysfs_pmu_cap(pmu, "psb_periods")), err);
+		status = put_period(pmu, config, "mtc_period", "mtc_periods", err);
+	if (status == 0 && mtc && psb)
+		status = put_period(pmu, config, "psb_period", "psb_periods", err);
 	if (status == 0)
 		status = put(pmu, config, "pt", 1, err);
 	return status == 0 ? put(pmu, config, "branch", 1, err) : status;
 }
 
-/* Zero when it is not set, or there is no such attribute. */
-static uint64_t get(const struct sysfs_pmu *pmu, const uint64_t config[sysfs_configs], const char *name)
+/* Zero when it is not set, or there is no such attribute that we understand. */
+static int get(const struct sysfs_pmu *pmu, const uint64_t config[sysfs_configs], const char *name,
+               uint64_t *value, struct sb_error *err)
 {
 	struct sysfs_format format;
+	const int status = sysfs_pmu_format(pmu, name, &format, NULL);
 
-	return sysfs_pmu_format(pmu, name, &format, NULL) > 0 ? sysfs_format_get(&format, config) : 0;
+	*value = status > 0 ? sysfs_format_get(&format, config) : 0;
+	return status == -sb_event_nomem
+	               ? event_fail(err, sb_event_nomem, "%s/format cannot be read", pmu->dir)
+	               : 0;
 }
 
 /* "0,3-6". */
@@ -95,28 +113,41 @@ static const char *list_values(uint64_t values, char text[sysfs_text_most])
 static int check_need(const struct sysfs_pmu *pmu, size_t i, uint64_t value, struct sb_error *err)
 {
 	char text[sysfs_text_most];
-	uint64_t values;
+	uint64_t cap, values = UINT64_MAX;
+	int status;
 
 	if (!value)
 		return 0;
-	if (!sysfs_pmu_cap(pmu, needs[i].cap))
+	status = sysfs_pmu_cap(pmu, needs[i].cap, &cap, err);
+	if (status == 0 && !cap)
 		return event_fail(err, sb_event_bad_attr, "this processor has no %s (%s/caps/%s is 0)",
 		                  needs[i].name, pmu->dir, needs[i].cap);
-	values = needs[i].values ? sysfs_pmu_cap(pmu, needs[i].values) | 1 : UINT64_MAX;
-	if (value < 64 && values >> value & 1)
-		return 0;
+	if (status == 0 && needs[i].values) {
+		status = sysfs_pmu_cap(pmu, needs[i].values, &values, err);
+		values |= 1;
+	}
+	if (status < 0 || (value < 64 && values >> value & 1))
+		return status;
 	return event_fail(err, sb_event_bad_value, "%s=%" PRIu64 ": this processor has %s", needs[i].name,
 	                  value, list_values(values, text));
 }
 
 int event_pt_check(const struct sysfs_pmu *pmu, const uint64_t config[sysfs_configs], struct sb_error *err)
 {
+	uint64_t value, fup = 0, ptw = 0;
 	int status = 0;
 
-	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]) && status == 0; ++i)
-		status = check_need(pmu, i, get(pmu, config, needs[i].name), err);
+	for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]) && status == 0; ++i) {
+		status = get(pmu, config, needs[i].name, &value, err);
+		if (status == 0)
+			status = check_need(pmu, i, value, err);
+	}
+	if (status == 0)
+		status = get(pmu, config, "fup_on_ptw", &fup, err);
+	if (status == 0)
+		status = get(pmu, config, "ptw", &ptw, err);
 	/* The kernel refuses it, and does not say why. */
-	if (status == 0 && get(pmu, config, "fup_on_ptw") && !get(pmu, config, "ptw"))
+	if (status == 0 && fup && !ptw)
 		status = event_fail(err, sb_event_combination, "fup_on_ptw without ptw");
 	return status;
 }

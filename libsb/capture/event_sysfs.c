@@ -115,8 +115,9 @@ static int take_event(struct encoding *encoding, const struct event_term *term,
 	struct event_terms parts;
 	int status;
 
-	if (!sysfs_pmu_text(&encoding->pmu, "events", term->name, text))
-		return 0;
+	status = sysfs_pmu_text(&encoding->pmu, "events", term->name, text);
+	if (status <= 0)
+		return status < 0 ? sysfs_fail_short(-status, &encoding->pmu, encoding->err) : 0;
 	if (term->value)
 		return event_fail(encoding->err, sb_event_bad_value, "%s/%s=%s/: an event has no value",
 		                  encoding->name, term->name, term->value);
@@ -126,24 +127,37 @@ static int take_event(struct encoding *encoding, const struct event_term *term,
 	return status < 0 ? status : 1;
 }
 
-static int is_attribute(const struct encoding *encoding, const char *name)
-{
-	struct sysfs_format format;
-
-	return sysfs_pmu_format(&encoding->pmu, name, &format, NULL) != 0;
-}
-
 static int refuse(const struct encoding *encoding, const char *name)
 {
 	char known[200] = "", **names;
-	const size_t count = sysfs_names(&encoding->pmu, "format", NULL, &names);
+	const int count = sysfs_names(&encoding->pmu, "format", NULL, &names);
 	size_t size = 0;
 
-	for (size_t i = 0; i < count && size < sizeof(known); ++i)
+	if (count < 0)
+		return sysfs_fail_short(-count, &encoding->pmu, encoding->err);
+	for (int i = 0; i < count && size < sizeof(known); ++i)
 		size += (size_t)snprintf(known + size, sizeof(known) - size, " %s", names[i]);
 	sysfs_names_free(names, count);
 	return event_fail(encoding->err, sb_event_bad_attr, "%s has no attribute or event %s; it has:%s",
 	                  encoding->name, name, known);
+}
+
+/* What is neither a word of config nor an attribute is an event. */
+static int take_if_event(struct encoding *encoding, const struct event_term *term,
+                         const struct event_terms *terms)
+{
+	struct sysfs_format format;
+	int status;
+
+	if (config_index(term->name) >= 0)
+		return 0;
+	status = sysfs_pmu_format(&encoding->pmu, term->name, &format, encoding->err);
+	if (status == 0) {
+		status = take_event(encoding, term, terms);
+		if (status == 0)
+			status = refuse(encoding, term->name);
+	}
+	return status;
 }
 
 static int take_all(struct encoding *encoding, const struct event_terms *terms)
@@ -156,15 +170,8 @@ static int take_all(struct encoding *encoding, const struct event_terms *terms)
 			                  encoding->name, terms->term[i].name);
 		status = take_config(encoding, &terms->term[i]);
 	}
-	for (size_t i = 0; i < terms->count && status >= 0; ++i) {
-		const char *name = terms->term[i].name;
-
-		if (config_index(name) >= 0 || is_attribute(encoding, name))
-			continue;
-		status = take_event(encoding, &terms->term[i], terms);
-		if (status == 0)
-			status = refuse(encoding, name);
-	}
+	for (size_t i = 0; i < terms->count && status >= 0; ++i)
+		status = take_if_event(encoding, &terms->term[i], terms);
 	for (size_t i = 0; i < terms->count && status >= 0; ++i)
 		status = take_attribute(encoding, &terms->term[i]);
 	return status < 0 ? status : 0;
@@ -174,20 +181,21 @@ static int take_all(struct encoding *encoding, const struct event_terms *terms)
 static int print_all(const struct encoding *encoding, char **text)
 {
 	char **names;
-	const size_t count = sysfs_names(&encoding->pmu, "format", NULL, &names);
+	const int count = sysfs_names(&encoding->pmu, "format", NULL, &names);
 	uint64_t covered[sysfs_configs] = {0};
 	size_t size, printed = 0;
-	FILE *file = open_memstream(text, &size);
+	FILE *file = count < 0 ? NULL : open_memstream(text, &size);
 
 	if (!file) {
 		sysfs_names_free(names, count);
 		return event_fail(encoding->err, sb_event_nomem, "out of memory");
 	}
 	fprintf(file, "%s/", encoding->name);
-	for (size_t i = 0; i < count; ++i) {
+	for (int i = 0; i < count; ++i) {
 		struct sysfs_format format;
 		uint64_t value;
 
+		/* One that cannot be understood, or read now, is told as bits of config. */
 		if (sysfs_pmu_format(&encoding->pmu, names[i], &format, NULL) <= 0)
 			continue;
 		value = sysfs_format_get(&format, encoding->config);
@@ -235,17 +243,21 @@ static int list_dir(const struct sysfs_pmu *pmu, const char *name, const char *d
                     sb_event_callback *callback, void *context)
 {
 	char **names;
-	const size_t count = sysfs_names(pmu, dir, NULL, &names);
-	int status = 0;
+	const int count = sysfs_names(pmu, dir, NULL, &names);
+	int status = count < 0 ? -sb_event_nomem : 0;
 
-	for (size_t i = 0; i < count && status == 0; ++i) {
+	for (int i = 0; i < count && status == 0; ++i) {
 		char text[sysfs_text_most], event[512];
+		int known = 0;
 		/* cycles.scale and cycles.unit are about the event cycles. */
 		const char *dot = strrchr(names[i], '.');
 
-		if ((dot && (!strcmp(dot, ".scale") || !strcmp(dot, ".unit") || !strcmp(dot, ".per-pkg") ||
-		             !strcmp(dot, ".snapshot"))) ||
-		    !sysfs_pmu_text(pmu, dir, names[i], text))
+		if (!dot || (strcmp(dot, ".scale") != 0 && strcmp(dot, ".unit") != 0 &&
+		             strcmp(dot, ".per-pkg") != 0 && strcmp(dot, ".snapshot") != 0))
+			known = sysfs_pmu_text(pmu, dir, names[i], text);
+		if (known < 0)
+			status = -sb_event_nomem;
+		if (known <= 0)
 			continue;
 		snprintf(event, sizeof(event), form, name, names[i]);
 		status = callback(context, name, event, text);
@@ -257,14 +269,19 @@ static int list_dir(const struct sysfs_pmu *pmu, const char *name, const char *d
 int event_sysfs_list(const char *sysfs, sb_event_callback *callback, void *context)
 {
 	char **names;
-	const size_t count = sysfs_names(NULL, NULL, sysfs, &names);
-	int status = 0;
+	const int count = sysfs_names(NULL, NULL, sysfs, &names);
+	int status = count < 0 ? -sb_event_nomem : 0;
 
-	for (size_t i = 0; i < count && status == 0; ++i) {
+	for (int i = 0; i < count && status == 0; ++i) {
 		struct sysfs_pmu pmu;
 
-		if (sysfs_pmu_open(&pmu, sysfs, names[i], NULL) < 0)
+		status = sysfs_pmu_open(&pmu, sysfs, names[i], NULL);
+		if (status == -sb_event_not_found) {
+			status = 0;
 			continue;
+		}
+		if (status < 0)
+			break;
 		status = list_dir(&pmu, names[i], "events", "%s/%s/", callback, context);
 		if (status == 0)
 			status = list_dir(&pmu, names[i], "format", "%s/%s=/", callback, context);

@@ -3,6 +3,7 @@
  */
 #include "capture/exec_map_file.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "binary/elf_file.h"
+#include "capture/shortage.h"
 
 /* What is at @path, if it is the mapped file still. */
 static int open_same(const char *path, const struct exec_map *map, struct stat *info)
@@ -21,6 +23,7 @@ static int open_same(const char *path, const struct exec_map *map, struct stat *
 
 	if (fd >= 0 && (fstat(fd, info) < 0 || info->st_ino != map->ino || !S_ISREG(info->st_mode))) {
 		close(fd);
+		errno = ESTALE;
 		fd = -1;
 	}
 	return fd;
@@ -36,11 +39,12 @@ static int open_named(pid_t pid, const struct exec_map *map)
 
 	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, map->name);
 	fd = open_same(path, map, &info);
-	if (fd >= 0)
+	if (fd >= 0 || is_shortage(errno))
 		return fd;
 	fd = open_same(map->name, map, &info);
 	if (fd >= 0 && (major(info.st_dev) != map->maj || minor(info.st_dev) != map->min)) {
 		close(fd);
+		errno = ESTALE;
 		fd = -1;
 	}
 	return fd;
@@ -53,23 +57,23 @@ int exec_map_open(pid_t pid, const struct exec_map *map)
 
 	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, map->begin, map->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	return fd >= 0 ? fd : open_named(pid, map);
+	return fd >= 0 || is_shortage(errno) ? fd : open_named(pid, map);
 }
 
-struct file_id exec_map_build_id(pid_t pid, const struct exec_map *map)
+int exec_map_build_id(pid_t pid, const struct exec_map *map, struct file_id *id)
 {
-	struct file_id id = {0};
 	int fd, size;
 
+	*id = (struct file_id){0};
 	if (!map->ino || map->name[0] != '/')
-		return id;
+		return 0;
 	fd = exec_map_open(pid, map);
 	if (fd < 0)
-		return id;
-	size = elf_file_build_id(fd, id.id);
-	id.size = size > 0 ? (uint8_t)size : 0;
+		return is_shortage(errno) ? -errno : 0;
+	size = elf_file_build_id(fd, id->id);
+	id->size = size > 0 ? (uint8_t)size : 0;
 	close(fd);
-	return id;
+	return 0;
 }
 
 int exec_map_write(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, pid_t pid,

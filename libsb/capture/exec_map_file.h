@@ -17,11 +17,11 @@ struct file_id {
 	uint8_t size, id[20]; /* size 0: it has none, or cannot be read */
 };
 
-/* The mapped file itself, whatever has its name now: a descriptor, or -1. */
+/* The mapped file itself, whatever has its name now: a descriptor, or -1, and errno. */
 int exec_map_open(pid_t pid, const struct exec_map *map);
 
-/* Of the file as it is now. Mappings without a file have none. */
-struct file_id exec_map_build_id(pid_t pid, const struct exec_map *map);
+/* Of the file as it is now. Mappings without a file have none. Zero, or -errno of a shortage (shortage.h). */
+int exec_map_build_id(pid_t pid, const struct exec_map *map, struct file_id *id);
 
 /* An MMAP2 record of it; with the build-id, if there is one, in the place of device and inode. A NULL @sample
  * is of before the recording. */

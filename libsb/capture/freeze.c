@@ -22,6 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/proc_stat.h"
+#include "capture/shortage.h"
 #include "system/arena.h"
 
 /* Who stops them. */
@@ -42,42 +44,13 @@ static int is_known(const struct freeze *freeze, pid_t tid)
 	return freeze->freezer && freeze->freezer->tid == tid;
 }
 
-/* The state of a thread, and in *parent (may be NULL) who started its process, as /proc/TID/stat has them
- * behind the name in parentheses; 0: there is none. */
-static char stat_of(pid_t tid, pid_t *parent)
-{
-	char path[64], text[512], *behind, state;
-	FILE *file;
-	size_t size;
-	int number;
-
-	snprintf(path, sizeof(path), "/proc/%d/stat", tid);
-	file = fopen(path, "re");
-	if (!file)
-		return 0;
-	size = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[size] = '\0';
-	behind = strrchr(text, ')');
-	if (!behind || sscanf(behind + 1, " %c %d", &state, &number) != 2)
-		return 0;
-	if (parent)
-		*parent = number;
-	return state;
-}
-
-static pid_t parent_of(pid_t pid)
-{
-	pid_t parent;
-
-	return stat_of(pid, &parent) ? parent : 0;
-}
-
-/* A thread that ended is there until its tracer takes note of it. So is a process; but when its tracer
- * started it, too, that note is the caller's to take. */
+/* A thread that ended is there until its tracer takes note of it, or ends. So is a process; but when its
+ * tracer started it, too, that note is the caller's to take. */
 static void let_end(pid_t pid, pid_t tid)
 {
-	if (tid != pid || parent_of(pid) != getpid())
+	struct proc_stat stat;
+
+	if (tid != pid || (proc_stat_of(&stat, pid) >= 0 && stat.parent != getpid()))
 		waitpid(tid, NULL, WNOHANG | __WALL);
 }
 
@@ -147,18 +120,21 @@ static int wait_stopped(pid_t pid, pid_t tid, unsigned int patience_ms)
 	}
 }
 
-/* Who is ending cannot be traced; that is no lack of privilege. */
-static int is_ending(pid_t tid)
+/* Who is ending cannot be traced; that is no lack of privilege. -ESRCH, -EPERM, or another -errno. */
+static int why_not(pid_t tid)
 {
-	const char state = stat_of(tid, NULL);
+	struct proc_stat stat;
+	const int status = proc_stat_of(&stat, tid);
 
-	return !state || state == 'Z' || state == 'X';
+	if (status < 0)
+		return status;
+	return !status || stat.state == 'Z' || stat.state == 'X' ? -ESRCH : -EPERM;
 }
 
 static int stop_thread(pid_t pid, pid_t tid, unsigned int patience_ms)
 {
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 || ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0)
-		return errno == EPERM && is_ending(tid) ? -ESRCH : -errno;
+		return errno == EPERM ? why_not(tid) : -errno;
 	return wait_stopped(pid, tid, patience_ms);
 }
 
@@ -179,7 +155,7 @@ static int add_thread(struct freeze *freeze, pid_t pid, pid_t tid)
 	if (array_reserve(&freeze->thread, &freeze->capacity, freeze->count, sizeof(*freeze->thread)) < 0)
 		return -ENOMEM;
 	status = pid == getpid() ? 0 : stop_thread(pid, tid, freeze->patience_ms);
-	if (status == -ESRCH)
+	if (status == -ESRCH || is_shortage(-status))
 		return status;
 	thread.error = -status;
 	if (status < 0)
@@ -253,6 +229,23 @@ static int is_stopped(const struct freeze *freeze, pid_t pid)
 	return 0;
 }
 
+/* Stops all threads of @pid if one of those that are stopped has started it. 1: so it was; 0; or -errno. */
+static int stop_child(struct freeze *freeze, pid_t pid)
+{
+	struct proc_stat stat;
+	int status;
+
+	if (!pid || is_stopped(freeze, pid))
+		return 0;
+	status = proc_stat_of(&stat, pid);
+	if (status <= 0 || !is_stopped(freeze, stat.parent))
+		return status < 0 ? status : 0;
+	status = stop_all(freeze, pid);
+	if (status == -ESRCH)
+		return 0;
+	return status < 0 ? status : 1;
+}
+
 /* Stops the children of those that are stopped. How many, or -errno. */
 static int stop_children(struct freeze *freeze)
 {
@@ -263,14 +256,9 @@ static int stop_children(struct freeze *freeze)
 	if (!proc)
 		return -errno;
 	while (found >= 0 && (entry = readdir(proc))) {
-		const pid_t pid = number_of(entry->d_name);
-		int status;
+		const int status = stop_child(freeze, number_of(entry->d_name));
 
-		if (!pid || is_stopped(freeze, pid) || !is_stopped(freeze, parent_of(pid)))
-			continue;
-		status = stop_all(freeze, pid);
-		if (status != -ESRCH)
-			found = status < 0 ? status : found + 1;
+		found = status < 0 ? status : found + status;
 	}
 	closedir(proc);
 	return found;

@@ -16,6 +16,7 @@
 
 #include "binary/kallsyms.h"
 #include "perfdata/perfdata_write_internal.h"
+#include "capture/shortage.h"
 #include "system/arena.h"
 
 enum { functions_most = 1 << 16, code_most = 1 << 26, name_most = 512 };
@@ -229,8 +230,8 @@ static int read_program(struct reading *reading, uint32_t id)
 	memset(&attr, 0, sizeof(attr));
 	attr.prog_id = id;
 	fd = call(BPF_PROG_GET_FD_BY_ID, &attr);
-	if (fd < 0)
-		return 0; /* gone, or not for us */
+	if (fd < 0) /* gone, or not for us */
+		return is_shortage(errno) ? fail_short(errno, "a BPF program", reading->err) : 0;
 	status = get(fd, &program);
 	close(fd);
 	if (status < 0)

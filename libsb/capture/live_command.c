@@ -23,11 +23,15 @@ static void close_fd(int *fd)
 static _Noreturn void run(char *const argv[], const int go[2], const int failed[2])
 {
 	int error;
+	ssize_t size;
 	char byte;
 
 	close(go[1]);
 	close(failed[0]);
-	if (read(go[0], &byte, 1) != 1)
+	do /* handlers are still the caller's */
+		size = read(go[0], &byte, 1);
+	while (size < 0 && errno == EINTR);
+	if (size != 1)
 		_exit(exit_not_run);
 	execvp(argv[0], argv);
 	error = errno;

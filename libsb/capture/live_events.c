@@ -14,7 +14,7 @@
 #include "capture/live_attrs.h"
 #include "system/arena.h"
 
-enum { least_ring = 64 << 10 };
+enum { least_ring = 64 << 10, paranoid_most = 128 };
 
 static int out_of_memory(struct sb_error *err)
 {
@@ -41,16 +41,32 @@ int live_events_add(struct live_events *events, const char *name, const struct p
 
 /* ---- What the kernel may say ------------------------------------------------------------------ */
 
-static int paranoid(void)
+/* What it says, for the user; or why that is not known. */
+static void paranoid(char text[paranoid_most])
 {
 	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
-	int level = 2;
+	int level;
 
-	if (file && fscanf(file, "%d", &level) != 1)
-		level = 2;
+	if (!file)
+		snprintf(text, paranoid_most, "cannot be read (%s)", strerror(errno));
+	else if (fscanf(file, "%d", &level) == 1)
+		snprintf(text, paranoid_most, "is %d", level);
+	else
+		snprintf(text, paranoid_most, "holds no number");
 	if (file)
 		fclose(file);
-	return level;
+}
+
+static int may_not(struct sb_error *err, const struct live_event *event)
+{
+	char text[paranoid_most];
+
+	paranoid(text);
+	return sb_error_set(
+	        err, -sbe_io, NULL, UINT64_MAX,
+	        "%s may not be recorded here: /proc/sys/kernel/perf_event_paranoid %s; root may, "
+	        "or who has CAP_PERFMON, and who records own processes alone where it is 2 or less",
+	        event->name, text);
 }
 
 static int fail_open(struct sb_error *err, const struct live_event *event, uint32_t cpu, int error)
@@ -60,11 +76,9 @@ static int fail_open(struct sb_error *err, const struct live_event *event, uint3
 	switch (error) {
 	case EPERM:
 	case EACCES:
-		return sb_error_set(
-		        err, -sbe_io, NULL, UINT64_MAX,
-		        "%s may not be recorded here: /proc/sys/kernel/perf_event_paranoid is %d; root may, "
-		        "or who has CAP_PERFMON, and who records own processes alone at 2 or less",
-		        event->name, paranoid());
+		return may_not(err, event);
+	case ENOMEM:
+		return out_of_memory(err);
 	case EMFILE:
 		getrlimit(RLIMIT_NOFILE, &files);
 		return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
@@ -93,7 +107,7 @@ static int fail_open(struct sb_error *err, const struct live_event *event, uint3
 static int fail_map(struct sb_error *err, const char *what, uint64_t size, uint32_t cpu, int error)
 {
 	return sb_error_set(
-	        err, -sbe_io, NULL, UINT64_MAX,
+	        err, error == ENOMEM ? -sbe_nomem : -sbe_io, NULL, UINT64_MAX,
 	        "%s of %" PRIu64 " KiB cannot be had for CPU %" PRIu32 " (%s)%s", what, size >> 10, cpu,
 	        strerror(error),
 	        error == EPERM ? ": /proc/sys/kernel/perf_event_mlock_kb, or ulimit -l, is too small" : "");
@@ -101,27 +115,13 @@ static int fail_map(struct sb_error *err, const char *what, uint64_t size, uint3
 
 /* ---- Opening ---------------------------------------------------------------------------------- */
 
-/* As many files as the limit can be raised to. */
-static int raise_limit(void)
-{
-	struct rlimit files;
-
-	if (getrlimit(RLIMIT_NOFILE, &files) < 0 || files.rlim_cur >= files.rlim_max)
-		return 0;
-	files.rlim_cur = files.rlim_max;
-	return setrlimit(RLIMIT_NOFILE, &files) == 0;
-}
-
 static int open_one(const struct live_events *events, const struct live_event *event, uint32_t cpu, pid_t tid)
 {
 	const int by_cgroup = event->of_targets && events->targets.cgroup >= 0;
 	const int who = by_cgroup ? events->targets.cgroup : tid;
 	const unsigned long flags = by_cgroup ? PERF_FLAG_PID_CGROUP : 0;
-	int fd = live_event_open(&event->attr, who, (int)cpu, flags);
 
-	if (fd == -EMFILE && raise_limit())
-		fd = live_event_open(&event->attr, who, (int)cpu, flags);
-	return fd;
+	return live_event_open(&event->attr, who, (int)cpu, flags);
 }
 
 /* The ring is this event's, or it gets to write into it. */

@@ -16,6 +16,7 @@
 
 #include "binary/kernel_regions.h"
 #include "capture/live_kernel.h"
+#include "capture/shortage.h"
 #include "system/arena.h"
 
 enum { page = 4096, piece = 1 << 16 };
@@ -36,7 +37,8 @@ struct copy {
 
 static int fail(struct sb_error *err, const char *name, const char *what, int error)
 {
-	return sb_error_set(err, -sbe_io, name, UINT64_MAX, "%s: %s", what, strerror(error));
+	return sb_error_set(err, error == ENOMEM ? -sbe_nomem : -sbe_io, name, UINT64_MAX, "%s: %s", what,
+	                    strerror(error));
 }
 
 static int refuse(const struct copy *copy, const char *why)
@@ -47,16 +49,17 @@ static int refuse(const struct copy *copy, const char *why)
 
 /* ---- What to copy ----------------------------------------------------------------------------- */
 
+static int add(struct ranges *ranges, uint64_t begin, uint64_t end)
+{
+	if (array_reserve(&ranges->range, &ranges->capacity, ranges->count, sizeof(*ranges->range)) < 0)
+		return -sbe_nomem;
+	ranges->range[ranges->count++] = (struct kernel_region){.begin = begin, .end = end};
+	return 0;
+}
+
 static int want(void *context, uint64_t begin, uint64_t end)
 {
-	struct ranges *wanted = context;
-
-	begin &= ~(uint64_t)(page - 1);
-	end = (end + page - 1) & ~(uint64_t)(page - 1);
-	if (array_reserve(&wanted->range, &wanted->capacity, wanted->count, sizeof(*wanted->range)) < 0)
-		return -sbe_nomem;
-	wanted->range[wanted->count++] = (struct kernel_region){.begin = begin, .end = end};
-	return 0;
+	return add(context, begin & ~(uint64_t)(page - 1), (end + page - 1) & ~(uint64_t)(page - 1));
 }
 
 /* Modules lie close together: one range for those that touch. */
@@ -91,6 +94,32 @@ static uint64_t find(const struct kernel_regions *regions, uint64_t address, uin
 	return 0;
 }
 
+/* Of what is wanted, what kcore holds: a segment of zeros would say that there is such code. */
+static int keep_held(struct copy *copy)
+{
+	struct ranges held = {0};
+	int status = 0;
+
+	for (size_t i = 0; i < copy->wanted.count && status == 0; ++i)
+		for (size_t k = 0; k < copy->regions.count && status == 0; ++k) {
+			const struct kernel_region *range = &copy->wanted.range[i];
+			const struct kernel_region *region = &copy->regions.region[k];
+			const uint64_t begin = range->begin > region->begin ? range->begin : region->begin;
+			const uint64_t end = range->end < region->end ? range->end : region->end;
+
+			if (begin < end)
+				status = add(&held, begin, end);
+		}
+	free(copy->wanted.range);
+	copy->wanted = held;
+	return status;
+}
+
+static int out_of_memory(const struct copy *copy)
+{
+	return sb_error_set(copy->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
 static int choose(struct copy *copy, const char *proc)
 {
 	const char *missing = NULL;
@@ -98,16 +127,18 @@ static int choose(struct copy *copy, const char *proc)
 	int status = live_kernel_ranges(proc, want, &copy->wanted, &missing, copy->err);
 
 	if (status == -sbe_nomem)
-		return sb_error_set(copy->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+		return out_of_memory(copy);
 	if (status < 0)
 		return status;
 	if (missing)
 		return refuse(copy, missing);
-	if (array_sort(copy->wanted.range, copy->wanted.count, sizeof(*copy->wanted.range)) < 0)
-		return sb_error_set(copy->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	join(&copy->wanted);
 	if (!copy->wanted.count || !find(&copy->regions, copy->wanted.range[0].begin, &at))
 		return refuse(copy, "it does not hold what kallsyms says");
+	if (array_sort(copy->wanted.range, copy->wanted.count, sizeof(*copy->wanted.range)) < 0)
+		return out_of_memory(copy);
+	join(&copy->wanted);
+	if (keep_held(copy) < 0)
+		return out_of_memory(copy);
 	at = page * ((sizeof(Elf64_Ehdr) + copy->wanted.count * sizeof(Elf64_Phdr) + page - 1) / page);
 	for (size_t i = 0; i < copy->wanted.count; ++i) {
 		copy->wanted.range[i].offset = at;
@@ -160,20 +191,15 @@ static int put_headers(const struct copy *copy)
 	return status;
 }
 
-/* What kcore does not hold stays a hole, of zeros. */
 static int put_range(const struct copy *copy, const struct kernel_region *range)
 {
 	uint8_t bytes[piece];
 	int status = 0;
 
 	for (uint64_t at = range->begin; at < range->end && status == 0;) {
-		uint64_t offset, size = find(&copy->regions, at, &offset);
+		uint64_t offset = 0, size = find(&copy->regions, at, &offset);
 		ssize_t got;
 
-		if (!size) {
-			at += page;
-			continue;
-		}
 		if (size > range->end - at)
 			size = range->end - at;
 		if (size > sizeof(bytes))
@@ -189,11 +215,8 @@ static int put_range(const struct copy *copy, const struct kernel_region *range)
 
 static int put_all(const struct copy *copy)
 {
-	const struct kernel_region *last = &copy->wanted.range[copy->wanted.count - 1];
 	int status = put_headers(copy);
 
-	if (status == 0 && ftruncate(copy->to, (off_t)(last->offset + (last->end - last->begin))) < 0)
-		status = fail(copy->err, "kcore", "writing its copy failed", errno);
 	for (size_t i = 0; i < copy->wanted.count && status == 0; ++i)
 		status = put_range(copy, &copy->wanted.range[i]);
 	return status;
@@ -211,7 +234,7 @@ static int copy_file(const char *proc, const char *directory, const char *name, 
 	snprintf(from, sizeof(from), "%s/%s", proc, name);
 	snprintf(to, sizeof(to), "%s/%s", directory, name);
 	in = fopen(from, "re");
-	if (!in && !may_lack)
+	if (!in && (!may_lack || is_shortage(errno)))
 		return fail(err, from, "it cannot be read", errno);
 	out = fopen(to, "wxe");
 	if (!out)
@@ -219,6 +242,8 @@ static int copy_file(const char *proc, const char *directory, const char *name, 
 	while (in && status == 0 && (size = fread(bytes, 1, sizeof(bytes), in)))
 		if (fwrite(bytes, 1, size, out) != size)
 			status = fail(err, to, "writing it failed", errno);
+	if (in && ferror(in) && status == 0)
+		status = fail(err, from, "reading it failed", errno);
 	if (in)
 		fclose(in);
 	if (out && fclose(out) && status == 0)
@@ -235,7 +260,10 @@ static int copy_code(const char *directory, const char *proc, const char *name, 
 	if (copy.from < 0)
 		return refuse(&copy, errno == ENOENT ? "this kernel was built without it (PROC_KCORE)"
 		                                     : strerror(errno));
-	if (kernel_regions_read(&copy.regions, copy.from, name, 0, NULL) < 0)
+	status = kernel_regions_read(&copy.regions, copy.from, name, 0, NULL);
+	if (status == -sbe_nomem)
+		status = out_of_memory(&copy);
+	else if (status < 0)
 		status = refuse(&copy, "it is no core file");
 	else
 		status = choose(&copy, proc);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "capture/event_error.h"
 #include "capture/live_events.h"
 #include "capture/shortage.h"
 #include "capture/sysfs_pmu.h"
@@ -62,13 +63,16 @@ static int take_cpu(void *context, uint32_t cpu)
 	return 0;
 }
 
-static void read_ratios(struct live_machine *machine, const struct sysfs_pmu *pmu)
+/* Zero, or -errno of a shortage. */
+static int read_ratios(struct live_machine *machine, const struct sysfs_pmu *pmu)
 {
-	unsigned int eax, ebx, ecx, edx;
+	unsigned int eax, ebx, ecx, edx, ratio = 0;
 	char text[sysfs_text_most];
-	unsigned int ratio = 0;
+	int status = sysfs_pmu_text(pmu, ".", "tsc_art_ratio", text);
 
-	if (sysfs_pmu_text(pmu, ".", "tsc_art_ratio", text) <= 0 ||
+	if (status < 0)
+		return status;
+	if (!status ||
 	    sscanf(text, "%" SCNu32 ":%" SCNu32, &machine->tsc_ctc_num, &machine->tsc_ctc_den) != 2) {
 		machine->tsc_ctc_num = machine->tsc_ctc_den = 0;
 		if (__get_cpuid(crystal_leaf, &eax, &ebx, &ecx, &edx)) {
@@ -76,17 +80,35 @@ static void read_ratios(struct live_machine *machine, const struct sysfs_pmu *pm
 			machine->tsc_ctc_den = eax;
 		}
 	}
-	if (sysfs_pmu_text(pmu, ".", "max_nonturbo_ratio", text) <= 0 || sscanf(text, "%u", &ratio) != 1) {
+	status = sysfs_pmu_text(pmu, ".", "max_nonturbo_ratio", text);
+	if (status < 0)
+		return status;
+	if (!status || sscanf(text, "%u", &ratio) != 1) {
 		ratio = 0;
 		if (__get_cpuid(frequency_leaf, &eax, &ebx, &ecx, &edx))
 			ratio = (eax & 0xffff) / bus_mhz;
 	}
 	machine->max_nonturbo_ratio = ratio <= UINT8_MAX ? (uint8_t)ratio : 0;
+	return 0;
+}
+
+static int read_pt(struct live_machine *machine, const char *sysfs)
+{
+	struct sysfs_pmu pmu;
+	uint64_t event_trace;
+	int status = sysfs_pmu_open(&pmu, sysfs, "intel_pt", NULL);
+
+	if (status < 0)
+		return status == -sb_event_nomem ? -ENOMEM : 0;
+	machine->pt_type = pmu.type;
+	if (sysfs_pmu_cap(&pmu, "event_trace", &event_trace, NULL) < 0)
+		return -ENOMEM;
+	machine->event_trace = event_trace != 0;
+	return read_ratios(machine, &pmu);
 }
 
 int live_machine_read(struct live_machine *machine, const char *proc, const char *sysfs)
 {
-	struct sysfs_pmu pmu;
 	int status;
 
 	memset(machine, 0, sizeof(*machine));
@@ -95,14 +117,7 @@ int live_machine_read(struct live_machine *machine, const char *proc, const char
 		status = live_cpus(sysfs, "possible", take_cpu, &machine->ncpus);
 	if (!is_shortage(-status))
 		status = live_cpus(sysfs, "online", take_cpu, &machine->ncpus);
-	if (is_shortage(-status))
-		return status;
-	if (sysfs_pmu_open(&pmu, sysfs, "intel_pt", NULL) < 0)
-		return 0;
-	machine->pt_type = pmu.type;
-	machine->event_trace = sysfs_pmu_cap(&pmu, "event_trace") != 0;
-	read_ratios(machine, &pmu);
-	return 0;
+	return is_shortage(-status) ? status : read_pt(machine, sysfs);
 }
 
 struct sb_clock live_machine_clock(const struct live_ring *ring)

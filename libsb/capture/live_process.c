@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 
 #include "capture/namespaces.h"
+#include "capture/proc_stat.h"
 #include "capture/shortage.h"
 #include "system/arena.h"
 
@@ -35,34 +36,6 @@ int live_processes(int (*take)(void *context, pid_t pid), void *context)
 	return each_number("/proc", take, context);
 }
 
-/* "TID (COMM) STATE PPID ... START ...": the name may hold anything. Zero, or -ESRCH: it is gone, or another
- * -errno. */
-static int read_stat(const char *dir, struct live_thread *thread, pid_t *ppid)
-{
-	char path[96], text[1024], *name, *end;
-	size_t size;
-	FILE *file;
-
-	snprintf(path, sizeof(path), "%s/stat", dir);
-	file = fopen(path, "re");
-	if (!file)
-		return is_shortage(errno) ? -errno : -ESRCH;
-	size = fread(text, 1, sizeof(text) - 1, file);
-	fclose(file);
-	text[size] = '\0';
-	name = strchr(text, '(');
-	end = strrchr(text, ')');
-	if (!name || !end ||
-	    sscanf(end + 1,
-	           " %*c %d %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-	           "%*s %" SCNu64,
-	           ppid, &thread->start) != 2)
-		return -ESRCH;
-	*end = '\0';
-	snprintf(thread->comm, sizeof(thread->comm), "%s", name + 1);
-	return 0;
-}
-
 struct reading {
 	struct live_process *process;
 	const struct cgroups *cgroups;
@@ -73,16 +46,21 @@ static int add_thread(void *context, pid_t tid)
 	const struct reading *reading = context;
 	struct live_process *process = reading->process;
 	struct live_thread thread = {.tid = tid};
+	struct proc_stat stat;
 	struct cgroup cgroup;
 	char dir[64];
-	pid_t ppid;
 	int status;
 
 	snprintf(dir, sizeof(dir), "/proc/%d/task/%d", process->pid, tid);
-	status = read_stat(dir, &thread, &ppid);
-	if (status < 0)
-		return status == -ESRCH ? 0 : status;
-	thread.has_namespaces = namespaces_read(process->pid, tid, thread.namespaces) == 0;
+	status = proc_stat_read(&stat, dir);
+	if (status <= 0)
+		return status;
+	thread.start = stat.start;
+	memcpy(thread.comm, stat.comm, sizeof(thread.comm));
+	status = namespaces_read(process->pid, tid, thread.namespaces);
+	if (is_shortage(-status))
+		return status;
+	thread.has_namespaces = status == 0;
 	status = reading->cgroups ? cgroups_of(reading->cgroups, process->pid, tid, &cgroup) : -ENOENT;
 	if (status == 0)
 		thread.cgroup = cgroup.id;
@@ -92,7 +70,7 @@ static int add_thread(void *context, pid_t tid)
 		return -ENOMEM;
 	process->thread[process->nthreads++] = thread;
 	if (tid == process->pid) {
-		process->ppid = ppid;
+		process->ppid = stat.parent;
 		process->start = thread.start;
 	}
 	return 0;
@@ -101,15 +79,17 @@ static int add_thread(void *context, pid_t tid)
 int live_process_read(struct live_process *process, pid_t pid, int what, const struct cgroups *cgroups)
 {
 	struct reading reading = {process, cgroups};
-	struct live_thread leader;
+	struct proc_stat leader;
 	char path[64];
-	int status = 0;
+	int status;
 
 	*process = (struct live_process){.pid = pid};
 	snprintf(path, sizeof(path), "/proc/%d", pid);
-	status = read_stat(path, &leader, &process->ppid);
-	if (status < 0)
-		return status == -ESRCH ? 0 : status;
+	status = proc_stat_read(&leader, path);
+	if (status <= 0)
+		return status;
+	status = 0;
+	process->ppid = leader.parent;
 	process->start = leader.start;
 	if (what & live_process_threads) {
 		snprintf(path, sizeof(path), "/proc/%d/task", pid);

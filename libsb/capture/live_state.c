@@ -96,10 +96,9 @@ static int build_id_of(struct live_state *state, pid_t pid, const struct exec_ma
 		return sb_error_set(state->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	if (status > 0)
 		state->build_id[state->nbuild_ids++] = (struct file_id){0};
-	if (!state->build_id[number].size)
-		state->build_id[number] = exec_map_build_id(pid, map);
+	status = state->build_id[number].size ? 0 : exec_map_build_id(pid, map, &state->build_id[number]);
 	*id = state->build_id[number];
-	return 0;
+	return status < 0 ? fail_short(-status, map->name, state->err) : 0;
 }
 
 /* A record of the feature, see perfdata/build_ids.h: header, pid, build-id, name. */

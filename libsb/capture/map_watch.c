@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 
 #include "capture/exec_map_file.h"
+#include "capture/shortage.h"
 
 enum { PAGE = 4096 };
 
@@ -90,9 +91,12 @@ static int report_map(struct tracer *tracer, struct vcpu *cpu, const struct exec
 {
 	const struct tracee *t = cpu->current;
 	const struct sb_write_sample sample = vcpu_sample(tracer, cpu, t);
-	const struct file_id id = exec_map_build_id(t->process->pid, map);
-	int status = exec_map_write(tracer->writer, &sample, t->process->pid, t->tid, map, &id, tracer->err);
+	struct file_id id;
+	int status = exec_map_build_id(t->process->pid, map, &id);
 
+	if (status < 0)
+		return fail_short(-status, map->name, tracer->err);
+	status = exec_map_write(tracer->writer, &sample, t->process->pid, t->tid, map, &id, tracer->err);
 	if (status < 0 || !tracer->copies)
 		return status;
 	return copy_root_add(tracer->copies, t->process->pid, map, tracer->err);

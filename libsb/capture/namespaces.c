@@ -1,6 +1,7 @@
 /* namespaces.c - see namespaces.h; /proc/PID/task/TID/ns: namespaces(7). */
 #include "capture/namespaces.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -18,7 +19,7 @@ int namespaces_read(pid_t pid, pid_t tid, struct sb_namespace namespaces[NR_NAME
 
 		snprintf(path, sizeof(path), "/proc/%d/task/%d/ns/%s", pid, tid, names[i]);
 		if (stat(path, &info))
-			return -1;
+			return -errno;
 		namespaces[i] = (struct sb_namespace){.dev = info.st_dev, .ino = info.st_ino};
 	}
 	return 0;

@@ -17,9 +17,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "capture/file_limit.h"
 #include "capture/live_kernel.h"
+#include "capture/shortage.h"
 
-enum { wait_ms = 100, watch_ns = 500000000, patience_ns = 2000000000, polled_most = 1024 };
+enum { wait_ms = 100, watch_ns = 500000000, patience_ns = 2000000000, polled_most = 1024, orders_most = 16 };
 
 void recorder_note(const struct recorder *recorder, const char *format, ...)
 {
@@ -131,6 +133,8 @@ static int set_clock(struct recorder *recorder)
 {
 	const int status = live_clock_set(&recorder->clock);
 
+	if (is_shortage(-status))
+		return fail_short(-status, "a perf event", recorder->err);
 	return status == 0
 	               ? 0
 	               : sb_error_set(recorder->err, -sbe_unsupported, NULL, UINT64_MAX,
@@ -176,6 +180,10 @@ static int begin(struct recorder *recorder, char *const argv[])
 
 	if (status == 0 && argv)
 		status = live_command_start(&recorder->command, argv, recorder->err);
+	/* Each event takes a file for each CPU and thread. The command has the limit that there was before.
+	 */
+	file_limit_raise();
+	recorder->has_raised_limit = 1;
 	if (status == 0)
 		status = set_clock(recorder);
 	if (status == 0)
@@ -211,14 +219,14 @@ static int snapshot(struct recorder *recorder)
 	return status == 0 ? set_tracing(recorder, was_tracing) : status;
 }
 
-/* Positive: to end. */
+/* Positive: to end. Some orders at a time: who gives more and more of them must not keep us from all else. */
 static int obey(struct recorder *recorder)
 {
 	char unknown[live_control_line];
 	enum live_order order;
 	int status = 0;
 
-	while (status == 0) {
+	for (int i = 0; i < orders_most && status == 0; ++i) {
 		order = live_control_next(&recorder->control, unknown);
 		if (unknown[0])
 			recorder_note(recorder, "'%s' is no command: start, stop, snapshot, quit", unknown);
@@ -375,6 +383,8 @@ static int fini(struct recorder *recorder, int status)
 	status = recorder_settle_output(recorder, status);
 	stop_command(recorder);
 	live_control_close(&recorder->control);
+	if (recorder->has_raised_limit)
+		file_limit_restore();
 	return status;
 }
 

@@ -69,8 +69,9 @@ static int gain(struct recorder *recorder, struct live_cpu *cpu)
 		status = recorder_add_ids(recorder, first);
 	if (status == 0)
 		status = enable_again(recorder);
-	recorder_note(recorder, "CPU %" PRIu32 " came: it is recorded from now on%s", number,
-	              exception(recorder));
+	if (status == 0)
+		recorder_note(recorder, "CPU %" PRIu32 " came: it is recorded from now on%s", number,
+		              exception(recorder));
 	return status;
 }
 

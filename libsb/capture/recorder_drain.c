@@ -19,6 +19,13 @@ static int append(void *context, const uint8_t *bytes, size_t size)
 	return sb_writer_append(recorder->writer, bytes, size, recorder->err);
 }
 
+/* Who looks at records cannot end that: it is for who reads the ring. */
+static void note_failure(struct recorder *recorder, int status)
+{
+	if (status < 0 && !recorder->look_status)
+		recorder->look_status = status;
+}
+
 /* MMAP2: pid, tid, addr, len, pgoff, maj, min, ino, generation, prot, flags, name. Of events that do not ask
  * for build-ids: whether misc says that there is one tells nothing, see struct sb_sample_format. */
 static void look_at_map(struct recorder *recorder, const struct live_ring *ring, uint64_t position,
@@ -39,7 +46,7 @@ static void look_at_map(struct recorder *recorder, const struct live_ring *ring,
 	                        .min = load_u32(record + 44),
 	                        .ino = load_u64(record + 48),
 	                        .name = (char *)record + name_at};
-	live_state_mapped(&recorder->state, load_i32(record + 8), &map);
+	note_failure(recorder, live_state_mapped(&recorder->state, load_i32(record + 8), &map));
 }
 
 static int32_t tid_at(const struct live_ring *ring, uint64_t position)
@@ -136,11 +143,11 @@ static void look(void *context, const struct live_ring *ring, uint64_t position,
 		                 time_of(ring, position, header), 1);
 	if (header->type == PERF_RECORD_FORK && recorder->is_catching_up) {
 		live_ring_copy(ring, position + sizeof(*header), task, sizeof(task));
-		live_state_forked(&recorder->state, task[2]);
+		note_failure(recorder, live_state_forked(&recorder->state, task[2]));
 	} else if (header->type == PERF_RECORD_BPF_EVENT) {
 		live_ring_copy(ring, position + sizeof(*header), &program, sizeof(program));
 		if (program.type == PERF_BPF_EVENT_PROG_LOAD)
-			live_bpf_loaded(&recorder->bpf, program.id);
+			note_failure(recorder, live_bpf_loaded(&recorder->bpf, program.id));
 	} else if (header->type == PERF_RECORD_MMAP2 && !recorder->attrs.sideband.build_id) {
 		look_at_map(recorder, ring, position, header);
 	}
@@ -153,7 +160,11 @@ static int drain_ring(struct recorder *recorder, struct live_cpu *cpu)
 	if (status == -EPROTO)
 		return sb_error_set(recorder->err, -sbe_format, NULL, UINT64_MAX,
 		                    "the ring of CPU %" PRIu32 " holds no records", cpu->cpu);
-	return status;
+	if (status < 0 || !recorder->look_status)
+		return status;
+	if (!recorder->err->code)
+		return sb_error_set(recorder->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return recorder->look_status;
 }
 
 static int write_trace(struct recorder *recorder, struct live_cpu *cpu)

@@ -65,6 +65,8 @@ struct recorder {
 	struct recorder_threads left; /* could not be stopped */
 	struct recorder_execs execs;
 	struct sb_perfdata_writer *writer; /* NULL: not yet */
+	int has_raised_limit; /* of files */
+	int look_status;      /* what was wrong when records were looked at */
 	int has_pt;
 	int has_begun;        /* all that was there before is in the file */
 	int is_tracing;       /* what is wanted is enabled */
@@ -87,6 +89,7 @@ int recorder_settle_output(struct recorder *recorder, int status);
 /* Which events there are, of whom, and on which CPUs; all is opened, nothing runs. */
 int recorder_set_up(struct recorder *recorder);
 int recorder_add_target(struct recorder *recorder, pid_t pid, pid_t tid);
+int recorder_is_target(const struct recorder *recorder, pid_t tid);
 /* Opens all events on all CPUs. */
 int recorder_open_cpus(struct recorder *recorder);
 /* The same, while the processes that are recorded stand still. */

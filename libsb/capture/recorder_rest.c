@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/shortage.h"
 #include "system/arena.h"
 
 /* One that hangs has been waited for. */
@@ -48,7 +49,7 @@ int recorder_add_target(struct recorder *recorder, pid_t pid, pid_t tid)
 	return 0;
 }
 
-static int is_target(const struct recorder *recorder, pid_t tid)
+int recorder_is_target(const struct recorder *recorder, pid_t tid)
 {
 	for (size_t i = 0; i < recorder->events.targets.count; ++i)
 		if (recorder->events.targets.thread[i].tid == tid)
@@ -61,8 +62,8 @@ static int fail_freeze(struct recorder *recorder, pid_t pid, int error)
 	if (error == ESRCH)
 		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no process %d",
 		                    pid);
-	if (error == ENOMEM)
-		return sb_error_set(recorder->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (is_shortage(error))
+		return fail_short(error, "/proc", recorder->err);
 	return sb_error_set(recorder->err, -sbe_io, NULL, UINT64_MAX, "process %d cannot be followed: %s",
 	                    pid, error == EPERM ? freeze_reason(error) : strerror(error));
 }
@@ -86,7 +87,7 @@ static int add_frozen(struct recorder *recorder, pid_t root, const struct freeze
 	for (size_t i = 0; i < freeze->count && status == 0; ++i) {
 		const struct freeze_thread *thread = &freeze->thread[i];
 
-		if (is_target(recorder, thread->tid))
+		if (recorder_is_target(recorder, thread->tid))
 			continue;
 		if (thread->error && !may_record(recorder, thread->tid)) {
 			if (thread->pid == root)
@@ -107,7 +108,7 @@ static int open_frozen(struct recorder *recorder, size_t index, struct recorder_
 	struct freeze freeze;
 	int status;
 
-	while (index < config->npids && is_target(recorder, config->pid[index]))
+	while (index < config->npids && recorder_is_target(recorder, config->pid[index]))
 		++index;
 	if (index == config->npids)
 		return recorder_open_cpus(recorder);
@@ -167,10 +168,15 @@ static int enable_at_rest(struct recorder *recorder, enum live_role role, int on
 	struct freeze freeze;
 	int status;
 
-	while (index < count && freeze_process(&freeze, pid[index], 1, patience(recorder)) < 0) {
+	for (; index < count; ++index) {
+		status = freeze_process(&freeze, pid[index], 1, patience(recorder));
+		if (status == 0)
+			break;
+		/* In the end, it is enough that nothing is recorded any more. */
+		if (on && is_shortage(-status))
+			return fail_freeze(recorder, pid[index], -status);
 		if (on && role == live_role_sideband)
 			recorder_note(recorder, "process %d has ended", pid[index]);
-		++index;
 	}
 	if (index >= count)
 		return live_events_enable(&recorder->events, role, on, recorder->err);

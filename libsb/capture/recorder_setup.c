@@ -23,8 +23,9 @@ enum { default_ring = 8 << 20, default_aux = 4 << 20, default_frequency = 4000 }
 int sb_recorder_has_pt(const char *sysfs)
 {
 	struct sysfs_pmu pmu;
+	const int status = sysfs_pmu_open(&pmu, sysfs, "intel_pt", NULL);
 
-	return sysfs_pmu_open(&pmu, sysfs, "intel_pt", NULL) == 0;
+	return status == -sb_event_nomem ? -sbe_nomem : status == 0;
 }
 
 /* ---- Of whom ---------------------------------------------------------------------------------- */
@@ -48,7 +49,7 @@ static int add_thread(struct recorder *recorder, pid_t tid)
 	if (!pid)
 		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no thread %d",
 		                    tid);
-	return recorder_add_target(recorder, pid, tid);
+	return recorder_is_target(recorder, tid) ? 0 : recorder_add_target(recorder, pid, tid);
 }
 
 static int open_cgroup(struct recorder *recorder, const char *path)

@@ -250,8 +250,12 @@ static void become_command(char *const argv[], int go, int failure)
 {
 	char byte;
 	int error;
+	ssize_t size;
 
-	if (read(go, &byte, 1) == 1) {
+	do /* handlers are still the caller's */
+		size = read(go, &byte, 1);
+	while (size < 0 && errno == EINTR);
+	if (size == 1) {
 		execvp(argv[0], argv);
 		error = errno;
 		if (write(failure, &error, sizeof(error)) < 0)
@@ -282,12 +286,16 @@ static int first_thread(struct tracer *tracer)
 static int release_command(struct tracer *tracer, int go, int failure, const char *name)
 {
 	int error = 0;
+	ssize_t size;
 
 	if (ptrace(PTRACE_SEIZE, tracer->command, NULL, (void *)(long)TRACE_OPTIONS))
 		return system_error(tracer, "ptrace");
 	if (write(go, "", 1) != 1)
 		return system_error(tracer, "starting the command");
-	if (read(failure, &error, sizeof(error)) == (ssize_t)sizeof(error))
+	do
+		size = read(failure, &error, sizeof(error));
+	while (size < 0 && errno == EINTR);
+	if (size == (ssize_t)sizeof(error))
 		return sb_error_set(tracer->err, -sbe_not_found, name, UINT64_MAX, "%s", strerror(error));
 	return 0;
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "capture/event_error.h"
+#include "capture/shortage.h"
 
 static const char devices[] = "bus/event_source/devices";
 
@@ -19,19 +20,24 @@ static int is_name(const char *name)
 	return *name && *name != '.' && !strchr(name, '/');
 }
 
-/* The file's first line. 1; 0: it cannot be read. */
+/* The file's first line. 1; 0: there is none, or not for us; or -errno, of a shortage. */
 static int read_line(const char *path, char text[sysfs_text_most])
 {
 	const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	struct stat stat;
-	ssize_t size;
+	ssize_t size = -1;
+	int error = 0;
 
 	if (fd < 0)
-		return 0;
-	size = fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) ? read(fd, text, sysfs_text_most - 1) : -1;
+		return is_shortage(errno) ? -errno : 0;
+	errno = 0;
+	if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode))
+		size = read(fd, text, sysfs_text_most - 1);
+	if (size < 0 && is_shortage(errno))
+		error = errno;
 	close(fd);
 	if (size < 0)
-		return 0;
+		return -error;
 	text[size] = '\0';
 	text[strcspn(text, "\n")] = '\0';
 	return 1;
@@ -42,7 +48,12 @@ int sysfs_pmu_text(const struct sysfs_pmu *pmu, const char *dir, const char *nam
 	char path[PATH_MAX];
 	const int size = snprintf(path, sizeof(path), "%s/%s/%s", pmu->dir, dir, name);
 
-	return is_name(name) && size > 0 && (size_t)size < sizeof(path) && read_line(path, text);
+	return is_name(name) && size > 0 && (size_t)size < sizeof(path) ? read_line(path, text) : 0;
+}
+
+int sysfs_fail_short(int error, const struct sysfs_pmu *pmu, struct sb_error *err)
+{
+	return event_fail(err, sb_event_nomem, "%s cannot be read: %s", pmu->dir, strerror(error));
 }
 
 int sysfs_pmu_open(struct sysfs_pmu *pmu, const char *sysfs, const char *name, struct sb_error *err)
@@ -51,11 +62,21 @@ int sysfs_pmu_open(struct sysfs_pmu *pmu, const char *sysfs, const char *name, s
 	        snprintf(pmu->dir, sizeof(pmu->dir), "%s/%s/%s", sysfs ? sysfs : "/sys", devices, name);
 	char text[sysfs_text_most], *end;
 	unsigned long type;
+	int status;
 
-	if (!is_name(name) || size < 0 || (size_t)size >= sizeof(pmu->dir) || access(pmu->dir, F_OK) < 0)
+	if (!is_name(name) || size < 0 || (size_t)size >= sizeof(pmu->dir))
+		errno = ENOENT;
+	else if (access(pmu->dir, F_OK) == 0)
+		errno = 0;
+	if (is_shortage(errno))
+		return sysfs_fail_short(errno, pmu, err);
+	if (errno)
 		return event_fail(err, sb_event_not_found, "no PMU %s below %s/%s: see sbtrace events", name,
 		                  sysfs ? sysfs : "/sys", devices);
-	if (!sysfs_pmu_text(pmu, ".", "type", text))
+	status = sysfs_pmu_text(pmu, ".", "type", text);
+	if (status < 0)
+		return sysfs_fail_short(-status, pmu, err);
+	if (!status)
 		return event_fail(err, sb_event_not_found, "%s/type cannot be read", pmu->dir);
 	errno = 0;
 	type = strtoul(text, &end, 10);
@@ -66,11 +87,13 @@ int sysfs_pmu_open(struct sysfs_pmu *pmu, const char *sysfs, const char *name, s
 	return 0;
 }
 
-uint64_t sysfs_pmu_cap(const struct sysfs_pmu *pmu, const char *name)
+int sysfs_pmu_cap(const struct sysfs_pmu *pmu, const char *name, uint64_t *value, struct sb_error *err)
 {
 	char text[sysfs_text_most];
+	const int status = sysfs_pmu_text(pmu, "caps", name, text);
 
-	return sysfs_pmu_text(pmu, "caps", name, text) ? strtoull(text, NULL, 16) : 0;
+	*value = status > 0 ? strtoull(text, NULL, 16) : 0;
+	return status < 0 ? sysfs_fail_short(-status, pmu, err) : 0;
 }
 
 /* ---- Attributes ------------------------------------------------------------------------------- */
@@ -123,9 +146,10 @@ int sysfs_pmu_format(const struct sysfs_pmu *pmu, const char *name, struct sysfs
                      struct sb_error *err)
 {
 	char text[sysfs_text_most];
+	const int status = sysfs_pmu_text(pmu, "format", name, text);
 
-	if (!sysfs_pmu_text(pmu, "format", name, text))
-		return 0;
+	if (status <= 0)
+		return status < 0 ? sysfs_fail_short(-status, pmu, err) : 0;
 	if (!parse_format(text, format))
 		return event_fail(err, sb_event_bad_attr,
 		                  "%s/format/%s: bits of config to config%d are expected, not %s", pmu->dir,
@@ -178,12 +202,11 @@ static int is_listed(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-size_t sysfs_names(const struct sysfs_pmu *pmu, const char *dir, const char *sysfs, char ***names)
+int sysfs_names(const struct sysfs_pmu *pmu, const char *dir, const char *sysfs, char ***names)
 {
 	struct dirent **entry = NULL;
 	char path[PATH_MAX];
-	int count;
-	size_t kept = 0;
+	int count, kept = 0, error;
 
 	if (pmu)
 		snprintf(path, sizeof(path), "%.*s/%s", (int)sizeof(path) / 2, pmu->dir, dir);
@@ -192,22 +215,30 @@ size_t sysfs_names(const struct sysfs_pmu *pmu, const char *dir, const char *sys
 		         devices);
 	*names = NULL;
 	count = scandir(path, &entry, is_listed, alphasort);
-	if (count > 0)
-		*names = calloc((size_t)count, sizeof(**names));
+	if (count < 0)
+		return is_shortage(errno) ? -errno : 0;
+	*names = calloc((size_t)count + 1, sizeof(**names));
+	error = *names ? 0 : ENOMEM;
 	for (int i = 0; i < count; ++i) {
-		char *name = *names ? strdup(entry[i]->d_name) : NULL;
+		char *name = error ? NULL : strdup(entry[i]->d_name);
 
 		if (name)
 			(*names)[kept++] = name;
+		else
+			error = ENOMEM;
 		free(entry[i]);
 	}
 	free(entry);
-	return kept;
+	if (!error)
+		return kept;
+	sysfs_names_free(*names, kept);
+	*names = NULL;
+	return -error;
 }
 
-void sysfs_names_free(char **names, size_t count)
+void sysfs_names_free(char **names, int count)
 {
-	for (size_t i = 0; i < count; ++i)
+	for (int i = 0; i < count; ++i)
 		free(names[i]);
 	free(names);
 }

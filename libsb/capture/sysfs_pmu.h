@@ -32,13 +32,16 @@ struct sysfs_format {
 /* @sysfs NULL: /sys. Zero or a negative enum sb_event_errcode. */
 int sysfs_pmu_open(struct sysfs_pmu *pmu, const char *sysfs, const char *name, struct sb_error *err);
 
-/* The text of the file DIR/NAME of the PMU without the newline. 1; 0: there is none. */
+/* The text of the file DIR/NAME of the PMU without the newline. 1; 0: there is none; or -errno, of a shortage
+ * (shortage.h). */
 int sysfs_pmu_text(const struct sysfs_pmu *pmu, const char *dir, const char *name,
                    char text[sysfs_text_most]);
-/* A number of caps/; hexadecimal. Zero when there is none. */
-uint64_t sysfs_pmu_cap(const struct sysfs_pmu *pmu, const char *name);
+/* A number of caps/; hexadecimal, zero when there is none. Zero or a negative enum sb_event_errcode. */
+int sysfs_pmu_cap(const struct sysfs_pmu *pmu, const char *name, uint64_t *value, struct sb_error *err);
+/* We are short of memory, or files. */
+int sysfs_fail_short(int error, const struct sysfs_pmu *pmu, struct sb_error *err);
 
-/* 1; 0: there is no such attribute; or a negative code: it is not understood. */
+/* 1; 0: there is no such attribute; or a negative code: it is not understood, or cannot be read. */
 int sysfs_pmu_format(const struct sysfs_pmu *pmu, const char *name, struct sysfs_format *format,
                      struct sb_error *err);
 
@@ -49,8 +52,8 @@ void sysfs_format_put(const struct sysfs_format *format, uint64_t config[sysfs_c
 int sysfs_format_fits(const struct sysfs_format *format, uint64_t value);
 
 /* The names in DIR of the PMU, or of all PMUs when @pmu is NULL, in order of the alphabet; to be freed with
- * sysfs_names_free(). Returns their number; 0 also when it cannot be read. */
-size_t sysfs_names(const struct sysfs_pmu *pmu, const char *dir, const char *sysfs, char ***names);
-void sysfs_names_free(char **names, size_t count);
+ * sysfs_names_free(). Their number; 0 also when there is no such directory; or -errno, of a shortage. */
+int sysfs_names(const struct sysfs_pmu *pmu, const char *dir, const char *sysfs, char ***names);
+void sysfs_names_free(char **names, int count);
 
 #endif

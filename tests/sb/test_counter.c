@@ -372,12 +372,15 @@ static void each_error(void **state)
 	assert_int_equal(sb_counter_attach(counter, 0, NULL), -sb_counter_busy);
 	assert_int_equal(sb_counter_stop(counter), 0);
 	assert_int_equal(sb_counter_attach(counter, 0, NULL), 0);
-	/* Its hardware is another's. */
-	exclusive = allocate("page-faults:excl", 0);
-	assert_int_equal(sb_counter_attach(exclusive, pid, NULL), 0);
 	sb_counter_release(other);
-	other = allocate("context-switches:excl", 0);
+	/* Its hardware is another's: one of the two wants it for itself. */
+	exclusive = allocate("page-faults:excl", 0);
+	other = allocate("context-switches", 0);
+	assert_int_equal(sb_counter_attach(exclusive, pid, &err), -sb_counter_busy);
+	assert_int_equal(sb_counter_detach(counter, pid, NULL), 0);
+	assert_int_equal(sb_counter_attach(exclusive, pid, NULL), 0);
 	assert_int_equal(sb_counter_attach(other, pid, &err), -sb_counter_busy);
+	assert_int_equal(sb_counter_attach(other, 0, NULL), 0);
 	sb_counter_release(exclusive);
 	assert_int_equal(sb_counter_attach(other, pid, NULL), 0);
 	sb_counter_release(other);
@@ -389,6 +392,152 @@ static void each_error(void **state)
 	sb_counter_release(counter);
 	end_sleeper(pid);
 }
+
+/* ---- Parents and children --------------------------------------------------------------------- */
+
+/* A sleeper, and another one that it has started; and that starts a further one when a byte comes. */
+struct family {
+	pid_t parent, child;
+	int told, tell;
+};
+
+static pid_t take_pid(int fd)
+{
+	pid_t pid;
+
+	assert_int_equal(read(fd, &pid, sizeof(pid)), sizeof(pid));
+	return pid;
+}
+
+static void start_family(struct family *family)
+{
+	int up[2], down[2];
+	char byte;
+
+	assert_int_equal(pipe(up), 0);
+	assert_int_equal(pipe(down), 0);
+	family->parent = fork();
+	assert_true(family->parent >= 0);
+	if (!family->parent) {
+		close(up[0]);
+		close(down[1]);
+		do {
+			const pid_t pid = start_sleeper();
+
+			if (write(up[1], &pid, sizeof(pid)) != sizeof(pid))
+				_exit(1);
+		} while (read(down[0], &byte, 1) == 1);
+		_exit(0); /* and they end with it */
+	}
+	close(up[1]);
+	close(down[0]);
+	family->told = up[0];
+	family->tell = down[1];
+	family->child = take_pid(up[0]);
+}
+
+static void end_family(const struct family *family)
+{
+	close(family->tell);
+	assert_int_equal(waitpid(family->parent, NULL, 0), family->parent);
+	close(family->told);
+}
+
+/* Nobody is counted twice: who is followed through a parent cannot be attached besides, nor the parent of one
+ * that is. What is not attached itself is not detached. */
+static void followed_through_a_parent(void **state)
+{
+	const int counter = allocate("page-faults", sb_counter_descendants);
+	const int alone = allocate("page-faults", 0), exclusive = allocate("page-faults:excl", 0);
+	struct family family;
+	pid_t later;
+
+	(void)state;
+	start_family(&family);
+	assert_int_equal(sb_counter_attach(counter, family.parent, NULL), 0);
+	assert_int_equal(write(family.tell, "", 1), 1);
+	later = take_pid(family.told);
+	assert_int_equal(sb_counter_attach(counter, family.child, NULL), -sb_counter_exists);
+	assert_int_equal(sb_counter_attach(counter, later, NULL), -sb_counter_exists);
+	assert_int_equal(sb_counter_attach(exclusive, family.child, NULL), -sb_counter_busy);
+	assert_int_equal(sb_counter_attach(exclusive, later, NULL), -sb_counter_busy);
+	assert_int_equal(sb_counter_detach(counter, family.child, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_detach(counter, later, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_detach(alone, later, NULL), -sb_counter_invalid);
+	assert_int_equal(sb_counter_detach(counter, family.parent, NULL), 0);
+	assert_int_equal(sb_counter_detach(counter, later, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_attach(counter, later, NULL), 0);
+	assert_int_equal(sb_counter_attach(counter, family.parent, NULL), -sb_counter_exists);
+	assert_int_equal(sb_counter_attach(counter, family.child, NULL), 0);
+	/* Of processes alone, each is one by itself. */
+	assert_int_equal(sb_counter_attach(alone, family.parent, NULL), 0);
+	assert_int_equal(sb_counter_attach(alone, family.child, NULL), 0);
+	sb_counter_release(counter);
+	sb_counter_release(alone);
+	sb_counter_release(exclusive);
+	end_family(&family);
+}
+
+/* A process that is forked finds its parent's counters, which are not its own. */
+static void not_the_owner(void **state)
+{
+	const int counter = allocate("page-faults", 0);
+	pid_t pid;
+	int status;
+
+	(void)state;
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		const int alone = sb_counter_attach(counter, 0, NULL) == -sb_counter_no_process &&
+		                  sb_counter_detach(counter, 0, NULL) == -sb_counter_no_process;
+		const int own = sb_counter_allocate("page-faults", sb_counter_process, 0, -1, NULL);
+
+		_exit(alone && own > 0 && sb_counter_attach(counter, 0, NULL) == -sb_counter_invalid &&
+		                      sb_counter_start(counter) == -sb_counter_invalid &&
+		                      sb_counter_release(counter) == -sb_counter_invalid &&
+		                      sb_counter_attach(own, 0, NULL) == 0
+		              ? 0
+		              : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), 0);
+	sb_counter_release(counter);
+}
+
+/* One file too few to look who descends from whom: that is an error, and not "there are none". */
+static void too_few_files_for_children(void **state)
+{
+	const int counter = allocate("page-faults", sb_counter_descendants);
+	struct rlimit files, few;
+	struct sb_error err = {0};
+	struct family family;
+	int next;
+
+	(void)state;
+	start_family(&family);
+	next = dup(0);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = files;
+	few.rlim_cur = (rlim_t)next + 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(sb_counter_attach(counter, family.parent, &err), -sb_counter_io);
+	assert_string_equal(err.text, strerror(EMFILE));
+	few.rlim_cur += 1;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(sb_counter_attach(counter, family.parent, &err), 0);
+	/* Nor to stop them while it starts. */
+	assert_int_equal(sb_counter_start(counter), -sb_counter_io);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_int_equal(sb_counter_start(counter), 0);
+	sb_counter_release(counter);
+	end_family(&family);
+}
+
+/* ---- Shortage --------------------------------------------------------------------------------- */
 
 static int no_memory;
 
@@ -502,6 +651,9 @@ int main(void)
 	        cmocka_unit_test(several_targets),
 	        cmocka_unit_test(of_a_cpu),
 	        cmocka_unit_test(present_descendants),
+	        cmocka_unit_test(followed_through_a_parent),
+	        cmocka_unit_test(not_the_owner),
+	        cmocka_unit_test(too_few_files_for_children),
 	        cmocka_unit_test(nothing_left),
 	        cmocka_unit_test(in_words),
 	        cmocka_unit_test(no_privilege),

@@ -13,48 +13,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include <sb/event.h>
 
+#include "support/sysfs_tree.h"
 #include "support/temp_dir.h"
 
 static struct temp_dir dir;
 static char *sysfs;
 
-static void make_parents(char *path)
-{
-	for (char *at = path + 1; (at = strchr(at, '/')); *at++ = '/') {
-		*at = '\0';
-		mkdir(path, 0777);
-	}
-}
-
-/* The PMUs of tests/data/sysfs/skylake, below the directory. */
 static int make_tree(void **state)
 {
-	char line[256], file[128], content[128];
-	FILE *from = fopen(SOURCE_DIR "/tests/data/sysfs/skylake", "r");
-
 	(void)state;
-	assert_non_null(from);
 	temp_dir_make(&dir);
-	sysfs = temp_dir_path(&dir, "sys");
-	while (fgets(line, sizeof(line), from)) {
-		char *path;
-		FILE *to;
-
-		if (*line == '#' || sscanf(line, "%127s %127s", file, content) != 2)
-			continue;
-		assert_true(asprintf(&path, "%s/bus/event_source/devices/%s", sysfs, file) > 0);
-		make_parents(path);
-		to = fopen(path, "w");
-		assert_non_null(to);
-		fprintf(to, "%s\n", content);
-		fclose(to);
-		free(path);
-	}
-	fclose(from);
+	sysfs = sysfs_tree_make(&dir, SOURCE_DIR "/tests/data/sysfs/skylake");
 	return setenv("LIBPFM_ENCODE_INACTIVE", "1", 1);
 }
 

@@ -11,12 +11,15 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <fts.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -29,6 +32,7 @@
 
 #include "support/may_count.h"
 #include "support/sleeper.h"
+#include "support/sysfs_tree.h"
 #include "support/temp_dir.h"
 
 /* ---- What fails ------------------------------------------------------------------------------- */
@@ -73,6 +77,31 @@ WRAP(int, fflush, (FILE * file), (file), EOF)
 WRAP(int, rename, (const char *from, const char *to), (from, to), -1)
 WRAP(void *, mmap, (void *address, size_t size, int protection, int flags, int fd, off_t offset),
      (address, size, protection, flags, fd, offset), MAP_FAILED)
+
+WRAP(int, access, (const char *path, int mode), (path, mode), -1)
+WRAP(int, stat, (const char *path, struct stat *info), (path, info), -1)
+WRAP(int, scandir,
+     (const char *path, struct dirent ***names, int (*wanted)(const struct dirent *),
+      int (*order)(const struct dirent **, const struct dirent **)),
+     (path, names, wanted, order), -1)
+WRAP(FTSENT *, fts_read, (FTS * tree), (tree), NULL)
+
+int __wrap_open(const char *path, int flags, ...);
+int __real_open(const char *path, int flags, ...);
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	mode_t mode = 0;
+	va_list args;
+
+	if (fails("open"))
+		return -1;
+	va_start(args, flags);
+	if (flags & O_CREAT)
+		mode = va_arg(args, mode_t);
+	va_end(args);
+	return __real_open(path, flags, mode);
+}
 
 int __wrap_asprintf(char **text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -124,7 +153,7 @@ static int each_failure(void (*what)(void *context), void *context)
 /* ---- Events ----------------------------------------------------------------------------------- */
 
 struct encoding {
-	const char *event;
+	const char *event, *sysfs;
 	enum sb_event_target target;
 	int without; /* how it ends with enough memory */
 };
@@ -135,8 +164,10 @@ static void encode(void *context)
 	struct perf_event_attr attr = {.size = sizeof(attr)}, before = attr;
 	char *whole = NULL;
 	struct sb_error err = {0};
-	struct sb_event_perf perf = {.attr = &attr, .fstr = &whole, .size = sizeof(perf), .err = &err};
-	struct sb_event_codes codes = {.fstr = &whole, .size = sizeof(codes), .err = &err};
+	struct sb_event_perf perf = {
+	        .attr = &attr, .fstr = &whole, .size = sizeof(perf), .sysfs = encoding->sysfs, .err = &err};
+	struct sb_event_codes codes = {
+	        .fstr = &whole, .size = sizeof(codes), .sysfs = encoding->sysfs, .err = &err};
 	const int none = encoding->target == sb_event_target_none;
 	int status;
 
@@ -162,17 +193,27 @@ static void events(void **state)
 {
 	static const enum sb_event_target targets[] = {sb_event_target_none, sb_event_target_perf,
 	                                               sb_event_target_perf_ext};
-	static const char *const strings[] = {"page-faults:u", "cpu-clock", "software/config=1/u",
-	                                      "skl::INST_RETIRED:ANY_P", "no-such-event"};
+	static const char *const strings[] = {"page-faults:u",
+	                                      "cpu-clock",
+	                                      "software/config=1/u",
+	                                      "skl::INST_RETIRED:ANY_P",
+	                                      "no-such-event",
+	                                      "intel_pt/cyc/u",
+	                                      "uncore_imc_0/one-core,filter=1/"};
+	struct temp_dir dir;
+	char *sysfs;
 	int count = 0;
 
 	(void)state;
+	temp_dir_make(&dir);
+	sysfs = sysfs_tree_make(&dir, SOURCE_DIR "/tests/data/sysfs/skylake");
 	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++)
 		for (size_t k = 0; k < sizeof(targets) / sizeof(targets[0]); k++) {
-			struct encoding encoding = {.event = strings[i], .target = targets[k]};
+			struct encoding encoding = {
+			        .event = strings[i], .sysfs = sysfs, .target = targets[k]};
 			struct perf_event_attr attr = {.size = sizeof(attr)};
-			struct sb_event_perf perf = {.attr = &attr, .size = sizeof(perf)};
-			struct sb_event_codes codes = {.size = sizeof(codes)};
+			struct sb_event_perf perf = {.attr = &attr, .size = sizeof(perf), .sysfs = sysfs};
+			struct sb_event_codes codes = {.size = sizeof(codes), .sysfs = sysfs};
 
 			encoding.without = sb_event_encode(strings[i], sb_event_user, targets[k],
 			                                   k ? (void *)&perf : (void *)&codes);
@@ -181,6 +222,8 @@ static void events(void **state)
 			encode(&encoding);
 		}
 	assert_true(count > 20);
+	free(sysfs);
+	temp_dir_remove(&dir);
 }
 
 /* ---- Counters --------------------------------------------------------------------------------- */

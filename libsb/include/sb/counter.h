@@ -3,7 +3,7 @@
  * A counter counts one event (see <sb/event.h>): in the processes that it is attached to, with all their
  * threads, those that begin later included, and, when asked for, the processes that they start; or on a CPU,
  * whoever runs there. Its value is the sum over all. A counter is known by a number, from 1 on, which belongs
- * to the process that allocated it.
+ * to the process that allocated it, and not to those that this one forks.
  *
  * While a counter is attached, started or stopped, the targets' threads are stopped (ptrace(2)), so that none
  * of them can begin another one unseen; they go on within milliseconds. The caller's own threads cannot be
@@ -25,7 +25,7 @@
 enum sb_counter_errcode {
 	sb_counter_ok,
 	sb_counter_busy,    /* it is running; or another counter that follows the process has its hardware */
-	sb_counter_exists,  /* it follows that process already */
+	sb_counter_exists,  /* it follows that process already, be it as a descendant */
 	sb_counter_invalid, /* a system-scope counter, a bad pid or event, no such counter; detach: not
 	                       attached there */
 	sb_counter_not_permitted,

@@ -33,7 +33,7 @@ enum sb_event_errcode {
 	sb_event_ok,
 	sb_event_too_small,   /* the argument, or its array, is too small */
 	sb_event_invalid,     /* an impossible argument, or several events where one is meant */
-	sb_event_nomem,       /* out of memory */
+	sb_event_nomem,       /* out of memory, or of files to open */
 	sb_event_not_found,   /* no such PMU or event */
 	sb_event_bad_attr,    /* no such attribute, sub-event or modifier */
 	sb_event_bad_value,   /* not a value that it may have */

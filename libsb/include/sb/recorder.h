@@ -80,11 +80,12 @@ struct sb_recorder_result {
  * The file, or directory, is written under a name with ".tmp." in it, and reads as an interrupted recording
  * until it is whole. What was left so of an earlier one, which was killed, is removed. When recording fails
  * after it has begun (the disk is full), OUTPUT.interrupted is kept, and told of by .note. Threads may record
- * at the same time. */
+ * at the same time. Meanwhile, the process may have as many files open as it may ask for (RLIMIT_NOFILE). */
 sb_export int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
                               struct sb_recorder_result *result, struct sb_error *err);
 
-/* Whether this machine has Intel PT that can be recorded. @sysfs as above. */
+/* Whether this machine has Intel PT that can be recorded. @sysfs as above. -sbe_nomem: that cannot be told, for
+ * want of memory or files. */
 sb_export int sb_recorder_has_pt(const char *sysfs);
 
 #endif
