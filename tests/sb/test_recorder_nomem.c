@@ -457,13 +457,71 @@ static void of_a_process(void **state)
 	end_sleeper(pid);
 }
 
+/* ---- Not permitted ---------------------------------------------------------------------------- */
+
+/* The sentence holds what perf_event_paranoid says, or that this cannot be read; never a guess. */
+static int has_seen;
+
+static void refused(void *context)
+{
+	char name[] = "true", *const argv[] = {name, NULL};
+	const char *event = "cpu-clock:k";
+	const struct sb_recorder_config config = {.size = sizeof(config),
+	                                          .output = context,
+	                                          .event = &event,
+	                                          .nevents = 1,
+	                                          .ring_size = 1 << 16,
+	                                          .control_fd = -1};
+	struct sb_error err = {0};
+	int status;
+
+	arm();
+	status = sb_recorder_run(&config, argv, NULL, &err);
+	disarm();
+	if (status >= 0 || !err.text[0] ||
+	    (strstr(err.text, "perf_event_paranoid is") && !strstr(err.text, "is 2;")) ||
+	    (!has_failed && !strstr(err.text, "perf_event_paranoid is 2;")))
+		_exit(1);
+	has_seen |= strstr(err.text, "perf_event_paranoid cannot be read (Cannot allocate memory)") != NULL;
+}
+
+static void not_permitted(void **state)
+{
+	FILE *file = fopen("/proc/sys/kernel/perf_event_paranoid", "re");
+	struct temp_dir dir;
+	int level = 0, status;
+	pid_t pid;
+
+	(void)state;
+	if (file && fscanf(file, "%d", &level) != 1)
+		level = 0;
+	if (file)
+		fclose(file);
+	if (getuid() || level != 2)
+		skip();
+	temp_dir_make(&dir);
+	assert_int_equal(chown(dir.path, 65534, 65534), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		char output[4200];
+
+		snprintf(output, sizeof(output), "%s/recording", dir.path);
+		if (setgid(65534) < 0 || setuid(65534) < 0 || each_failure(refused, output) < 10)
+			_exit(2);
+		_exit(has_seen ? 0 : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	temp_dir_remove(&dir);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(events),
-	        cmocka_unit_test(counters),
-	        cmocka_unit_test(of_a_command),
-	        cmocka_unit_test(of_a_process),
+	        cmocka_unit_test(events),        cmocka_unit_test(counters),
+	        cmocka_unit_test(of_a_command),  cmocka_unit_test(of_a_process),
+	        cmocka_unit_test(not_permitted),
 	};
 
 	return cmocka_run_group_tests(tests, may_count, NULL);
