@@ -8,7 +8,7 @@
  * - piece: its place in the stream; the flow that follows is as if nothing had come before it
  * - flow: flags (enum span_flow_flag); tsc (signed, from the item before); what the flags say; how many
  *   paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which
- *   follows
+ *   follows; with span_flow_times, how often each block ran
  * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
  *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
@@ -29,7 +29,7 @@
 
 #include <stdint.h>
 
-enum { SPAN_VERSION = 1, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+enum { SPAN_VERSION = 2, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
@@ -55,7 +55,8 @@ enum span_flow_flag {
 	span_flow_epoch = 1 << 2,      /* the same */
 	span_flow_left = 1 << 3,       /* left_ip follows */
 	span_flow_sums = 1 << 4,       /* nblocks and ninsn follow; else they are the paths' */
-	span_flow_flags = (1 << 5) - 1
+	span_flow_times = 1 << 5,      /* see struct sb_flow; only where sums are wanted */
+	span_flow_flags = (1 << 6) - 1
 };
 
 static inline uint64_t span_zigzag(int64_t value)

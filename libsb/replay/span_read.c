@@ -24,6 +24,7 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->path);
 	free(reader->loose);
 	free(reader->blocks);
+	free(reader->times);
 	free(reader->slot);
 	*reader = (struct span_reader){0};
 }
@@ -377,10 +378,29 @@ static int get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
 	return 0;
 }
 
+/* How often each block ran. */
+static int get_times(struct span_reader *reader, struct sb_flow *flow)
+{
+	uint64_t nblocks = 0;
+
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		nblocks += flow->path[i]->nblocks;
+	if (!has(reader, nblocks))
+		return -sbe_format;
+	if (array_reserve_more(&reader->times, &reader->times_capacity, 0, nblocks, sizeof(*reader->times)) <
+	    0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < nblocks; ++i)
+		reader->times[i] = get(reader);
+	flow->times = reader->times;
+	return 0;
+}
+
 static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 {
 	const uint8_t flags = get_byte(reader);
-	int status = flags & ~(unsigned int)span_flow_flags ? -sbe_format : 0;
+	const unsigned int known = span_flow_flags & ~(reader->sums ? 0u : (unsigned int)span_flow_times);
+	int status = flags & ~known ? -sbe_format : 0;
 
 	*flow = (struct sb_flow){.cpu = reader->cpu, .numbering = reader->numbering};
 	reader->tsc += (uint64_t)get_signed(reader);
@@ -401,7 +421,9 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	flow->tid = reader->tid;
 	flow->membership = reader->membership;
 	flow->epoch = reader->epoch;
-	return status < 0 ? status : get_paths(reader, flow, flags & span_flow_sums);
+	if (status == 0)
+		status = get_paths(reader, flow, flags & span_flow_sums);
+	return status == 0 && flags & span_flow_times ? get_times(reader, flow) : status;
 }
 
 static int get_gap(struct span_reader *reader, struct span_item *item)

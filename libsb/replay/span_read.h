@@ -35,6 +35,7 @@ struct span_reader {
 	const char *(*name)(void *context, size_t index); /* for errors; NULL: it has none */
 	size_t index;
 	int32_t cpu;
+	int sums;              /* flow may have been added up */
 	uint64_t offset;       /* of the block behind the present one */
 	uint8_t *block;        /* owned */
 	size_t size, capacity; /* of the present block */
@@ -50,6 +51,8 @@ struct span_reader {
 	size_t nloose, loose_capacity;
 	struct pt_run_block *blocks; /* owned */
 	size_t nblocks, block_capacity;
+	uint64_t *times; /* owned */
+	size_t times_capacity;
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;

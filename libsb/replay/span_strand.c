@@ -131,6 +131,7 @@ static int make_patch(struct strand *strand, uint64_t until, struct sb_error *er
 	strand->patch.read = read_patch;
 	strand->patch.name = name_patch;
 	strand->patch.cpu = cpu_of(strand);
+	strand->patch.sums = span_adds_up(strand->merge->world->options);
 	return status;
 }
 
@@ -156,6 +157,7 @@ static int open_span(struct strand *strand, struct sb_error *err)
 	strand->reader.name = source->name;
 	strand->reader.index = strand->span;
 	strand->reader.cpu = cpu_of(strand);
+	strand->reader.sums = span_adds_up(strand->merge->world->options);
 	if (status == 0)
 		status = span_read(&strand->reader, item, err);
 	if (status < 0)

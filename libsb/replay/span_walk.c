@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "replay/joint.h"
+#include "replay/span_sums.h"
 #include "replay/span_write.h"
 
 /* Begins anew at one place after another, only to see how it would go on. */
@@ -25,7 +26,9 @@ struct spanner {
 	struct sb_error error;            /* of the walker */
 	struct span_world numbers;
 	struct span_writer writer;
-	struct ledger total; /* of all pieces */
+	struct span_sums sums; /* when they are wanted */
+	int adds_up;           /* they are */
+	struct ledger total;   /* of all pieces */
 	struct probe probe;
 	int is_probing;   /* the probe is initialised */
 	int uncounted;    /* filtering by time, and counting, is left to whoever knows the time */
@@ -42,22 +45,34 @@ static int on_flow(void *context, const struct sb_flow *flow)
 {
 	struct spanner *spanner = context;
 
-	return spanner->starting ? 0
-	                         : span_write_flow(&spanner->writer, flow, spanner->walk->sink->flow != NULL);
+	if (spanner->starting)
+		return 0;
+	return spanner->adds_up ? span_sums_add(&spanner->sums, flow)
+	                        : span_write_flow(&spanner->writer, flow, spanner->walk->sink->flow != NULL);
+}
+
+/* What comes next has its place behind the flow so far. */
+static int flush_sums(struct spanner *spanner)
+{
+	return spanner->adds_up ? span_sums_flush(&spanner->sums) : 0;
 }
 
 static int on_gap(void *context, const struct sb_gap *gap)
 {
 	struct spanner *spanner = context;
+	int status = spanner->starting ? 0 : flush_sums(spanner);
 
-	return spanner->starting ? 0 : span_write_gap(&spanner->writer, gap, spanner->walker.finishing);
+	if (status < 0 || spanner->starting)
+		return status;
+	return span_write_gap(&spanner->writer, gap, spanner->walker.finishing);
 }
 
 static int on_event(void *context, const struct sb_flow_event *event)
 {
 	struct spanner *spanner = context;
+	int status = spanner->starting ? 0 : flush_sums(spanner);
 
-	return spanner->starting ? 0 : span_write_event(&spanner->writer, event);
+	return status < 0 || spanner->starting ? status : span_write_event(&spanner->writer, event);
 }
 
 static int on_progress(void *context, uint64_t done, uint64_t total)
@@ -76,7 +91,9 @@ static int end_piece(struct spanner *spanner, uint64_t to)
 
 	walker_settle(&spanner->walker);
 	ledger_take_part(&spanner->ledger, &part);
-	status = span_write_piece_end(&spanner->writer, to, spanner->ledger.last_tsc, &part);
+	status = flush_sums(spanner);
+	if (status == 0)
+		status = span_write_piece_end(&spanner->writer, to, spanner->ledger.last_tsc, &part);
 	if (status == 0)
 		status = ledger_add_part(&spanner->total, &part);
 	ledger_part_fini(&part);
@@ -145,13 +162,23 @@ static uint64_t next_span(const struct spanner *spanner)
 	return spanner->span + 1 < line->nspans && span[1].stream == span->stream ? span[1].from : UINT64_MAX;
 }
 
+/* How far it is from the point @from to the next one. Sums have fewer and fewer, as each piece says anew what
+ * it has blocks of; where they are does not depend on the span that the walk began in. */
+static uint64_t step_from(const struct spanner *spanner, uint64_t from)
+{
+	const struct sb_line *line = spanner->walk->line;
+	const uint64_t inside = from - line->span[spanner->span].from;
+
+	return spanner->adds_up && inside > line->step ? inside : line->step;
+}
+
 /* The first point behind @position. Zero or -sbe_nomem. */
 static int advance(struct spanner *spanner, uint64_t position)
 {
 	const size_t stream = spanner->walk->line->span[spanner->walk->index].stream;
 
 	while (spanner->point <= position && spanner->point != UINT64_MAX) {
-		const uint64_t step = spanner->walk->line->step, from = spanner->point;
+		const uint64_t from = spanner->point, step = step_from(spanner, from);
 		struct planned planned;
 		int status = 0;
 
@@ -254,6 +281,7 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	*spanner = (struct spanner){.walk = walk, .options = *options, .span = walk->index};
 	spanner->point = walk->from;
 	spanner->uncounted = options->tsc_from || options->tsc_to;
+	spanner->adds_up = sink->flow && span_adds_up(options);
 	spanner->sink = (struct sb_sink){.context = spanner,
 	                                 .flow = sink->flow || spanner->uncounted ? on_flow : NULL,
 	                                 .gap = sink->gap ? on_gap : NULL,
@@ -267,6 +295,8 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	status = span_world_init(&spanner->numbers, walk->world->system);
 	if (status == 0)
 		status = span_writer_init(&spanner->writer, walk->write, walk->context, &spanner->numbers);
+	if (status == 0 && spanner->adds_up)
+		status = span_sums_init(&spanner->sums, &spanner->writer);
 	return status < 0 ? status
 	                  : walker_init(&spanner->walker, walk->world, &spanner->ledger, walk->nparts,
 	                                &spanner->error);
@@ -281,6 +311,7 @@ static void fini(struct spanner *spanner)
 		walker_fini(&spanner->probe.walker);
 		ledger_fini(&spanner->probe.ledger);
 	}
+	span_sums_fini(&spanner->sums);
 	span_writer_fini(&spanner->writer);
 	span_world_fini(&spanner->numbers);
 	plan_fini(&spanner->plan);

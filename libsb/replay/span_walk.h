@@ -22,6 +22,12 @@ struct span_walk {
 	void *context;
 };
 
+/* Whether flow is added up: not where whoever merges has to look at its time. */
+static inline int span_adds_up(const struct sb_replay_options *options)
+{
+	return options->sums && !options->tsc_from && !options->tsc_to;
+}
+
 /* *account (may be NULL) becomes the sums. Zero or a negative code. */
 int span_walk(const struct span_walk *walk, struct sb_account *account, struct sb_error *err);
 

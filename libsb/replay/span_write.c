@@ -316,6 +316,7 @@ static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struc
 	flags |= membership != writer->membership ? span_flow_membership : 0;
 	flags |= flow->epoch != writer->epoch ? span_flow_epoch : 0;
 	flags |= flow->left_ip ? span_flow_left : 0;
+	flags |= flow->times ? span_flow_times : 0;
 	*at++ = (uint8_t)flags;
 	at = put_signed(at, (int64_t)(flow->tsc - writer->tsc));
 	if (flags & span_flow_owner) {
@@ -340,6 +341,18 @@ static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struc
 	return at;
 }
 
+static int put_times(struct span_writer *writer, const struct sb_flow *flow)
+{
+	uint8_t *at = room(writer, (size_t)flow->nblocks * VARINT_MAX);
+
+	if (!at)
+		return writer->failed;
+	for (uint32_t i = 0; i < flow->nblocks; ++i)
+		at = put(at, flow->times[i]);
+	writer->size = (size_t)(at - writer->buffer);
+	return 0;
+}
+
 int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int paths)
 {
 	uint8_t *at;
@@ -356,6 +369,8 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 	at = put(at, paths ? flow->npaths : 0);
 	writer->size = (size_t)(at - writer->buffer);
 	if (paths && put_paths(writer, flow) < 0)
+		return writer->failed;
+	if (flow->times && put_times(writer, flow) < 0)
 		return writer->failed;
 	return done(writer, writer->buffer + writer->size);
 }

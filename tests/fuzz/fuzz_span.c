@@ -45,6 +45,9 @@ static void add_block(struct result *result, const uint8_t *bytes, size_t size)
 
 static void check_flow(const struct sb_flow *flow)
 {
+	const uint64_t *times = flow->times;
+	volatile uint64_t all = 0;
+
 	for (uint32_t i = 0; i < flow->npaths; ++i) {
 		const struct pt_run_path *path = flow->path[i];
 
@@ -56,6 +59,8 @@ static void check_flow(const struct sb_flow *flow)
 			for (uint32_t n = 0; n + 1 < path->block[k].ninsn; ++n)
 				ip += path->block[k].length[n];
 			FUZZ_CHECK(ip == path->block[k].end_ip, "%s", "a span");
+			/* To be there is enough. */
+			all += times ? *times++ : 1;
 		}
 	}
 }
@@ -71,6 +76,7 @@ static void read_all(struct result *result, const struct span_world *world)
 	FUZZ_CHECK(span_reader_init(&reader, world, 0) == 0, "%s", "a span");
 	reader.context = result;
 	reader.read = read_result;
+	reader.sums = 1;
 	while (status > 0 && nblocks < BLOCKS_ENOUGH) {
 		status = span_read(&reader, &item, &err);
 		if (status <= 0)

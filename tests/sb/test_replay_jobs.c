@@ -409,6 +409,128 @@ static void with_filters(void **state)
 }
 
 /* Wherever the sink says stop, the same was given before, and its word is handed through. */
+/* ---- Flow that is added up --------------------------------------------------------------------- */
+
+enum { PLACES = 1 << 16 };
+
+/* Places of files, and addresses of nobody's, at which blocks ran: in the order in which they first did. */
+struct places {
+	struct {
+		char *name; /* owned */
+		uint64_t count, tsc;
+	} place[PLACES];
+	size_t order[PLACES], nplaces;
+	uint64_t last_tsc, nsums;
+	int by_time;
+};
+
+static size_t place_slot(struct places *places, const char *name, uint64_t tsc)
+{
+	size_t slot = 5381;
+
+	for (const char *c = name; *c; ++c)
+		slot = slot * 33 + (unsigned char)*c;
+	for (slot %= PLACES; places->place[slot].name; slot = (slot + 1) % PLACES)
+		if (!strcmp(places->place[slot].name, name))
+			return slot;
+	assert_true(places->nplaces < PLACES / 2);
+	places->order[places->nplaces++] = slot;
+	places->place[slot].name = strdup(name);
+	places->place[slot].tsc = tsc;
+	return slot;
+}
+
+static void count_block(struct places *places, const struct sb_flow *flow, const struct pt_run_block *block,
+                        uint64_t times)
+{
+	const struct sb_map *map = flow->epoch ? sb_epoch_code(flow->epoch, block->ip) : NULL;
+	char name[600];
+
+	if (map)
+		snprintf(name, sizeof(name), "%s %" PRIx64 " %" PRIx64 " %u", map->filename,
+		         block->ip - map->begin + map->pgoff, block->end_ip - block->ip, block->ninsn);
+	else
+		snprintf(name, sizeof(name), "%d %" PRIx64 " %" PRIx64 " %u", flow->pid, block->ip,
+		         block->end_ip - block->ip, block->ninsn);
+	places->place[place_slot(places, name, flow->tsc)].count += times;
+}
+
+static int count_flow(void *context, const struct sb_flow *flow)
+{
+	struct places *places = context;
+	const uint64_t *times = flow->times;
+
+	places->nsums += times != NULL;
+	assert_true(!places->by_time || flow->tsc >= places->last_tsc);
+	places->last_tsc = flow->tsc;
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		for (uint32_t k = 0; k < flow->path[i]->nblocks; ++k)
+			count_block(places, flow, &flow->path[i]->block[k], times ? *times++ : 1);
+	return 0;
+}
+
+static struct places *count_all(const struct recording *recording, int by_time, uint64_t span_size)
+{
+	struct places *places = calloc(1, sizeof(*places));
+	const struct sb_sink sink = {.context = places, .flow = count_flow};
+	struct sb_replay_options options = recording->options;
+	struct sb_session *session = NULL;
+
+	assert_non_null(places);
+	places->by_time = by_time;
+	options.by_time = by_time;
+	options.sums = span_size != 0;
+	options.jobs = 1;
+	assert_int_equal(sb_session_open(&session, recording->perfdata, &options, NULL), 0);
+	if (span_size)
+		assert_int_equal(merge(session, recording->perfdata, &options, &sink, span_size), 0);
+	else
+		assert_int_equal(sb_session_run(session, &sink, NULL), 0);
+	sb_session_close(session);
+	return places;
+}
+
+static void places_free(struct places *places)
+{
+	for (size_t i = 0; i < PLACES; ++i)
+		free(places->place[i].name);
+	free(places);
+}
+
+static void assert_same_places(const struct places *flow, const struct places *sums)
+{
+	assert_int_equal(flow->nsums, 0);
+	assert_true(sums->nsums > 0);
+	assert_int_equal(flow->nplaces, sums->nplaces);
+	for (size_t i = 0; i < flow->nplaces; ++i) {
+		const size_t a = flow->order[i], b = sums->order[i];
+
+		assert_string_equal(flow->place[a].name, sums->place[b].name);
+		assert_int_equal(flow->place[a].count, sums->place[b].count);
+		assert_int_equal(flow->place[a].tsc, sums->place[b].tsc);
+	}
+}
+
+static void added_up(void **state)
+{
+	const struct recording *recording = *state;
+
+	if (!recording->perfdata)
+		skip();
+	for (int by_time = 0; by_time < 2; ++by_time) {
+		struct places *flow = count_all(recording, by_time, 0);
+
+		assert_true(flow->nplaces > 100);
+		for (uint64_t size = 1; size < 1 << 20; size *= 60) {
+			struct places *sums = count_all(recording, by_time, size);
+
+			assert_same_places(flow, sums);
+			places_free(sums);
+		}
+		places_free(flow);
+	}
+}
+
 static void a_sink_may_stop(void **state)
 {
 	const struct recording *recording = *state;
@@ -544,6 +666,7 @@ int main(void)
 	const struct CMUnitTest recorded[] = {
 	        cmocka_unit_test(any_way_gives_the_same),
 	        cmocka_unit_test(with_filters),
+	        cmocka_unit_test(added_up),
 	        cmocka_unit_test(a_sink_may_stop),
 	        cmocka_unit_test(damaged),
 	};
@@ -555,7 +678,8 @@ int main(void)
 	        cmocka_unit_test_prestate(corpus, user_pipe),
 	        cmocka_unit_test(corpus_late),
 	};
-	const struct CMUnitTest recorded_late[] = {cmocka_unit_test(any_way_gives_the_same)};
+	const struct CMUnitTest recorded_late[] = {cmocka_unit_test(any_way_gives_the_same),
+	                                           cmocka_unit_test(added_up)};
 	int failed = cmocka_run_group_tests(recorded, record, teardown);
 
 	timing = "";

@@ -58,6 +58,42 @@ for n in 1 2 7 64; do
 	shards $n whole
 done
 
+# ---- Those who only count -----------------------------------------------------------------------------------------
+
+# counts FILE OUT BY: a job whose sinks take flow that was added up by shards, but for "line".
+counts()
+{
+	mkdir -p "$2"
+	cat >"$1" <<-END
+	version: 1
+	roots: [seams.root, late.root]
+	host_root: false
+	symbols: true
+	recordings: [in/a.data, in/b.data]
+	run_record: $2/run.json
+	sinks:
+	- {name: summary, file: "$2/{number}.summary", with: {functions: 1000}}
+	- {name: gap, file: "$2/{number}.gap"}
+	- {name: tally, file: "$2/{number}.tally", with: {by: $3}}
+	END
+}
+for by in function block line; do
+	counts by.yaml counted-$by $by
+	expect 0 '' "$SBTRACE" job run --jobs 1 by.yaml
+	for n in 1 2 7 64; do
+		rm -rf out plan plan.shards
+		counts out.yaml out $by
+		expect 0 '' "$SBTRACE" job plan -n $n out.yaml -o plan
+		expect 0 '' "$SBTRACE" job run plan --shard all -j 3
+		expect 0 '' "$SBTRACE" job merge plan
+		diff -rq -x run.json out counted-$by || fail "counts by $by, in $n shards, are something else"
+		[ $n -gt 1 ] || wc -c <plan.shards/000000.shard >$by.size
+	done
+done
+[ "$(cat function.size)" -lt "$(cat line.size)" ] || fail "sums are as large as flow: $(cat function.size line.size)"
+cmp counted-block/1.summary counted-function/1.summary || fail "summaries differ"
+job out.yaml out "seams.root, late.root" 'in/*.data'
+
 # ---- One after the other, killed, twice -------------------------------------------------------------------------
 
 rm -rf out plan plan.shards

@@ -475,6 +475,24 @@ static int add_row(struct exec_counts *counts, struct thread *thread, struct row
 	return 0;
 }
 
+/* Flow that was added up. */
+static int add_sums(struct exec_counts *counts, const struct sb_flow *flow)
+{
+	const struct sb_symbols_place place = place_of(counts, flow);
+	const uint64_t *times = flow->times;
+
+	for (uint32_t i = 0; i < flow->npaths; i++)
+		for (uint32_t k = 0; k < flow->path[i]->nblocks; k++) {
+			struct code_block *block =
+			        code_table_block(&counts->table, &place, &flow->path[i]->block[k]);
+
+			if (!block)
+				return -1;
+			block->count += *times++;
+		}
+	return 0;
+}
+
 static size_t rows_most(const struct exec_counts *counts)
 {
 	const int32_t ncpus = counts->ncpus < rows_cpus_most ? counts->ncpus : rows_cpus_most;
@@ -484,8 +502,11 @@ static size_t rows_most(const struct exec_counts *counts)
 
 int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
 {
-	struct thread *thread = thread_of(counts, flow);
+	struct thread *thread;
 
+	if (flow->times)
+		return add_sums(counts, flow);
+	thread = thread_of(counts, flow);
 	if (flow->cpu >= counts->ncpus)
 		counts->ncpus = flow->cpu + 1;
 	if (!thread || (counts->rows.used > rows_most(counts) && forget_rows(counts)))

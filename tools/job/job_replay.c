@@ -184,13 +184,6 @@ static int filter_of(const struct replay *replay, const struct job_filter *from,
 	                &to->tsc_from, &to->tsc_to, err);
 }
 
-static bool is_filter(const struct job_filter *filter)
-{
-	static const struct job_filter empty;
-
-	return memcmp(filter, &empty, sizeof(empty)) != 0;
-}
-
 static int fill_requests(struct replay *replay, struct sink_request *request, struct sb_error *err)
 {
 	const struct job *job = replay->job;
@@ -207,7 +200,7 @@ static int fill_requests(struct replay *replay, struct sink_request *request, st
 		                                   .symbols = job_sink_symbols(job, i),
 		                                   .setting = sink->setting,
 		                                   .nsettings = sink->nsettings,
-		                                   .filter = is_filter(&sink->filter) ? filter : NULL};
+		                                   .filter = job_filters(&sink->filter) ? filter : NULL};
 	}
 	return code;
 }

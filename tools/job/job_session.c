@@ -1,6 +1,8 @@
 /* job_session.c - see job_session.h. Everything is opened in the order in which it can fail cheaply. */
 #include "job/job_session.h"
 
+#include <string.h>
+
 #include "job/job_decode.h"
 #include "tell.h"
 
@@ -34,6 +36,32 @@ bool job_wants_events(const struct job *job)
 		if (type->event)
 			return true;
 	return false;
+}
+
+bool job_filters(const struct job_filter *filter)
+{
+	static const struct job_filter empty;
+
+	return memcmp(filter, &empty, sizeof(empty)) != 0;
+}
+
+/* Whether all sinks that look at flow take it added up. Filters of their own look at each flow. */
+static bool takes_sums(const struct job *job)
+{
+	const struct sink_type *type;
+
+	if (job->filter.address.count || job->filter.function.count)
+		return false;
+	for (size_t i = 0; (type = job_sink_type(job, i)); i++) {
+		const struct job_sink *sink = i < job->nsinks ? &job->sink[i] : NULL;
+
+		if (!sink_type_wants_flow(type, job_sink_symbols(job, i)))
+			continue;
+		if (!type->takes_sums || (sink && job_filters(&sink->filter)) ||
+		    !type->takes_sums(sink ? sink->setting : NULL, sink ? sink->nsettings : 0))
+			return false;
+	}
+	return true;
 }
 
 static bool wants_order_of_time(const struct job *job)
@@ -102,6 +130,7 @@ int job_session_open(struct job_session *opened, const struct job *job, const ch
 	        .jitdump = (const char *const *)job->jitdump.value,
 	        .njitdumps = job->jitdump.count,
 	        .by_time = wants_order_of_time(job),
+	        .sums = takes_sums(job),
 	};
 	struct job_decoding decoding;
 	int code = job_decoding_of(&job->decode, &decoding, err);

@@ -44,6 +44,9 @@ const struct sink_type *job_sink_type(const struct job *job, size_t index);
 /* Whether it is to use symbols. */
 bool job_sink_symbols(const struct job *job, size_t index);
 
+/* Whether a filter leaves anything out. */
+bool job_filters(const struct job_filter *filter);
+
 /* What a job's sinks look at: flow at all, and the events between flow. */
 bool job_wants_flow(const struct job *job);
 bool job_wants_events(const struct job *job);

@@ -10,7 +10,7 @@ int count_sink_begin(void *state, struct output *output, const struct sink_conte
 
 	sink->output = output;
 	sink->context = context;
-	sink->counts = exec_counts_new(context->clock, context->cut, sink->by_process);
+	sink->counts = exec_counts_new(context->clock, context->cut || sink->no_edges, sink->by_process);
 	return sink->counts ? 0 : -1;
 }
 

@@ -13,6 +13,7 @@ struct count_sink {
 	struct exec_counts *counts; /* owned */
 	const char *file;           /* glob(7) of recorded names: no other files' code; NULL: all */
 	bool by_process;            /* each process has parts of its own */
+	bool no_edges;              /* what followed on what does not matter */
 };
 
 /* For the type: */

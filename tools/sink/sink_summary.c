@@ -279,6 +279,13 @@ static const struct sink_option summary_options[] = {
         {"functions", "N", "with symbols: how many functions are listed (20)", set_functions},
 };
 
+static bool summary_takes_sums(const struct sink_setting *setting, size_t nsettings)
+{
+	(void)setting;
+	(void)nsettings;
+	return true;
+}
+
 const struct sink_type sink_summary = {
         .name = "summary",
         .about = "instructions of each process and thread, gaps by reason, bytes",
@@ -288,6 +295,7 @@ const struct sink_type sink_summary = {
         .symbols = sink_symbols_asked,
         .flow_for_symbols = true,
         .of_all = true,
+        .takes_sums = summary_takes_sums,
         .begin = summary_begin,
         .flow = summary_flow,
         .gap = summary_gap,

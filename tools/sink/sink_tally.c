@@ -22,6 +22,30 @@ static int set_by(void *context, const char *value, struct option_error *error)
 	return option_fail(error, "expected function, line or block, found '%s'", value);
 }
 
+/* Only lines ask what followed on what. */
+static bool is_by_line(const struct sink_setting *setting, size_t nsettings)
+{
+	bool is = false;
+
+	for (size_t i = 0; i < nsettings; i++)
+		if (setting[i].option->set == set_by)
+			is = !strcmp(setting[i].value, tally_by_name[tally_line]);
+	return is;
+}
+
+static bool tally_takes_sums(const struct sink_setting *setting, size_t nsettings)
+{
+	return !is_by_line(setting, nsettings);
+}
+
+static int tally_begin(void *context, struct output *output, const struct sink_context *sink)
+{
+	struct tally_state *state = context;
+
+	state->sink.no_edges = state->by != tally_line;
+	return count_sink_begin(state, output, sink);
+}
+
 static int tally_end(void *context, const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
 	struct tally_state *state = context;
@@ -54,7 +78,8 @@ const struct sink_type sink_tally = {
         .noptions = sizeof(tally_options) / sizeof(tally_options[0]),
         .symbols = sink_symbols_always,
         .by_time = true,
-        .begin = count_sink_begin,
+        .takes_sums = tally_takes_sums,
+        .begin = tally_begin,
         .flow = count_sink_flow,
         .gap = count_sink_gap,
         .end = tally_end,

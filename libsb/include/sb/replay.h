@@ -70,6 +70,14 @@ struct sb_flow {
 	/* Behind the last block, before the instruction at this address ran, came an interrupt, exception or
 	 * the like, or tracing was switched off by it; 0: it did not, or nobody knows. */
 	uint64_t left_ip;
+	/* NULL: the paths were executed one after the other, each once. Else the flow was added up (struct
+	 * sb_replay_options, sums): for each block, one path's behind the other's, how often it was executed;
+	 * what followed on what is not known. Blocks that begin at the same place of a
+	 * file, are as long, and have as many instructions, are one, and ip, pid and epoch are those of the
+	 * first one; else they are one in one address space. tid is -1, membership NULL, the kernel's code is
+	 * nobody's (pid -1, epoch NULL), tsc is when a block of these was executed for the first time since
+	 * it was told of last. */
+	const uint64_t *times;
 };
 
 /* What comes between flow: tracing was off, or an interrupt came. Where there is neither event nor gap
@@ -152,6 +160,10 @@ struct sb_replay_options {
 	/* What nothing may be concluded from: 1 << sb_switch_by_address, 1 << sb_switch_by_paging. Where it
 	 * would have said who runs, or contradicts the records, nobody is known to. */
 	uint32_t without_evidence;
+	/* Who gets the flow only counts: sb_session_run_span() may keep it added up, and sb_session_merge()
+	 * hand it out so (struct sb_flow, times). Blocks come for the first time in the order of the flow.
+	 * sb_session_run() never adds up. */
+	int sums;
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
