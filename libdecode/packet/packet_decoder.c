@@ -135,8 +135,8 @@ static __attribute__((noinline)) int read_rare(struct pt_packet_decoder *decoder
 }
 
 /* Where the next packet begins is known only when this one's size was looked up, which takes the longest of
- * all. As long as packets come in sizes that the processor can guess, it need not wait: there is a function
- * for each size, so that the next position depends on a branch, and not on what was loaded.
+ * all. As long as packets come in sizes that the processor can guess, it need not wait: each size is read by
+ * code of its own, so that the next position depends on a branch, and not on what was loaded.
  */
 typedef int read_size_t(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos);
 
@@ -148,64 +148,124 @@ typedef int read_size_t(struct pt_packet_decoder *decoder, struct pt_packet *pac
 		pt_packet_fill(packet, &pt_packet_forms[*pos], pt_get64(pos + 1));                           \
 		return count;                                                                                \
 	}
+READ_SIZE(2)
 READ_SIZE(3)
 READ_SIZE(5)
 READ_SIZE(7)
 READ_SIZE(8)
 READ_SIZE(9)
 
-static int read_mtc(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
+static int read_mode(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
 {
+	if (!pt_packet_is_mode(pos))
+		return read_rare(decoder, packet);
 	decoder->pos = pos + 2;
-	return pt_packet_fill_mtc(packet, pos);
+	return pt_packet_fill_mode(packet, pos);
 }
 
-/* Of those that have no form, the frequent ones at once: where CYC or long TNT are on, every other packet is
- * one. */
+/* What is at each PSB, by its first two bytes. */
+enum {
+	bytes_cbr = 0x0302,
+	bytes_psbend = 0x2302,
+	bytes_pip = 0x4302,
+	bytes_psb = 0x8202,
+	bytes_vmcs = 0xc802
+};
+
+/* Of those that have no form: long TNT, which are every other packet where they are on, and what is at each
+ * PSB. */
 static int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
 {
-	if (!pt_packet_is_tnt_64(pos))
-		return read_rare(decoder, packet);
-	decoder->pos = pos + 8;
-	return pt_packet_fill_tnt_64(packet, pos);
+	if (pt_packet_is_tnt_64(pos)) {
+		decoder->pos = pos + 8;
+		return pt_packet_fill_tnt_64(packet, pos);
+	}
+	switch (pt_get16(pos)) {
+	case bytes_psb:
+		if (!pt_psb_at(pos, decoder->config.end))
+			break;
+		decoder->pos = pos + pt_psb_size;
+		return pt_packet_fill_bare(packet, ppt_psb, pt_psb_size);
+	case bytes_psbend:
+		decoder->pos = pos + 2;
+		return pt_packet_fill_bare(packet, ppt_psbend, 2);
+	case bytes_cbr:
+		decoder->pos = pos + 4;
+		return pt_packet_fill_cbr(packet, pos);
+	case bytes_pip:
+		decoder->pos = pos + 8;
+		return pt_packet_fill_pip(packet, pos);
+	case bytes_vmcs:
+		decoder->pos = pos + 7;
+		return pt_packet_fill_vmcs(packet, pos);
+	}
+	return read_rare(decoder, packet);
 }
 
-static int read_cyc(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
-{
-	if (!pt_packet_is_cyc_2(pos))
-		return read_rare(decoder, packet);
-	decoder->pos = pos + 2;
-	return pt_packet_fill_cyc_2(packet, pos);
-}
+/* A packet by its first byte. pt_pkt_next() itself reads those of one byte, and those of two that are an MTC
+ * or a CYC: as they take turns where both are on, a branch between them would be one more to take. A row
+ * begins as the packet does.
+ */
+struct row {
+	uint32_t type;
+	uint8_t size;   /* one or two; zero when it is left to @read */
+	uint8_t more;   /* of two bytes: bits of the second one that tell that a third one follows */
+	uint8_t factor; /* of two bytes: the second one, times this, is added to the first word */
+	uint64_t word[2];
+	read_size_t *read;
+};
+enum { cyc_more = 1, cyc_factor = 1 << 4 };
 
-/* By first byte; pt_pkt_next() itself reads those of one byte. */
-#define READER(byte, type, size, first, second, first_bytes, second_bytes)                                   \
-	[byte] = (size) == 2         ? read_mtc                                                              \
-	         : (size) == 3       ? read_3                                                                \
-	         : (size) == 5       ? read_5                                                                \
-	         : (size) == 7       ? read_7                                                                \
-	         : (size) == 8       ? read_8                                                                \
-	         : (size) == 9       ? read_9                                                                \
-	         : (type) == ppt_cyc ? read_cyc                                                              \
-	                             : read_other,
-static read_size_t *const readers[256] = {FIRST_BYTES(READER)};
+#define IS_CYC(type, size)   ((type) == ppt_cyc && !(size))
+#define ROW_SIZE(type, size) (IS_CYC(type, size) ? 2 : (size) <= 2 ? (size) : 0)
+#define ROW_READ(type, size)                                                                                 \
+	((size) == 2          ? read_2                                                                       \
+	 : (size) == 3        ? read_3                                                                       \
+	 : (size) == 5        ? read_5                                                                       \
+	 : (size) == 7        ? read_7                                                                       \
+	 : (size) == 8        ? read_8                                                                       \
+	 : (size) == 9        ? read_9                                                                       \
+	 : (type) == ppt_mode ? read_mode                                                                    \
+	                      : read_other)
+#define ROW(byte, type, size, first, second, first_bytes, second_bytes)                                      \
+	[byte] = {type,                                                                                      \
+	          ROW_SIZE(type, size),                                                                      \
+	          IS_CYC(type, size) ? cyc_more : 0,                                                         \
+	          IS_CYC(type, size) ? cyc_factor : (size) == 2,                                             \
+	          {first, second},                                                                           \
+	          ROW_READ(type, size)},
+static const struct row rows[256] = {FIRST_BYTES(ROW)};
+
+_Static_assert(offsetof(struct row, size) == offsetof(struct pt_packet, size) &&
+                       offsetof(struct row, word) == offsetof(struct pt_packet, payload),
+               "a row begins as the packet does");
 
 /* Aligned: in as few lines of the instruction cache as it fits into. */
 __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet,
                                              size_t size)
 {
-	const struct pt_packet_form *form;
+	const struct row *row;
 	const uint8_t *pos;
+	uint32_t behind;
 
-	if (unlikely(!decoder) || unlikely(!packet) || unlikely(size != sizeof(*packet)) ||
-	    unlikely(decoder->pos >= decoder->room))
+	if (unlikely(!decoder) || unlikely(!packet))
 		return read_any(decoder, packet, size);
 	pos = decoder->pos;
-	form = &pt_packet_forms[*pos];
-	if (likely(form->size == 1)) {
+	if (unlikely(pos >= decoder->room) || unlikely(size != sizeof(*packet)))
+		return read_any(decoder, packet, size);
+	row = &rows[*pos];
+	if (likely(row->size == 1)) {
 		decoder->pos = pos + 1;
-		pt_packet_copy_form(packet, form);
+		memcpy(packet, row, sizeof(*packet));
 		return 1;
 	}
-	return readers[*pos](decoder, packet, pos);
+	behind = pt_get16(pos + 1);
+	if (likely(row->size == 2) && likely(!((uint8_t)behind & row->more)) &&
+	    likely(behind != pt_packet_ovf)) {
+		decoder->pos = pos + 2;
+		pt_packet_set_words(packet, pt_packet_head(row->type, 2),
+		                    row->word[0] + (uint8_t)behind * row->factor, 0);
+		return 2;
+	}
+	return row->read(decoder, packet, pos);
 }

@@ -33,6 +33,8 @@ _Static_assert(offsetof(struct pt_packet_form, type) == 0 && offsetof(struct pt_
                "and so is what a row tells of it");
 _Static_assert(offsetof(struct pt_packet_tnt, payload) == 8 && offsetof(struct pt_packet_ip, ip) == 8,
                "the second word is a number");
+_Static_assert(pt_mol_exec == 0 && pt_mol_tsx == 0x20 && offsetof(struct pt_packet_mode, bits) == 4,
+               "a mode's leaf and bits are halves of a word");
 
 /* Writes all of @packet, the bytes between its fields too. */
 static inline void pt_packet_set_words(struct pt_packet *packet, uint64_t head, uint64_t first,
@@ -61,12 +63,6 @@ static inline void pt_packet_fill(struct pt_packet *packet, const struct pt_pack
 	                    form->word[1] | (behind & form->mask[1]));
 }
 
-/* The same for one that the first byte tells all of. */
-static inline void pt_packet_copy_form(struct pt_packet *packet, const struct pt_packet_form *form)
-{
-	memcpy(packet, form, sizeof(*packet));
-}
-
 /* The end of the row of PADs at @pos, which may be empty. */
 static inline const uint8_t *pt_packet_skip_pads(const uint8_t *pos, const uint8_t *end)
 {
@@ -82,30 +78,21 @@ static inline const uint8_t *pt_packet_skip_pads(const uint8_t *pos, const uint8
 	return pos;
 }
 
-static inline int pt_packet_fill_mtc(struct pt_packet *packet, const uint8_t *pos)
-{
-	pt_packet_set_words(packet, pt_packet_head(ppt_mtc, 2), pos[1], 0);
-	return 2;
-}
+/* An OVF's two bytes. */
+enum { pt_packet_ovf = 0xf302 };
 
-/* CYC of two bytes, of which four can be read. An OVF, 02 f3, may stand in place of the second one (erratum
- * SKD007). */
+/* CYC of two bytes, of which four can be read. An OVF may stand in place of the second one (erratum SKD007).
+ */
 static inline int pt_packet_is_cyc_2(const uint8_t *pos)
 {
 	const uint32_t bytes = pt_get32(pos);
 
-	return (bytes & 0x107) == 7 && (bytes >> 8 & 0xffff) != 0xf302;
+	return (bytes & 0x107) == 7 && (bytes >> 8 & 0xffff) != pt_packet_ovf;
 }
 
 static inline uint64_t pt_packet_cyc_2(const uint8_t *pos)
 {
 	return pos[0] >> 3 | (uint64_t)pos[1] << 4;
-}
-
-static inline int pt_packet_fill_cyc_2(struct pt_packet *packet, const uint8_t *pos)
-{
-	pt_packet_set_words(packet, pt_packet_head(ppt_cyc, 2), pt_packet_cyc_2(pos), 0);
-	return 2;
 }
 
 /* The outcomes of a long TNT with their stop bit. */
@@ -127,6 +114,47 @@ static inline int pt_packet_fill_tnt_64(struct pt_packet *packet, const uint8_t 
 
 	pt_packet_set_words(packet, pt_packet_head(ppt_tnt_64, 8), (uint64_t)size, bits ^ 1ull << size);
 	return 8;
+}
+
+/* One that has no payload. */
+static inline int pt_packet_fill_bare(struct pt_packet *packet, enum pt_packet_type type, uint8_t size)
+{
+	pt_packet_set_words(packet, pt_packet_head(type, size), 0, 0);
+	return size;
+}
+
+/* MODE.Exec or MODE.TSX: the leaf, which is the byte's high bits as they stand there, and the leaf's bits. */
+static inline int pt_packet_is_mode(const uint8_t *pos)
+{
+	return pos[1] <= (pt_mol_tsx | 0x1f);
+}
+
+static inline int pt_packet_fill_mode(struct pt_packet *packet, const uint8_t *pos)
+{
+	const uint8_t leaf = pos[1] & 0xe0, bits = leaf == pt_mol_exec ? 7 : 3;
+
+	pt_packet_set_words(packet, pt_packet_head(ppt_mode, 2), leaf | (uint64_t)(pos[1] & bits) << 32, 0);
+	return 2;
+}
+
+static inline int pt_packet_fill_cbr(struct pt_packet *packet, const uint8_t *pos)
+{
+	pt_packet_set_words(packet, pt_packet_head(ppt_cbr, 4), pos[2], 0);
+	return 4;
+}
+
+static inline int pt_packet_fill_pip(struct pt_packet *packet, const uint8_t *pos)
+{
+	const uint64_t payload = pt_get64(pos) >> 16;
+
+	pt_packet_set_words(packet, pt_packet_head(ppt_pip, 8), payload >> 1 << 5, payload & 1);
+	return 8;
+}
+
+static inline int pt_packet_fill_vmcs(struct pt_packet *packet, const uint8_t *pos)
+{
+	pt_packet_set_words(packet, pt_packet_head(ppt_vmcs, 7), pt_get40(pos + 2) << 12, 0);
+	return 7;
 }
 
 #endif

@@ -39,68 +39,42 @@ static int read_reserved(struct pt_packet *packet, const uint8_t *pos, const str
 	return -pte_bad_packet;
 }
 
-/* A TNT payload with its stop bit, the highest one that is set. */
-static void set_tnt(struct pt_packet *packet, uint64_t bits)
-{
-	int size = 63 - __builtin_clzll(bits);
-
-	packet->payload.tnt.bit_size = (uint8_t)size;
-	packet->payload.tnt.payload = bits ^ 1ull << size;
-}
-
 static int read_tnt_64(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
-	uint64_t bits = pt_get48(pos + 2);
-
 	(void)config;
-	if (bits < 2) /* no stop bit, or nothing below it */
+	if (!pt_packet_is_tnt_64(pos)) /* no stop bit, or nothing below it */
 		return -pte_bad_packet;
-	set_tnt(packet, bits);
+	(void)pt_packet_fill_tnt_64(packet, pos);
 	return 0;
 }
 
 static int read_mode(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
-	struct pt_packet_mode *mode = &packet->payload.mode;
-	uint8_t bits = pos[1];
-
 	(void)config;
-	memset(mode, 0, sizeof(*mode));
-	mode->leaf = (enum pt_mode_leaf)(bits & 0xe0);
-	switch (mode->leaf) {
-	case pt_mol_exec:
-		mode->bits.exec.csl = !!(bits & 0x01);
-		mode->bits.exec.csd = !!(bits & 0x02);
-		mode->bits.exec.iflag = !!(bits & 0x04);
-		return 0;
-	case pt_mol_tsx:
-		mode->bits.tsx.intx = !!(bits & 0x01);
-		mode->bits.tsx.abrt = !!(bits & 0x02);
-		return 0;
-	}
-	return -pte_bad_packet;
+	if (!pt_packet_is_mode(pos))
+		return -pte_bad_packet;
+	(void)pt_packet_fill_mode(packet, pos);
+	return 0;
 }
 
 static int read_pip(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
-	uint64_t payload = pt_get48(pos + 2);
-
 	(void)config;
-	packet->payload.pip = (struct pt_packet_pip){.cr3 = payload >> 1 << 5, .nr = payload & 1};
+	(void)pt_packet_fill_pip(packet, pos);
 	return 0;
 }
 
 static int read_vmcs(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
 	(void)config;
-	packet->payload.vmcs.base = pt_get40(pos + 2) << 12;
+	(void)pt_packet_fill_vmcs(packet, pos);
 	return 0;
 }
 
 static int read_cbr(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
 	(void)config;
-	packet->payload.cbr.ratio = pos[2];
+	(void)pt_packet_fill_cbr(packet, pos);
 	return 0;
 }
 

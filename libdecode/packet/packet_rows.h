@@ -27,7 +27,7 @@
 /* CYC: five bits of cycles above the opcode and the bit that says that another byte follows. */
 #define CYC(ROW, cycles)                                                                                     \
 	ROW((cycles) << 3 | 3, ppt_cyc, 1, cycles, 0, 0, 0)                                                  \
-	ROW((cycles) << 3 | 7, ppt_cyc, 0, 0, 0, 0, 0)
+	ROW((cycles) << 3 | 7, ppt_cyc, 0, cycles, 0, 0, 0)
 #define CYC_4(ROW, cycles)                                                                                   \
 	CYC(ROW, cycles) CYC(ROW, (cycles) + 1) CYC(ROW, (cycles) + 2) CYC(ROW, (cycles) + 3)
 #define CYC_16(ROW, cycles)                                                                                  \

@@ -66,20 +66,36 @@ static int packet_open(struct subject *subject)
 	return subject->decoder.packet ? 0 : -1;
 }
 
+/* Until the next error. Here and below, what is counted item by item is a variable of the function, which the
+ * compiler keeps in registers: two numbers that are read from memory, added to and written back for each
+ * packet take 2.5 ns, whatever the library does meanwhile. */
+static int packet_segment(const struct subject *subject, struct tally *tally)
+{
+	__typeof__(&pt_pkt_next) next = subject->library->pt_pkt_next;
+	struct pt_packet_decoder *decoder = subject->decoder.packet;
+	uint64_t items = 0, sum = 0;
+	struct pt_packet packet;
+	int status;
+
+	while ((status = next(decoder, &packet, sizeof(packet))) >= 0) {
+		items++;
+		sum += (uint64_t)packet.type;
+	}
+	tally->items += items;
+	tally->sum += sum;
+	return status;
+}
+
 static int packet_pass(struct subject *subject, struct tally *tally)
 {
 	const struct library *library = subject->library;
 	struct pt_packet_decoder *decoder = subject->decoder.packet;
 	int status = library->pt_pkt_sync_set(decoder, subject->input->first_psb);
-	struct pt_packet packet;
 
 	if (status < 0)
 		return -1;
 	while (status >= 0) {
-		while ((status = library->pt_pkt_next(decoder, &packet, sizeof(packet))) >= 0) {
-			tally->items++;
-			tally->sum += (uint64_t)packet.type;
-		}
+		status = packet_segment(subject, tally);
 		if (status != -pte_eos)
 			status = library->pt_pkt_sync_forward(decoder);
 	}
@@ -118,22 +134,24 @@ static int insn_events(const struct subject *subject, int status)
 static int insn_segment(const struct subject *subject, int status, struct tally *tally)
 {
 	const struct library *library = subject->library;
+	uint64_t items = 0, sum = 0;
 	struct pt_insn insn;
 
-	for (;;) {
+	while (status >= 0) {
 		if (status & pts_event_pending)
 			status = insn_events(subject, status);
 		if (status < 0)
-			return status;
+			break;
 		insn.iclass = ptic_unknown;
 		status = library->pt_insn_next(subject->decoder.insn, &insn, sizeof(insn));
 		if (status >= 0 || insn.iclass != ptic_unknown) {
-			tally->items++;
-			tally->sum += insn.ip;
+			items++;
+			sum += insn.ip;
 		}
-		if (status < 0)
-			return status;
 	}
+	tally->items += items;
+	tally->sum += sum;
+	return status;
 }
 
 static int insn_pass(struct subject *subject, struct tally *tally)
@@ -196,26 +214,28 @@ static int block_segment(struct subject *subject, int status, struct tally *tall
 {
 	const struct library *library = subject->library;
 	unsigned until_swap = subject->swap_every;
+	uint64_t items = 0, insns = 0;
 	struct pt_block block;
 
-	for (;;) {
+	while (status >= 0) {
 		if (status & pts_event_pending)
 			status = block_events(subject, status);
 		if (status < 0)
-			return status;
+			break;
 		block.ninsn = 0;
 		status = library->pt_blk_next(subject->decoder.block, &block, sizeof(block));
 		if (block.ninsn) {
-			tally->items++;
-			tally->insns += block.ninsn;
+			items++;
+			insns += block.ninsn;
 		}
-		if (status < 0)
-			return status;
-		if (until_swap && !--until_swap) {
+		if (status >= 0 && until_swap && !--until_swap) {
 			until_swap = subject->swap_every;
 			swap_image(subject);
 		}
 	}
+	tally->items += items;
+	tally->insns += insns;
+	return status;
 }
 
 static int block_pass(struct subject *subject, struct tally *tally)
