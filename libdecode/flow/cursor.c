@@ -371,7 +371,6 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 	pt_flow_give_unit_back(flow);
 	cursor->bits = 0;
 	cursor->ahead = ahead;
-	pt_cursor_end_list(cursor);
 	return entry;
 }
 
@@ -381,6 +380,8 @@ int pt_cursor_enter(struct pt_cursor *cursor)
 
 	if (!may_enter(cursor) || (!cursor->cache && !make_cache(cursor)))
 		return 0;
+	/* It was left in between. */
+	pt_cursor_end_list(cursor);
 	if (flow->unit != pt_unit_tnt || flow->evd.tnt_count == flow->fresh_tnt)
 		cursor->entry = enter_packets(cursor);
 	if (!cursor->entry && flow->unit == pt_unit_tnt && may_enter_bits(cursor))

@@ -30,16 +30,17 @@ static const uint32_t *chain_items(struct pt_cursor *cursor, struct pt_run_chain
 	return chain->items = items;
 }
 
-/* Looks whether chains are worth it: whether it goes on with them, or without. */
+/* Looks whether chains are worth it: whether it goes on with them, or without. The path that was just found is
+ * not noted, so that nothing follows what was found before. */
 static void judge_chains(struct pt_cursor *cursor)
 {
+	pt_cursor_end_list(cursor);
 	if (cursor->chained >= chain_tries) {
 		cursor->next_chainless = least_chainless;
 	} else if (cursor->next_chainless) {
 		cursor->chainless = cursor->next_chainless;
 		if (cursor->next_chainless < most_chainless)
 			cursor->next_chainless *= 4;
-		pt_cursor_end_list(cursor);
 	} else {
 		cursor->next_chainless = least_chainless;
 	}

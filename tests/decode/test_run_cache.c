@@ -417,6 +417,58 @@ static void a_flow_that_was_resynchronised_is_not_like_another(void **state)
 	pt_blk_free_decoder(decoder);
 }
 
+/* ---- Chains ---------------------------------------------------------------------------------------- */
+
+/* Blocks from the first PSB to the end. */
+static uint32_t count_blocks(struct pt_block_decoder *decoder)
+{
+	int status = pt_blk_sync_set(decoder, 0);
+	uint32_t count = 0;
+
+	while ((status = fetch_events(decoder, status)) >= 0) {
+		struct pt_block block;
+
+		status = pt_blk_next(decoder, &block, sizeof(block));
+		count += status >= 0 || block.ninsn;
+	}
+	assert_int_equal(status, -pte_eos);
+	return count;
+}
+
+/* Now and then chains are judged; what is passed then belongs to what came before and behind it, too. */
+static void nothing_is_lost_where_chains_are_judged(void **state)
+{
+	enum { places = 64, rounds = 256, passes = 40, start = 64 };
+	static uint8_t trace[start + 6 * places * rounds];
+	struct fixture *fixture = *state;
+	struct pt_block_decoder *decoder;
+	uint8_t code[16 * places] = {0}, *to = trace;
+	struct pt_config config;
+
+	for (uint32_t i = 0; i < places; ++i)
+		memcpy(code + 16 * i, "\x74\x00\xff\xe0", 4); /* je; jmp *rax */
+	load(fixture, code, sizeof(code));
+	stream_write(&fixture->stream, "pge:1000");
+	memcpy(to, fixture->stream.bytes, fixture->stream.size);
+	to += fixture->stream.size;
+	for (uint32_t i = 1; i <= places * rounds; ++i) {
+		const uint32_t ip = 0x1000 + i % places * 16;
+
+		memcpy(to, (const uint8_t[]){0x06, 0x4d, ip & 0xff, ip >> 8 & 0xff, 0, 0}, 6); /* TNT, TIP */
+		to += 6;
+	}
+	config = stream_config(&fixture->stream);
+	config.begin = trace;
+	config.end = to;
+	decoder = pt_blk_alloc_decoder(&config);
+	assert_non_null(decoder);
+	pt_blk_set_image(decoder, fixture->image);
+	for (uint32_t i = 0; i < passes; ++i)
+		/* two for each visit, and one up to where the trace ends */
+		assert_int_equal(count_blocks(decoder), 2 * places * rounds + 1);
+	pt_blk_free_decoder(decoder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +483,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_run_may_begin_with_the_event_of_mov_cr3, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_flow_that_was_resynchronised_is_not_like_another, setup,
 	                                        teardown),
+	        cmocka_unit_test_setup_teardown(nothing_is_lost_where_chains_are_judged, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("run cache", tests, NULL, NULL);
