@@ -13,7 +13,7 @@
 
 #include "flow/run_cache.h"
 
-enum { pt_chain_max_size = 128, pt_chain_max_parts = 32, pt_chain_max_events = 8, pt_chain_max_grounds = 16 };
+enum { pt_chain_max_size = 128, pt_chain_max_parts = 32, pt_chain_max_events = 8, pt_chain_max_grounds = 32 };
 
 /* Behind the first @paths paths, this event comes; its time is not set. */
 struct pt_chain_event {
@@ -32,8 +32,9 @@ struct pt_run_chain {
 	uint64_t last; /* behind the last address, if there is one */
 	uint32_t nblocks, place_after;
 	uint16_t ground[pt_chain_max_grounds];
-	uint16_t next; /* another one with the same anchor, or zero */
-	uint8_t size;  /* in bytes */
+	uint16_t next;  /* another one with the same anchor, or zero */
+	uint64_t stood; /* pt_run_grounds.turn when all of ground[] stood last; zero: not yet */
+	uint8_t size;   /* in bytes */
 	uint8_t npaths, nevents, ngrounds;
 	uint8_t flags;         /* enum pt_run_entry_flag of all its paths */
 	const uint32_t *items; /* of cursor_chain.h: those of all its paths; NULL: not put together yet */
@@ -85,11 +86,14 @@ static inline int pt_chain_same_bytes(const uint8_t *a, const uint8_t *b, uint32
 	return 1;
 }
 
-static inline int pt_chain_stands(const struct pt_run_cache *cache, const struct pt_run_chain *chain)
+static inline int pt_chain_stands(const struct pt_run_cache *cache, struct pt_run_chain *chain)
 {
+	if (__builtin_expect(chain->stood == cache->grounds.turn, 1))
+		return 1;
 	for (uint32_t i = 0; i < chain->ngrounds; ++i)
 		if (!pt_ground_stands_here(&cache->grounds, chain->ground[i]))
 			return 0;
+	chain->stood = cache->grounds.turn;
 	return 1;
 }
 
@@ -101,7 +105,7 @@ static inline const struct pt_run_chain *pt_chain_find(const struct pt_run_cache
                                                        const struct pt_return_stack *stack)
 {
 	for (uint32_t number = entry->chain; number;) {
-		const struct pt_run_chain *chain = cache->chains[number];
+		struct pt_run_chain *chain = cache->chains[number];
 
 		if (chain->size <= room && pt_chain_same_bytes(chain->byte, pos, chain->size) &&
 		    !((chain->first_last ^ last) & chain->mask) &&

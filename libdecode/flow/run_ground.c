@@ -33,6 +33,7 @@ int pt_grounds_init(struct pt_run_grounds *grounds)
 {
 	memset(grounds, 0, sizeof(*grounds));
 	grounds->present = grounds->view;
+	grounds->turn = 1;
 	if (make_room(grounds, first_capacity) == 0)
 		return 0;
 	pt_grounds_fini(grounds);
@@ -147,6 +148,7 @@ bool pt_grounds_change_view(struct pt_run_grounds *grounds, const struct pt_imag
 	bool is_known;
 
 	grounds->image = image;
+	grounds->turn += 1;
 	grounds->present = view;
 	grounds->present_state = grounds->state + (size_t)(view - grounds->view) * grounds->capacity;
 	is_known =

@@ -44,6 +44,7 @@ struct pt_run_grounds {
 	/* The present view, and its states. */
 	const struct pt_run_view *present;
 	uint8_t *present_state;
+	uint64_t turn;                /* counts changes of the view; not zero */
 	const struct pt_image *image; /* borrowed */
 };
 
