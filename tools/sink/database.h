@@ -4,6 +4,9 @@
  * SQLite takes none. The same rows give the same bytes: what is not used of a page is zero. Memory is
  * bounded: pages go to the file as they come, without a journal, for what is not finished is thrown away.
  * Whatever fails makes the output broken, with SQLite's words.
+ *
+ * The library is loaded when a database is wanted: with the one for mathematics, which it brings along, that
+ * takes as long as a twentieth of a short replay.
  */
 #ifndef TOOLS_SINK_DATABASE_H
 #define TOOLS_SINK_DATABASE_H
@@ -16,8 +19,30 @@
 
 #include "output.h"
 
+/* Those of SQLite's functions that are used. */
+#define DATABASE_FUNCTIONS(X)                                                                                \
+	X(bind_int64)                                                                                        \
+	X(bind_null)                                                                                         \
+	X(bind_text)                                                                                         \
+	X(clear_bindings)                                                                                    \
+	X(close)                                                                                             \
+	X(errmsg)                                                                                            \
+	X(exec)                                                                                              \
+	X(finalize)                                                                                          \
+	X(open_v2)                                                                                           \
+	X(prepare_v3)                                                                                        \
+	X(reset)                                                                                             \
+	X(step)
+
+struct database_functions {
+#define DATABASE_FUNCTION(name) __typeof__(sqlite3_##name) *name;
+	DATABASE_FUNCTIONS(DATABASE_FUNCTION)
+#undef DATABASE_FUNCTION
+};
+
 struct database {
 	struct output *output;
+	struct database_functions sqlite;
 	sqlite3 *file;    /* owned */
 	uint64_t waiting; /* rows since the last commit */
 	uint64_t size;    /* of the file, as it was counted */
@@ -44,6 +69,8 @@ static inline struct database_value database_text(const char *text)
 int database_open(struct database *database, struct output *output);
 int database_run(struct database *database, const char *sql);
 int database_prepare(struct database *database, sqlite3_stmt **statement, const char *sql);
+/* NULL is fine. */
+void database_finalize(struct database *database, sqlite3_stmt *statement);
 /* The statement's next row: the values of its @count parameters. */
 int database_insert(struct database *database, sqlite3_stmt *statement, const struct database_value *value,
                     size_t count);

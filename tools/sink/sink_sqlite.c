@@ -263,7 +263,7 @@ static void sqlite_free(void *context)
 	struct sqlite_state *state = context;
 
 	for (unsigned int i = 0; i < tables; i++)
-		sqlite3_finalize(state->insert[i]);
+		database_finalize(&state->database, state->insert[i]);
 	database_close(&state->database);
 	timeline_free(state->timeline);
 	free(state->told);
@@ -339,7 +339,7 @@ static int sqlite_end(void *context, const struct sb_account *account, const str
 		status = put_process(state, &account->thread[i], count);
 	}
 	for (unsigned int i = 0; i < tables; i++) {
-		sqlite3_finalize(state->insert[i]);
+		database_finalize(&state->database, state->insert[i]);
 		state->insert[i] = NULL;
 	}
 	return status ? status : database_finish(&state->database);
