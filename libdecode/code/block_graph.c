@@ -18,7 +18,8 @@ enum {
 	pages_per_region = 1 << (region_shift - page_shift),
 	node_alignment = 16,
 	smallest_chunk = 1 << 10,
-	largest_chunk = 1 << 16
+	largest_chunk = 1 << 16,
+	spins = 1000
 };
 
 struct page {
@@ -217,6 +218,19 @@ static void append_insn(struct pt_node *node, const struct pt_insn_info *info)
 	node->iclass = info->iclass;
 }
 
+/* Those that a block begins with, at once. */
+static void pass_others(struct pt_node *node, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
+{
+	const uint32_t n = pt_insn_pass_others(bytes, size, mode, node->length, pt_node_max_insn);
+
+	for (uint32_t i = 0; i < n; ++i) {
+		node->last = node->size;
+		node->size = (uint16_t)(node->size + node->length[i]);
+	}
+	node->ninsn = (uint16_t)n;
+	node->iclass = n ? ptic_other : ptic_unknown;
+}
+
 /* An instruction that cannot be decoded ends a block before it; as the first one it is an error. */
 static int end_before_undecodable(struct pt_node *node, int status)
 {
@@ -236,6 +250,7 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 	memset(node, 0, sizeof(*node));
 	node->offset = offset;
 	node->mode = (uint8_t)mode;
+	pass_others(node, bytes, size, mode);
 	while (node->ninsn < pt_node_max_insn) {
 		struct pt_insn_info info;
 		int status;
@@ -258,6 +273,15 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 	return 0;
 }
 
+/* Who holds the lock lets go of it sooner than the kernel could put somebody to sleep. */
+static void lock_shortly(pthread_mutex_t *lock)
+{
+	for (uint32_t i = 0; i < spins; ++i)
+		if (pthread_mutex_trylock(lock) == 0)
+			return;
+	pthread_mutex_lock(lock);
+}
+
 static int make_node(const struct pt_node **made, struct pt_block_graph *graph, const struct pt_node *decoded)
 {
 	const size_t size = offsetof(struct pt_node, length) + decoded->ninsn;
@@ -265,7 +289,7 @@ static int make_node(const struct pt_node **made, struct pt_block_graph *graph, 
 	struct pt_node *node;
 	int status = 0;
 
-	pthread_mutex_lock(&graph->lock);
+	lock_shortly(&graph->lock);
 	line = make_line(graph, decoded->offset);
 	node = find_in_line(line, decoded->offset, decoded->mode);
 	if (!node && line) {
@@ -340,7 +364,7 @@ int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, con
 	return status;
 }
 
-const struct pt_node *pt_graph_link(struct pt_section *section, const struct pt_node *node, int taken)
+const struct pt_node *pt_graph_make_link(struct pt_section *section, const struct pt_node *node, int taken)
 {
 	const struct pt_node *to;
 	const int status = taken ? pt_graph_taken(&to, section, node) : pt_graph_next(&to, section, node);

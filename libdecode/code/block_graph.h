@@ -69,7 +69,15 @@ int pt_graph_next(const struct pt_node **next, struct pt_section *section, const
 int pt_graph_taken(const struct pt_node **taken, struct pt_section *section, const struct pt_node *node);
 
 /* The one or the other of them, if there is one that can be linked; NULL: somebody else must look. */
-const struct pt_node *pt_graph_link(struct pt_section *section, const struct pt_node *node, int taken);
+const struct pt_node *pt_graph_make_link(struct pt_section *section, const struct pt_node *node, int taken);
+static inline const struct pt_node *pt_graph_link(struct pt_section *section, const struct pt_node *node,
+                                                  int taken)
+{
+	const struct pt_node *const to =
+	        atomic_load_explicit(taken ? &node->taken : &node->next, memory_order_acquire);
+
+	return to ? to : pt_graph_make_link(section, node, taken);
+}
 
 /* A node that belongs to nobody, for code that cannot be remembered (memory read by a callback):
  * decodes up to @size bytes into @storage of pt_node_storage bytes. */

@@ -7,17 +7,16 @@
 #include "code/insn_decode.h"
 #include "code/insn_forms.h"
 
-/* The instruction in 64-bit mode at @bytes, of which there are enough for any. False: ask Zydis. */
-static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
+/* Where an instruction's opcode ends, and what form it has. */
+struct form {
+	const uint8_t *end;
+	uint8_t form; /* zero: ask Zydis */
+};
+
+static inline struct form find_form(const uint8_t *p)
 {
-	static const uint8_t iclass_of[] = {
-	        [pt_kind_other] = ptic_other, [pt_kind_cond] = ptic_cond_jump, [pt_kind_jump] = ptic_jump,
-	        [pt_kind_call] = ptic_call,   [pt_kind_ind_jump] = ptic_jump,  [pt_kind_ind_call] = ptic_call,
-	        [pt_kind_ret] = ptic_return,
-	};
-	const uint8_t *p = bytes;
-	unsigned prefix = 0, rex, map, tail, modrm;
-	uint8_t form, wide;
+	unsigned prefix = 0, rex, map;
+	uint8_t wide, form;
 
 	if (*p == 0x66 || *p == 0xf3 || *p == 0xf2)
 		prefix = *p == 0x66 ? 1 : *p == 0xf3 ? 2 : 3, p++;
@@ -28,26 +27,77 @@ static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
 	map = *p == 0x0f;
 	p += map;
 	form = pt_forms[pt_form_row[prefix][wide][map][p[0]]][pt_form_operand(p[1])];
-	if (!form)
+	return (struct form){p + 1, form};
+}
+
+/* What comes last begins behind ModRM. */
+static inline const uint8_t *tail_of(struct form form)
+{
+	const unsigned modrm = pt_form_modrm_size(form.end);
+
+	return form.end + (form.form & pt_form_modrm ? modrm : 0);
+}
+
+static inline unsigned tail_size(struct form form)
+{
+	const unsigned tail = form.form & pt_form_tail;
+
+	return tail + (tail == pt_form_tail_8);
+}
+
+static inline enum pt_insn_kind kind_of(struct form form)
+{
+	return (enum pt_insn_kind)((form.form >> pt_form_kind_shift) - 1);
+}
+
+/* The instruction in 64-bit mode at @bytes, of which there are enough for any. False: ask Zydis. */
+static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
+{
+	static const uint8_t iclass_of[] = {
+	        [pt_kind_other] = ptic_other, [pt_kind_cond] = ptic_cond_jump, [pt_kind_jump] = ptic_jump,
+	        [pt_kind_call] = ptic_call,   [pt_kind_ind_jump] = ptic_jump,  [pt_kind_ind_call] = ptic_call,
+	        [pt_kind_ret] = ptic_return,
+	};
+	const struct form form = find_form(bytes);
+	const uint8_t *tail;
+
+	if (!form.form)
 		return false;
-	p++;
-	modrm = pt_form_modrm_size(p);
-	p += form & pt_form_modrm ? modrm : 0;
-	tail = form & pt_form_tail;
-	tail += tail == pt_form_tail_8;
-	info->length = (uint8_t)(p + tail - bytes);
-	info->kind = (uint8_t)((form >> pt_form_kind_shift) - 1);
+	tail = tail_of(form);
+	info->length = (uint8_t)(tail + tail_size(form) - bytes);
+	info->kind = (uint8_t)kind_of(form);
 	info->iclass = iclass_of[info->kind];
 	info->ip_bits = 0;
 	info->displacement = 0;
 	if (1 << info->kind & (1 << pt_kind_cond | 1 << pt_kind_jump | 1 << pt_kind_call)) {
 		int32_t near;
 
-		memcpy(&near, p, sizeof(near));
-		info->displacement = tail == 1 ? (int8_t)*p : near;
+		memcpy(&near, tail, sizeof(near));
+		info->displacement = tail_size(form) == 1 ? (int8_t)*tail : near;
 		info->ip_bits = 64;
 	}
 	return true;
+}
+
+uint32_t pt_insn_pass_others(const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode, uint8_t *length,
+                             uint32_t most)
+{
+	const uint8_t *at = bytes, *const until = bytes + size;
+	uint32_t n = 0;
+
+	if (mode != ptem_64bit)
+		return 0;
+	while (n < most && until - at >= pt_max_insn_size) {
+		const struct form form = find_form(at);
+		const uint8_t *next;
+
+		if (form.form >> pt_form_kind_shift != pt_kind_other + 1)
+			break;
+		next = tail_of(form) + tail_size(form);
+		length[n++] = (uint8_t)(next - at);
+		at = next;
+	}
+	return n;
 }
 
 int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)

@@ -48,6 +48,11 @@ struct pt_insn_info {
  * -pte_bad_insn when the bytes are no instruction; -pte_nomap when they are too few to tell. */
 int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode);
 
+/* Instructions at @bytes of which pt_insn_classify() would say pt_kind_other: as many as are found fast, and
+ * @most at most. Returns how many, with their lengths. */
+uint32_t pt_insn_pass_others(const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode, uint8_t *length,
+                             uint32_t most);
+
 /* How many bits the instruction pointer has in @mode. */
 static inline uint8_t pt_mode_ip_bits(enum pt_exec_mode mode)
 {

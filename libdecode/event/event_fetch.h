@@ -34,13 +34,20 @@ static inline int pt_evd_can_take_ip(const struct pt_evd *evd, const struct pt_p
 	return form->word[0] && !(evd->refused | evd->tip_bound.count);
 }
 
+/* Takes the address of such a packet at @pos; returns where it ends. */
+static inline const uint8_t *pt_last_ip_read(struct pt_last_ip *last, const struct pt_packet_form *form,
+                                             const uint8_t *pos)
+{
+	pt_last_ip_tell(last, (enum pt_ip_compression)form->word[0], pt_get64(pos + 1) & form->mask[1],
+	                form->mask[1]);
+	return pos + form->size;
+}
+
 /* Takes the address and moves behind the packet. */
 static inline void pt_evd_take_ip(struct pt_evd *evd, const struct pt_packet_form *form)
 {
-	pt_last_ip_tell(&evd->last, (enum pt_ip_compression)form->word[0],
-	                pt_get64(evd->pos + 1) & form->mask[1], form->mask[1]);
 	evd->packet = evd->pos;
-	evd->pos += form->size;
+	evd->pos = pt_last_ip_read(&evd->last, form, evd->pos);
 }
 
 static inline int pt_evd_take_tip(struct pt_evd *evd, const struct pt_packet_form *form)

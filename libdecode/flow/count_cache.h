@@ -14,27 +14,36 @@
 
 #include "code/block_graph.h"
 
-enum { pt_count_pushes = 3, pt_count_sections = 64 };
+enum { pt_count_pushes = 2, pt_count_sections = 64 };
 
-/* A cache line. */
+/* Half a cache line: the tables of a short replay take as long to be paged in as to be used. */
 struct pt_count_way {
-	const struct pt_node *from; /* NULL: none */
-	const struct pt_node *to;   /* NULL: to where the last block returns */
-	const struct pt_node *last; /* that was passed */
-	uint32_t ninsn;
-	uint16_t nblocks;
-	uint8_t bits; /* that it was looked up by: pt_count_bits() */
-	uint8_t used; /* how many of them */
-	/* How many addresses the return stack must hold at least, and how many more it may, so that it does
-	 * not forget any. @least can be more than there ever are: the way cannot be gone at once. */
-	uint8_t least, more;
-	uint8_t npush;
-	const struct pt_node *push[pt_count_pushes]; /* the calls that have not returned */
+	uint64_t key;             /* pt_count_key(); zero: none */
+	const struct pt_node *to; /* NULL: to where the last block returns */
+	uint32_t end;             /* where the last block's last instruction starts, in the section */
+	uint16_t ninsn;
+	uint8_t nblocks;
+	uint8_t effect;                 /* enum pt_count_effect */
+	uint32_t push[pt_count_pushes]; /* the calls that have not returned: to where they will, in the
+	                                   section */
 };
+
+/* What a way takes, and what it does to the return stack. */
+enum pt_count_effect {
+	pt_count_used = 7,           /* how many bits are used up */
+	pt_count_pops = 1 << 3,      /* an address that was there before, last of all */
+	pt_count_npush_shift = 4,    /* how many are pushed and stay: two bits */
+	pt_count_rise_shift = 6,     /* how many are pushed at one time: two bits */
+	pt_count_never = 3 << 6,     /* none can be so many: there is no such way */
+	pt_count_on_stack = 0xff ^ 7 /* zero: it leaves the stack alone */
+};
+_Static_assert(pt_count_pushes < pt_count_never >> pt_count_rise_shift, "no rise stands for all ways");
 
 struct pt_count_cache {
 	struct pt_count_way *way; /* owned; NULL: the cache is off */
 	uint32_t shift;           /* 64 less the bits of its size */
+	uint32_t least_shift;     /* the same for the size up to which it may grow */
+	uint32_t nlearnt;         /* since it has this size */
 	uint32_t nsections;
 	struct pt_section *section[pt_count_sections]; /* references: of all nodes in ways */
 };
@@ -44,38 +53,23 @@ struct pt_count_cache {
 int pt_count_cache_init(struct pt_count_cache *cache, uint32_t limit);
 void pt_count_cache_fini(struct pt_count_cache *cache);
 
-/* Looks for the way on its own, and keeps it in @way, which is where it belongs. @bits: as in
- * pt_count_bits(). */
-void pt_count_cache_learn(struct pt_count_cache *cache, struct pt_count_way *way, struct pt_section *section,
-                          const struct pt_node *from, uint64_t bits);
-
 /* Bits that are left of a TNT, up to six: the next one is the highest, and a one stands behind the last. */
 static const uint64_t pt_count_no_bits = 1ull << 63;
 
-static inline uint8_t pt_count_bits(uint64_t bits)
+/* Looks for the way on its own, and keeps it. */
+const struct pt_count_way *pt_count_cache_learn(struct pt_count_cache *cache, struct pt_section *section,
+                                                const struct pt_node *from, uint64_t bits);
+
+/* Addresses of nodes leave the bits free where @bits stand. */
+static inline uint64_t pt_count_key(const struct pt_node *from, uint64_t bits)
 {
-	return (uint8_t)(bits >> 57);
+	return (uint64_t)(uintptr_t)from ^ bits;
 }
 
 /* Where the way would stand. */
-static inline struct pt_count_way *pt_count_cache_way(const struct pt_count_cache *cache,
-                                                      const struct pt_node *from, uint64_t bits)
+static inline struct pt_count_way *pt_count_cache_way(const struct pt_count_cache *cache, uint64_t key)
 {
-	const uint64_t key = (uint64_t)(uintptr_t)from ^ bits;
-
 	return &cache->way[key * 0x9e3779b97f4a7c15u >> cache->shift];
-}
-
-/* Whether that is what stands there. */
-static inline int pt_count_way_is(const struct pt_count_way *way, const struct pt_node *from, uint64_t bits)
-{
-	return way->from == from && way->bits == pt_count_bits(bits);
-}
-
-/* Whether it can be gone at once with a return stack of that depth. */
-static inline int pt_count_way_fits(const struct pt_count_way *way, uint32_t depth)
-{
-	return depth - way->least <= way->more;
 }
 
 #endif

@@ -7,18 +7,18 @@
 
 #include "event/event_fetch.h"
 
-/* What changes on the way. */
+/* What changes on the way. It is in registers because its address is known to nobody: what is not inlined
+ * gets a copy. */
 struct trek {
 	const struct pt_node *node; /* where execution stands, in the section; NULL: at ip */
 	uint64_t ip;
 	struct pt_section *section; /* NULL: the first one is yet to be found */
 	uint64_t base;              /* its address */
-	int isid;
 	uint64_t ninsn;
-	const struct pt_node *last; /* that was passed, in the section; NULL: in another one, to end_ip */
-	uint64_t end_ip;
+	uint64_t end_ip; /* the last instruction of the last block that was passed */
 	uint32_t nblocks;
 	uint32_t free_steps; /* since trace was used */
+	int isid;
 };
 
 static void begin(struct trek *trek, const struct pt_flow *flow)
@@ -31,32 +31,16 @@ static void begin(struct trek *trek, const struct pt_flow *flow)
 	                      .free_steps = flow->free_steps};
 }
 
-/* The section changes. */
-static inline void leave_section(struct trek *trek)
-{
-	if (trek->last)
-		trek->end_ip = trek->base + trek->last->offset + trek->last->last;
-	trek->last = NULL;
-}
-
-static inline void enter_section(struct trek *trek, struct pt_section *section, uint64_t base, int isid)
-{
-	if (trek->section == section && trek->base == base)
-		return;
-	leave_section(trek);
-	trek->section = section;
-	trek->base = base;
-	trek->isid = isid;
-}
-
 /* Finds the node at trek->ip, where nobody was before. Zero: somebody else must go on there. */
-static __attribute__((noinline)) int locate(struct trek *trek, struct pt_flow *flow)
+static __attribute__((noinline)) int locate_copy(struct trek *trek, struct pt_flow *flow)
 {
 	flow->ip = trek->ip;
 	flow->node = NULL;
 	if (pt_flow_crosses(flow) || pt_flow_locate(flow) < 0 || !flow->section)
 		return 0;
-	enter_section(trek, flow->section, flow->base, flow->isid);
+	trek->section = flow->section;
+	trek->base = flow->base;
+	trek->isid = flow->isid;
 	trek->node = flow->node;
 	return 1;
 }
@@ -66,10 +50,18 @@ static inline __attribute__((always_inline)) int find(struct trek *trek, struct 
 {
 	const struct pt_flow_place *place = pt_flow_place_of(flow, trek->ip);
 
-	if (!trek->section || (int64_t)(trek->ip ^ trek->base) < 0 ||
-	    !pt_flow_place_is(flow, place, trek->ip))
-		return locate(trek, flow);
-	enter_section(trek, place->section, place->base, place->isid);
+	if (__builtin_expect(!trek->section || (int64_t)(trek->ip ^ trek->base) < 0 ||
+	                             !pt_flow_place_is(flow, place, trek->ip),
+	                     0)) {
+		struct trek copy = *trek;
+		const int found = locate_copy(&copy, flow);
+
+		*trek = copy;
+		return found;
+	}
+	trek->section = place->section;
+	trek->base = place->base;
+	trek->isid = place->isid;
 	trek->node = place->node;
 	return 1;
 }
@@ -85,16 +77,16 @@ static void go(struct trek *trek, int taken)
 	trek->node = pt_graph_link(trek->section, node, taken);
 }
 
-static void pass(struct trek *trek)
+static inline __attribute__((always_inline)) void pass(struct trek *trek)
 {
 	trek->nblocks += 1;
 	trek->ninsn += trek->node->ninsn;
-	trek->last = trek->node;
+	trek->end_ip = trek->base + trek->node->offset + trek->node->last;
 }
 
 /* Goes on as long as the way needs no trace. Returns enum pt_insn_kind of the node that does; pt_kind_other:
  * somebody else must go on. */
-static uint32_t go_free(struct trek *trek, struct pt_flow *flow)
+static __attribute__((noinline)) uint32_t go_free_copy(struct trek *trek, struct pt_flow *flow)
 {
 	for (;;) {
 		const struct pt_node *node;
@@ -116,10 +108,19 @@ static uint32_t go_free(struct trek *trek, struct pt_flow *flow)
 	}
 }
 
-/* Up to the use of one bit. Zero: somebody else must go on. */
-static int use_bit(struct trek *trek, struct pt_flow *flow, int taken)
+static inline __attribute__((always_inline)) uint32_t go_free(struct trek *trek, struct pt_flow *flow)
 {
-	const uint32_t kind = go_free(trek, flow);
+	struct trek copy = *trek;
+	const uint32_t kind = go_free_copy(&copy, flow);
+
+	*trek = copy;
+	return kind;
+}
+
+/* Up to the use of one bit. Zero: somebody else must go on. */
+static __attribute__((noinline)) int use_bit_copy(struct trek *trek, struct pt_flow *flow, int taken)
+{
+	const uint32_t kind = go_free_copy(trek, flow);
 
 	if (kind != pt_kind_cond && (kind != pt_kind_ret || !taken || !flow->returns.depth))
 		return 0;
@@ -134,58 +135,70 @@ static int use_bit(struct trek *trek, struct pt_flow *flow, int taken)
 	return 1;
 }
 
-/* ---- Along ways ----------------------------------------------------------------------------------- */
-
-/* Goes along @way, which fits. */
-static inline __attribute__((always_inline)) void go_along(struct trek *trek, struct pt_flow *flow,
-                                                           const struct pt_count_way *way)
+static inline __attribute__((always_inline)) int use_bit(struct trek *trek, struct pt_flow *flow, int taken)
 {
-	trek->nblocks += way->nblocks;
-	trek->ninsn += way->ninsn;
-	trek->last = way->last;
-	trek->node = way->to;
-	for (uint32_t i = 0; i < way->npush; ++i)
-		pt_return_stack_push(&flow->returns,
-		                     pt_node_next_ip(way->push[i], trek->base + way->push[i]->offset));
-	if (!way->to)
-		pt_return_stack_pop(&flow->returns, &trek->ip);
+	struct trek copy = *trek;
+	const int used = use_bit_copy(&copy, flow, taken);
+
+	*trek = copy;
+	return used;
 }
 
-/* The way along @bits from where the trek stands; NULL: there is none that can be gone at once. */
-static inline __attribute__((always_inline)) const struct pt_count_way *find_way(const struct trek *trek,
-                                                                                 const struct pt_flow *flow,
-                                                                                 struct pt_count_cache *cache,
-                                                                                 uint64_t bits)
-{
-	struct pt_count_way *way;
+/* ---- Along ways ----------------------------------------------------------------------------------- */
 
-	if (!cache || trek->free_steps)
-		return NULL;
-	way = pt_count_cache_way(cache, trek->node, bits);
-	if (__builtin_expect(!pt_count_way_is(way, trek->node, bits), 0))
-		pt_count_cache_learn(cache, way, trek->section, trek->node, bits);
-	return pt_count_way_fits(way, flow->returns.depth) ? way : NULL;
+/* What the way does to the return stack. Zero: that cannot be done at once. */
+static inline __attribute__((always_inline)) int move_stack(struct trek *trek, struct pt_return_stack *stack,
+                                                            const struct pt_count_way *way)
+{
+	const uint32_t effect = way->effect;
+	const uint32_t npush = effect >> pt_count_npush_shift & 3, rise = effect >> pt_count_rise_shift;
+
+	if (rise > pt_count_pushes || stack->depth + rise > pt_return_stack_size)
+		return 0;
+	if (effect & pt_count_pops)
+		return pt_return_stack_pop(stack, &trek->ip);
+	for (uint32_t i = 0; i < npush; ++i)
+		pt_return_stack_push(stack, trek->base + way->push[i]);
+	return 1;
+}
+
+/* Along @bits from where the trek stands, as far as a way is known. Returns what is left of them; @bits: none
+ * can be gone at once, or they are none. */
+static inline __attribute__((always_inline)) uint64_t go_way(struct trek *trek, struct pt_flow *flow,
+                                                             struct pt_count_cache *cache, uint64_t bits)
+{
+	const uint64_t key = pt_count_key(trek->node, bits);
+	const struct pt_count_way *way = pt_count_cache_way(cache, key);
+
+	if (__builtin_expect(way->key != key, 0))
+		way = pt_count_cache_learn(cache, trek->section, trek->node, bits);
+	if (way->effect & pt_count_on_stack && !move_stack(trek, &flow->returns, way))
+		return bits;
+	trek->nblocks += way->nblocks;
+	trek->ninsn += way->ninsn;
+	trek->end_ip = trek->base + way->end;
+	trek->node = way->to;
+	return bits << (way->effect & pt_count_used);
 }
 
 /* Uses bits up: see count_cache.h. Returns what is left of them. */
 static inline __attribute__((always_inline)) uint64_t pass_tnt(struct trek *trek, struct pt_flow *flow,
                                                                struct pt_count_cache *cache, uint64_t bits)
 {
-	while (bits != pt_count_no_bits) {
-		const struct pt_count_way *way;
+	do {
+		uint64_t left = bits;
 
 		if (!trek->node && !find(trek, flow))
 			break;
-		way = find_way(trek, flow, cache, bits);
-		if (__builtin_expect(way != NULL, 1)) {
-			bits <<= way->used;
-			go_along(trek, flow, way);
-		} else if (use_bit(trek, flow, (int64_t)bits < 0)) {
-			bits <<= 1;
-		} else {
-			break;
+		if (cache && !trek->free_steps)
+			left = go_way(trek, flow, cache, bits);
+		if (__builtin_expect(left == bits, 0)) {
+			if (!use_bit(trek, flow, (int64_t)bits < 0))
+				break;
+			left = bits << 1;
 		}
-	}
+		bits = left;
+	} while (bits != pt_count_no_bits);
 	return bits;
 }
 
@@ -197,15 +210,15 @@ static inline __attribute__((always_inline)) int pass_tip(struct trek *trek, str
 
 	if (!trek->node && !find(trek, flow))
 		return 0;
-	if (!pt_kind_needs_trace(trek->node->kind)) {
-		const struct pt_count_way *way = find_way(trek, flow, cache, pt_count_no_bits);
+	if (!pt_kind_needs_trace(trek->node->kind) && cache && !trek->free_steps) {
+		const uint32_t before = trek->nblocks;
 
-		if (way) {
-			trek->free_steps = way->nblocks;
-			go_along(trek, flow, way);
-		}
+		go_way(trek, flow, cache, pt_count_no_bits);
+		trek->free_steps = trek->nblocks - before;
 	}
-	kind = go_free(trek, flow);
+	kind = trek->node->kind;
+	if (!pt_kind_needs_trace((uint8_t)kind))
+		kind = go_free(trek, flow);
 	if (kind == pt_kind_other || kind == pt_kind_cond)
 		return 0;
 	if (kind == pt_kind_ind_call)
@@ -237,11 +250,10 @@ static void end(const struct trek *trek, struct pt_flow *flow, struct pt_flow_si
 		pt_flow_enter_section(flow, sink);
 }
 
-static void give(struct trek *trek, struct pt_flow *flow, struct pt_flow_sink *sink)
+static void give(const struct trek *trek, struct pt_flow *flow, struct pt_flow_sink *sink)
 {
 	if (!trek->nblocks)
 		return;
-	leave_section(trek);
 	sink->count = 1;
 	sink->nblocks += trek->nblocks;
 	sink->ninsn += trek->ninsn;
@@ -249,54 +261,75 @@ static void give(struct trek *trek, struct pt_flow *flow, struct pt_flow_sink *s
 	flow->entry_flags = 0;
 }
 
-static int walk(struct pt_flow *flow, struct pt_flow_sink *sink, const uint8_t *until)
+/* The bits of a short TNT, as they are looked up: it has two bits or more, of which the lowest is zero. */
+static inline uint64_t bits_of(uint8_t tnt)
+{
+	const uint64_t word = (uint64_t)(tnt | 1) << 56;
+
+	return word << (__builtin_clzll(word) + 1);
+}
+
+static __attribute__((noinline)) int walk(struct pt_flow *flow, struct pt_flow_sink *sink,
+                                          const uint8_t *until)
 {
 	struct pt_evd *const evd = &flow->evd;
 	const uint8_t *const start = evd->pos;
-	const struct pt_packet_form *tnt = NULL;
+	const uint8_t *pos = start, *packet = start, *tnt = NULL;
+	struct pt_last_ip last = evd->last;
 	uint64_t bits = pt_count_no_bits;
 	int unit = pt_flow_no_unit, used = 0;
 	struct trek trek;
 
 	begin(&trek, flow);
-	while (unit == pt_flow_no_unit && evd->pos < until) {
-		const struct pt_packet_form *const form = &pt_packet_forms[*evd->pos];
+	while (pos < until) {
+		const struct pt_packet_form *const form = &pt_packet_forms[*pos];
 
 		if (form->type == ppt_tnt_8) {
-			const uint64_t all = (form->word[1] << 1 | 1) << (63 - (uint32_t)form->word[0]);
+			const uint64_t all = bits_of(*pos);
 
-			tnt = form;
-			evd->packet = evd->pos++;
+			tnt = packet = pos++;
 			bits = pass_tnt(&trek, flow, sink->ways, all);
-			used |= bits != all;
-			if (bits != pt_count_no_bits)
+			if (bits != pt_count_no_bits) {
+				used = bits != all;
 				unit = pt_unit_tnt;
-		} else if (form->type == ppt_tip && pt_evd_can_take_ip(evd, form)) {
-			pt_evd_take_tip(evd, form);
-			if (pass_tip(&trek, flow, sink->ways, evd->tip_ip)) {
-				flow->named_ip = evd->tip_ip;
-				used = 1;
-			} else {
-				unit = pt_unit_tip;
+				break;
 			}
+		} else if (form->type == ppt_tip && pt_evd_can_take_ip(evd, form)) {
+			packet = pos;
+			pos = pt_last_ip_read(&last, form, pos);
+			evd->tip_ip = last.ip;
+			evd->tip_suppressed = 0;
+			if (!pass_tip(&trek, flow, sink->ways, last.ip)) {
+				unit = pt_unit_tip;
+				break;
+			}
+			flow->named_ip = last.ip;
 		} else {
 			break;
 		}
 	}
-	if (evd->pos == start)
+	if (pos == start)
 		return 0;
+	evd->pos = pos;
+	evd->packet = packet;
+	evd->last = last;
 	if (tnt) {
-		flow->fresh_tnt = (uint32_t)tnt->word[0];
-		evd->tnt = tnt->word[1];
+		flow->fresh_tnt = (uint32_t)pt_packet_forms[*tnt].word[0];
+		evd->tnt = pt_packet_forms[*tnt].word[1];
 		evd->tnt_count = 63 - (uint32_t)__builtin_ctzll(bits);
 	}
 	flow->unit = unit;
 	/* Circles are looked for anew where trace was used. */
-	if (used)
+	if (used || unit == pt_flow_no_unit || packet != start)
 		flow->circle_limit = 0;
 	end(&trek, flow, sink);
 	give(&trek, flow, sink);
 	return 1;
+}
+
+static inline int may_begin(const struct pt_packet_form *form)
+{
+	return form->type == ppt_tnt_8 || form->type == ppt_tip;
 }
 
 int pt_flow_count_units(struct pt_flow *flow, struct pt_flow_sink *sink, const uint8_t *until)
@@ -305,6 +338,9 @@ int pt_flow_count_units(struct pt_flow *flow, struct pt_flow_sink *sink, const u
 
 	if (config->end - flow->evd.pos < pt_packet_form_room || (sink->count && !sink->section) ||
 	    (flow->node && !flow->section))
+		return 0;
+	/* Half of the time, something about time comes next. */
+	if (!may_begin(&pt_packet_forms[*flow->evd.pos]))
 		return 0;
 	if (until > config->end - pt_packet_form_room)
 		until = config->end - pt_packet_form_room;
