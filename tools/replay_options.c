@@ -202,7 +202,7 @@ const struct option_row replay_option_rows[] = {
          take_function},
         {"time-source", 0, "all|tsc", "the packets that tell the time (all)", take_time_source},
         {"switch-evidence", 0, "LIST",
-         "what says who runs where records do not: addresses,page_tables (both), or none",
+         "what says who runs where records do not: addresses,page_tables,trials (all), or none",
          take_switch_evidence},
         {"symbols", 0, NULL, "tell function and file of each line; in the summary, the busiest functions",
          take_symbols},

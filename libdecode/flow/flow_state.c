@@ -1,10 +1,12 @@
-/* flow_state.c - whether two decoders of one trace will go on alike.
+/* flow_state.c - whether two decoders of one trace will go on alike; and how one goes on as another one.
  *
  * At a PSB, little of what came before still counts: what does is copied here, in a form that compares byte
  * by byte. What an image, a cache or an observer would give again is left out, and so is what only
  * pt_blk_next() tells: the flags of its blocks.
  */
 #include "flow/block_decoder.h"
+
+#include "flow/decoder_face.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -169,4 +171,77 @@ int pt_blk_is_in_state(const struct pt_block_decoder *decoder, const struct pt_r
 void pt_run_state_free(struct pt_run_state *state)
 {
 	free(state);
+}
+
+/* ---- Another decoder in the same state ---------------------------------------------------------- */
+
+/* The reader of packets as it is, but for who listens. */
+static void take_trace(struct pt_evd *evd, const struct pt_evd *from)
+{
+	int (*const tick)(void *context) = evd->tick;
+	void *const context = evd->tick_context;
+	const uint64_t limit = evd->tick_limit;
+
+	*evd = *from;
+	evd->tick = tick;
+	evd->tick_context = context;
+	evd->tick_limit = limit;
+}
+
+static void take_flags(struct pt_flow *flow, const struct pt_flow *from)
+{
+	flow->synced = from->synced;
+	flow->at_start = from->at_start;
+	flow->enabled = from->enabled;
+	flow->speculative = from->speculative;
+	flow->due = from->due;
+	flow->in_branch = from->in_branch;
+	flow->non_root = from->non_root;
+	flow->at_mov_cr3 = from->at_mov_cr3;
+	flow->have_resume_ip = from->have_resume_ip;
+	flow->entry_flags = from->entry_flags;
+	flow->tick_is_due = from->tick_is_due;
+}
+
+/* Code is looked up anew, in the flow's own image. */
+static void take_place(struct pt_flow *flow, const struct pt_flow *from)
+{
+	pt_flow_set_asid(flow, from->asid.cr3, from->asid.vmcs);
+	pt_flow_set_ip(flow, present_ip(from));
+	flow->named_ip = from->named_ip;
+	flow->branch_ip = from->branch_ip;
+	flow->resume_ip = from->resume_ip;
+	flow->mode = from->mode;
+	flow->circle_ip = from->circle_ip;
+	flow->circle_steps = from->circle_steps;
+	flow->circle_limit = from->circle_limit;
+	flow->free_steps = from->free_steps;
+	flow->returns = from->returns;
+	flow->crossing.half = pt_half_unknown;
+}
+
+static void take_flow(struct pt_flow *flow, const struct pt_flow *from)
+{
+	take_trace(&flow->evd, &from->evd);
+	take_flags(flow, from);
+	take_place(flow, from);
+	flow->start = from->start;
+	flow->reached = from->reached;
+	flow->fresh_tnt = from->fresh_tnt;
+	flow->unit = from->unit;
+	flow->status = from->status;
+	flow->told = from->told;
+	flow->tick_ip = from->tick_ip;
+	flow->unit_time = from->unit_time;
+	flow->observers.state = from->observers.state;
+}
+
+int pt_blk_copy_state(struct pt_block_decoder *decoder, const struct pt_block_decoder *from)
+{
+	if (!decoder || !from || decoder == from || !from->flow.start || !pt_face_may_move(&decoder->flow))
+		return -pte_invalid;
+	settle(from);
+	pt_cursor_reset(&decoder->cursor);
+	take_flow(&decoder->flow, &from->flow);
+	return from->flow.status < 0 ? from->flow.status : pt_flow_status(&decoder->flow);
 }

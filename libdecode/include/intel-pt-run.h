@@ -175,6 +175,13 @@ extern pt_export void pt_run_state_free(struct pt_run_state *state);
 extern pt_export int pt_blk_is_in_state(const struct pt_block_decoder *decoder,
                                         const struct pt_run_state *state);
 
+/* Has @decoder stand where @from stands: at the same place of the same bytes, with what @from has come to know
+ * of the trace; its own image and observers stay, and are not told. Both were made with the same flags and
+ * errata. So a way can be tried with other code, without @from being touched: which may be asked in callbacks
+ * of @from's, too. Returns status bits; or a negative code: @from has failed; -pte_invalid: it was never
+ * synchronised, or @decoder must not move. */
+extern pt_export int pt_blk_copy_state(struct pt_block_decoder *decoder, const struct pt_block_decoder *from);
+
 #ifdef __cplusplus
 }
 #endif

@@ -3,8 +3,6 @@
 
 #include "system/system.h"
 
-enum { PIDS_MAX = 16 };
-
 int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
                   const struct sb_system *system, uint64_t slack)
 {
@@ -47,13 +45,7 @@ const struct sb_space *evidence_space(const struct evidence *evidence, const str
 
 /* ---- Who ---------------------------------------------------------------------------------------- */
 
-/* First those that have code there, then strangers, who may have. */
-struct suspects {
-	int32_t pid[PIDS_MAX];
-	int count, nknown;
-};
-
-static int is_among(const struct suspects *suspects, int32_t pid)
+int suspects_have(const struct suspects *suspects, int32_t pid)
 {
 	for (int i = 0; i < suspects->count; ++i)
 		if (suspects->pid[i] == pid)
@@ -119,7 +111,8 @@ static int settle_lost_record(struct evidence *evidence, struct switch_track *tr
                               const struct suspects *suspects, int resumed)
 {
 	const struct sb_sched *next = switch_track_next(track);
-	const int before = is_among(suspects, track->pid), behind = is_among(suspects, next->prev_pid);
+	const int before = suspects_have(suspects, track->pid),
+	          behind = suspects_have(suspects, next->prev_pid);
 
 	if (!before && !behind)
 		return 0;
@@ -152,11 +145,11 @@ static void add_strangers(struct evidence *evidence, const struct switch_track *
 	if (!strangers || !strangers->count)
 		return;
 	for (size_t i = 0; i < 2; ++i)
-		if (suspects->count < PIDS_MAX && !is_among(suspects, named[i]) &&
+		if (suspects->count < EVIDENCE_SUSPECTS_MAX && !suspects_have(suspects, named[i]) &&
 		    strangers_have(strangers, named[i], now, track->slack))
 			suspects->pid[suspects->count++] = named[i];
 	suspects->count = (int)strangers_add(strangers, now, track->slack, suspects->pid,
-	                                     (size_t)suspects->count, PIDS_MAX);
+	                                     (size_t)suspects->count, EVIDENCE_SUSPECTS_MAX);
 }
 
 /* Who has code at as many of the addresses as anybody has. */
@@ -167,7 +160,7 @@ static void find_suspects(struct evidence *evidence, const struct switch_track *
 
 	do
 		suspects->count = address_index_find(&evidence->addresses, place->ip, nips, place->now,
-		                                     track->slack, suspects->pid, PIDS_MAX);
+		                                     track->slack, suspects->pid, EVIDENCE_SUSPECTS_MAX);
 	while (!suspects->count && --nips);
 	suspects->nknown = suspects->count;
 	if (suspects->count >= 0)
@@ -191,7 +184,7 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 {
 	if (switch_track_lacks_record(track) && settle_lost_record(evidence, track, suspects, place->resumed))
 		return;
-	if (track->pid > 0 && (!suspects->count || is_among(suspects, track->pid)) &&
+	if (track->pid > 0 && (!suspects->count || suspects_have(suspects, track->pid)) &&
 	    !is_doubtful(track, suspects, place))
 		return;
 	if (track->pid > 0 && is_recorded(evidence, track, place->now))
@@ -219,7 +212,7 @@ static int goes_on(const struct switch_track *track, const struct evidence_place
 static void settle_doubting(struct evidence *evidence, struct switch_track *track,
                             const struct suspects *suspects, const struct evidence_place *place)
 {
-	const int fits = track->pid > 0 && (!suspects->count || is_among(suspects, track->pid));
+	const int fits = track->pid > 0 && (!suspects->count || suspects_have(suspects, track->pid));
 
 	if (fits && goes_on(track, place))
 		return;
@@ -254,7 +247,7 @@ static void leave_sharers(struct evidence *evidence, struct suspects *suspects, 
 {
 	struct suspects left = {.pid = {owner}, .count = 1, .nknown = 1};
 
-	for (int i = 0; i < suspects->count && left.count < PIDS_MAX; ++i)
+	for (int i = 0; i < suspects->count && left.count < EVIDENCE_SUSPECTS_MAX; ++i)
 		if (may_share(evidence, suspects->pid[i], owner, place)) {
 			left.pid[left.count++] = suspects->pid[i];
 			left.nknown += i < suspects->nknown;
@@ -281,7 +274,7 @@ static int is_refuted(const struct evidence *evidence, const struct switch_track
 static void settle_by_paging(struct evidence *evidence, struct switch_track *track,
                              const struct suspects *suspects, const struct evidence_place *place)
 {
-	const int known = is_among(suspects, track->pid);
+	const int known = suspects_have(suspects, track->pid);
 
 	if (switch_track_lacks_record(track) && known) {
 		settle_lost_record(evidence, track, suspects, place->resumed);
@@ -329,27 +322,35 @@ int evidence_is_needed(struct evidence *evidence, const struct switch_track *tra
 	return owner == cr3_contradictory || is_refuted(evidence, track, place);
 }
 
-int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place)
+int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place,
+                    struct suspects *suspects)
 {
-	struct suspects suspects;
 	int32_t owner;
 	int status;
 
-	find_suspects(evidence, track, place, &suspects);
-	if (suspects.count < 0)
+	find_suspects(evidence, track, place, suspects);
+	if (suspects->count < 0)
 		return -sbe_nomem;
 	owner = find_owner(evidence, place, &status);
 	if (status < 0)
 		return status;
 	if (owner >= 0) {
-		leave_sharers(evidence, &suspects, owner, place);
-		settle_by_paging(evidence, track, &suspects, place);
+		leave_sharers(evidence, suspects, owner, place);
+		settle_by_paging(evidence, track, suspects, place);
 	} else if (owner == cr3_contradictory || is_refuted(evidence, track, place)) {
 		switch_track_doubt(track);
 	} else if (track->losses) {
-		settle_doubting(evidence, track, &suspects, place);
+		settle_doubting(evidence, track, suspects, place);
 	} else {
-		settle_by_address(evidence, track, &suspects, place);
+		settle_by_address(evidence, track, suspects, place);
 	}
 	return 0;
+}
+
+int suspects_are_all(const struct suspects *suspects, const struct switch_track *before)
+{
+	if (suspects->count == EVIDENCE_SUSPECTS_MAX || suspects->nknown < suspects->count)
+		return 0;
+	/* Of whom a record has just told, a mapping may be missing. */
+	return !before->is_fresh || before->pid <= 0 || suspects_have(suspects, before->pid);
 }

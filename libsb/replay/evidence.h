@@ -26,6 +26,14 @@ int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
                   const struct sb_system *system, uint64_t slack);
 void evidence_fini(struct evidence *evidence);
 
+enum { EVIDENCE_SUSPECTS_MAX = 16 };
+
+/* Who may run at a place: first those that have code there, then strangers, who may have. */
+struct suspects {
+	int32_t pid[EVIDENCE_SUSPECTS_MAX];
+	int count, nknown;
+};
+
 /* User space is entered. */
 struct evidence_place {
 	const uint64_t *ip; /* addresses that are about to be executed */
@@ -55,9 +63,15 @@ const struct strangers *evidence_strangers(struct evidence *evidence);
 int32_t evidence_only_thread(struct evidence *evidence, int32_t pid);
 int evidence_has_other_threads(struct evidence *evidence, int32_t pid, int32_t tid);
 
-/* Sets right who runs. Zero or -sbe_nomem. */
-int evidence_settle(struct evidence *evidence, struct switch_track *track,
-                    const struct evidence_place *place);
+/* Sets right who runs, which may be nobody that is known: one of *suspects, then, or somebody else. Zero or
+ * -sbe_nomem. */
+int evidence_settle(struct evidence *evidence, struct switch_track *track, const struct evidence_place *place,
+                    struct suspects *suspects);
+
+int suspects_have(const struct suspects *suspects, int32_t pid);
+
+/* Whether nobody else can have run, where @before is what records said. */
+int suspects_are_all(const struct suspects *suspects, const struct switch_track *before);
 
 /* The space of @pid that has code at the place, at @place->now or as close to it as the trace's time can be
  * wrong; else the one at that time. *moment: the time it is to be asked for. */

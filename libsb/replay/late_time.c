@@ -65,15 +65,35 @@ static int has_code(const struct strangers *strangers, const struct stretch *str
 	return 0;
 }
 
-static void add_suspect(struct late_verdict *verdict, int nothing_yet, const struct stretch *stretch,
+/* Execution may be that of the schedule's entry @i - 1. */
+static void add_suspect(struct late_verdict *verdict, size_t i, const struct stretch *stretch,
                         uint64_t moment)
 {
-	if (nothing_yet)
-		*verdict = (struct late_verdict){stretch->pid, stretch->tid, moment};
-	else if (verdict->pid != stretch->pid)
-		verdict->pid = verdict->tid = -1;
-	else if (verdict->tid != stretch->tid)
-		verdict->tid = -1;
+	struct late_suspect *suspect = verdict->suspect;
+
+	while (suspect < verdict->suspect + verdict->nsuspects && suspect->pid != stretch->pid)
+		suspect += 1;
+	if (suspect == verdict->suspect + LATE_SUSPECTS_MAX) {
+		verdict->is_full = 1;
+	} else if (suspect == verdict->suspect + verdict->nsuspects) {
+		*suspect = (struct late_suspect){stretch->pid, stretch->tid, moment, i};
+		verdict->nsuspects += 1;
+	} else if (suspect->tid != stretch->tid) {
+		suspect->tid = -1;
+	}
+}
+
+/* Who it is, if there is only one. */
+static void decide(struct late_verdict *verdict)
+{
+	const struct late_suspect *only = verdict->suspect;
+
+	verdict->pid = verdict->tid = -1;
+	if (verdict->nsuspects != 1)
+		return;
+	verdict->pid = only->pid;
+	verdict->tid = only->tid;
+	verdict->moment = only->moment;
 }
 
 /* Where the entries end that may have come. */
@@ -110,12 +130,11 @@ int late_time_judge(struct late_time *late, const struct strangers *strangers,
                     uint64_t until, struct late_verdict *verdict)
 {
 	const size_t end = end_of(track, until);
-	size_t low = SIZE_MAX;
 
 	if (end == track->next)
 		return 0;
 	*late = (struct late_time){track->next, late_time_low(late, track)};
-	*verdict = (struct late_verdict){-1, -1, now};
+	*verdict = (struct late_verdict){.pid = -1, .tid = -1, .moment = now};
 	if (end - track->next == RUNS_MAX)
 		return 1;
 	for (size_t i = late->low; i <= end; ++i) {
@@ -125,11 +144,10 @@ int late_time_judge(struct late_time *late, const struct strangers *strangers,
 		if (stretch.pid == 0 ||
 		    (stretch.pid > 0 && !has_code(strangers, &stretch, ip, nips, &moment)))
 			continue;
-		add_suspect(verdict, low == SIZE_MAX, &stretch, moment);
-		if (low == SIZE_MAX)
-			low = i;
+		add_suspect(verdict, i, &stretch, moment);
 	}
-	if (low != SIZE_MAX)
-		late->low = low;
+	if (verdict->nsuspects)
+		late->low = verdict->suspect[0].first;
+	decide(verdict);
 	return 1;
 }

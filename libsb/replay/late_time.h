@@ -19,9 +19,20 @@ struct late_time {
 	size_t low;  /* those before have come: what ran then came after them */
 };
 
+/* A process that may run. */
+struct late_suspect {
+	int32_t pid, tid; /* tid -1: several of its threads may */
+	uint64_t moment;  /* at which it has the code */
+	size_t first;     /* of the schedule's entries behind which it may */
+};
+
+enum { LATE_SUSPECTS_MAX = 8 };
+
 struct late_verdict {
 	int32_t pid, tid; /* -1: several may run */
 	uint64_t moment;  /* at which that process has the code */
+	struct late_suspect suspect[LATE_SUSPECTS_MAX];
+	int nsuspects, is_full; /* there may be more of them */
 };
 
 /* What the next TSC packet of the decoder's buffer is: the same from one offset to the other. */

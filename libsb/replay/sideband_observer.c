@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "replay/look_ahead.h"
+#include "replay/repair.h"
 #include "replay/user_stretch.h"
 #include "system/system.h"
 
@@ -175,8 +176,52 @@ static int is_behind_psb(struct sideband_observer *observer)
 	return observer->psb != before;
 }
 
+/* User space is entered at @now, if the trace says it right. */
+static struct repair_place repair_here(struct sideband_observer *observer, uint64_t now, int is_whole)
+{
+	return (struct repair_place){.trial = observer->trial,
+	                             .decoder = observer->decoder,
+	                             .evidence = observer->evidence,
+	                             .now = now,
+	                             .until = observer->is_coarse ? latest_time(observer)
+	                                                          : now + observer->track.slack,
+	                             .is_whole = is_whole};
+}
+
+/* What records say goes without saying - unless the next switch comes too soon. As repair_early(). */
+static int examine_early(struct sideband_observer *observer, uint64_t now, uint64_t ip, int is_whole)
+{
+	struct switch_track *track = &observer->track;
+	struct repair_place place;
+
+	if (observer->kernel || observer->is_coarse || track->losses || track->inferred || !now ||
+	    switch_track_until(track) > now + track->slack)
+		return 0;
+	place = repair_here(observer, now, is_whole);
+	return repair_early(&place, track, ip);
+}
+
+/* Sets right who runs, where that does not go without saying. */
+static int settle(struct sideband_observer *observer, struct evidence_place *place, int is_whole)
+{
+	const struct switch_track before = observer->track;
+	struct repair_place repair;
+	struct suspects suspects;
+	uint64_t ips[LOOK_AHEAD_MAX];
+	int status;
+
+	place->nips = look_ahead(observer->decoder, *place->ip, ips);
+	place->ip = ips;
+	status = evidence_settle(observer->evidence, &observer->track, place, &suspects);
+	place->nips = 1;
+	if (status < 0 || observer->track.pid >= 0 || observer->kernel)
+		return status;
+	repair = repair_here(observer, place->now, is_whole);
+	return repair_doubt(&repair, &observer->track, &before, &suspects);
+}
+
 /* User space is entered at @ip: is it that of whoever runs? */
-static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed)
+static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed, int is_whole)
 {
 	struct evidence_place place = {.ip = &ip,
 	                               .nips = 1,
@@ -185,23 +230,30 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	                               .resumed = resumed,
 	                               .interrupted = observer->interrupted || observer->is_unbroken};
 	const int needed = evidence_is_needed(observer->evidence, &observer->track, observer->space, &place);
-	uint64_t ips[LOOK_AHEAD_MAX], moment;
+	uint64_t moment;
+	int status;
 
 	/* The time stands still, and is not that of the place. */
 	if (now == observer->judged && now)
 		return 0;
-	if (needed <= 0)
-		return needed < 0 ? -pte_nomem : 0;
-	/* In the middle of user space, nothing new is known before the next PSB. */
-	if (is_behind_psb(observer))
-		observer->examined = 0;
-	if (resumed < 0 && observer->examined && observer->track.pid < 0)
-		return 0;
-	observer->examined = 1;
-	place.ip = ips;
-	place.nips = look_ahead(observer->decoder, ip, ips);
-	if (evidence_settle(observer->evidence, &observer->track, &place) < 0)
+	if (needed < 0)
 		return -pte_nomem;
+	if (needed) {
+		/* In the middle of user space, nothing new is known before the next PSB. */
+		if (is_behind_psb(observer))
+			observer->examined = 0;
+		if (resumed < 0 && observer->examined && observer->track.pid < 0)
+			return 0;
+		observer->examined = 1;
+		status = settle(observer, &place, is_whole);
+	} else {
+		status = resumed < 0 ? 0 : examine_early(observer, now, ip, is_whole);
+		if (status == 0)
+			return 0;
+	}
+	if (status < 0)
+		return -pte_nomem;
+	place.ip = &ip;
 	observer->space = NULL;
 	if (observer->track.pid >= 0)
 		observer->space = evidence_space(observer->evidence, &observer->track, &place, &moment);
@@ -244,8 +296,9 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 }
 
 /* The trace's time says too little: settles who runs, and returns one, or zero: it says enough. */
-static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_t ip)
+static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_t ip, int is_whole)
 {
+	enum sb_switch_evidence says = sb_switch_by_address;
 	const struct switch_track *track = &observer->track;
 	const struct strangers *strangers;
 	struct late_verdict verdict;
@@ -266,8 +319,15 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	if (!late_time_judge(&observer->late, strangers, track, ips, nips, now, until, &verdict))
 		return 0;
 	observer->judged = now;
-	switch_track_infer(&observer->track, verdict.pid, verdict.tid,
-	                   verdict.pid < 0 ? sb_switch_uncertain : sb_switch_by_address);
+	if (verdict.pid < 0) {
+		const struct repair_place place = repair_here(observer, now, is_whole);
+
+		status = repair_late(&place, track, &observer->late, &verdict);
+		if (status < 0)
+			return status;
+		says = status ? sb_switch_repaired : sb_switch_uncertain;
+	}
+	switch_track_infer(&observer->track, verdict.pid, verdict.tid, says);
 	observer->space =
 	        track->pid < 0 ? NULL : sb_system_space(observer->system, track->pid, verdict.moment);
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, verdict.moment) : NULL;
@@ -277,7 +337,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	return status < 0 ? status : 1;
 }
 
-int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed)
+int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed, int is_whole)
 {
 	uint64_t now;
 	int settled;
@@ -286,9 +346,9 @@ int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, i
 		return 0;
 	now = sideband_observer_now(observer);
 	observer->judged = 0;
-	settled = settle_late(observer, now, ip);
+	settled = settle_late(observer, now, ip, is_whole);
 	if (!settled)
-		settled = examine(observer, now, ip, resumed);
+		settled = examine(observer, now, ip, resumed, is_whole);
 	observer->track.is_fresh = 0;
 	observer->interrupted = 0;
 	observer->is_unbroken = observer->track.losses != switch_losses_none;
@@ -344,7 +404,7 @@ static int on_crossing(void *context, uint64_t ip)
 	sideband_observer_begin_run(observer);
 	if (status < 0 || ip >> 63)
 		return status;
-	status = examine(observer, now, ip, resumed);
+	status = examine(observer, now, ip, resumed, 0);
 	return status < 0 || !left ? status : doubt_coarse(observer, now, ip);
 }
 
@@ -451,7 +511,8 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	                                       .filter = sources->filter,
 	                                       .memory = sources->memory,
 	                                       .kernel = sources->kernel,
-	                                       .evidence = sources->evidence};
+	                                       .evidence = sources->evidence,
+	                                       .trial = sources->trial};
 	observer->sees_switches =
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
 	observer->is_coarse = sources->is_coarse;
@@ -512,6 +573,7 @@ void sideband_observer_begin_buffer(struct sideband_observer *observer)
 {
 	observer->examined = 0;
 	observer->psb = UINT64_MAX;
+	trial_begin_buffer(observer->trial);
 	observer->next_tsc = late_tsc_unknown;
 }
 

@@ -20,6 +20,7 @@
 #include "replay/kernel_image.h"
 #include "replay/late_time.h"
 #include "replay/switch_track.h"
+#include "replay/trial.h"
 
 /* Whose blocks are. */
 struct flow_owner {
@@ -39,6 +40,7 @@ struct sideband_observer {
 
 	struct kernel_image *kernel; /* borrowed; NULL: the kernel is not traced */
 	struct evidence *evidence;   /* borrowed */
+	struct trial *trial;         /* borrowed */
 	struct switch_track track;   /* who runs */
 	int is_coarse;               /* the trace has no MTC packets */
 	int is_late;                 /* time stands still between TSC packets */
@@ -78,6 +80,7 @@ struct sideband_sources {
 	struct filter_memory *memory;
 	struct kernel_image *kernel; /* NULL: the kernel is not traced */
 	struct evidence *evidence;
+	struct trial *trial;
 	uint64_t slack;   /* ns, see struct switch_track */
 	int is_coarse;    /* the trace has no MTC packets */
 	int is_late;      /* the same, and the kernel is not traced: see late_time.h */
@@ -110,9 +113,9 @@ int sideband_observer_jump(struct sideband_observer *observer);
 /* What is decoded from now on is other trace: its PSBs are others. */
 void sideband_observer_begin_buffer(struct sideband_observer *observer);
 
-/* Tracing was enabled at @ip of user space, which may be the address where it was disabled last. Zero or a
- * negative pt_error_code. */
-int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed);
+/* Tracing was enabled at @ip of user space, which may be the address where it was disabled last. @is_whole:
+ * the flow is known since the last PSB. Zero or a negative pt_error_code. */
+int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, int resumed, int is_whole);
 
 /* Tracing was disabled: @interrupted: by an interrupt, not by an instruction. */
 void sideband_observer_disabled(struct sideband_observer *observer, int interrupted);

@@ -376,7 +376,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 		if (event.type == ptev_enabled && !event.status_update) {
 			replay->last_ip = event.variant.enabled.ip;
 			if (sideband_observer_enabled(replay->observer, replay->last_ip,
-			                              event.variant.enabled.resumed) < 0)
+			                              event.variant.enabled.resumed, !replay->resumed) < 0)
 				return fatal(replay, -pte_nomem);
 		}
 		if (status == 0 && event.type == ptev_overflow)

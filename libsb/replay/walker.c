@@ -11,6 +11,7 @@ int walker_init(struct walker *walker, const struct replay_world *world, struct 
 {
 	*walker = (struct walker){.world = world, .ledger = ledger, .err = err};
 	filter_memory_init(&walker->memory);
+	trial_init(&walker->trial, &walker->images);
 	if (world->traces_kernel && kernel_image_init(&walker->kernel, world->kernel, world->sections) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	if (image_builder_init(&walker->images, world->resolver, world->sections,
@@ -33,6 +34,7 @@ void walker_fini(struct walker *walker)
 {
 	close_stream(walker);
 	stream_replay_fini(&walker->replay);
+	trial_fini(&walker->trial);
 	image_builder_fini(&walker->images);
 	kernel_image_fini(&walker->kernel);
 	filter_memory_fini(&walker->memory);
@@ -70,6 +72,7 @@ static int begin_stream(struct walker *walker, const struct observed_schedule *s
 	        .memory = &walker->memory,
 	        .kernel = world->traces_kernel ? &walker->kernel : NULL,
 	        .evidence = world->evidence,
+	        .trial = &walker->trial,
 	        .slack = stream_replay_slack_ns(info),
 	        .is_coarse = !info->pt_mtc,
 	        .is_late = !info->pt_mtc && !world->traces_kernel,

@@ -33,6 +33,7 @@ struct stream_place {
 struct walker {
 	const struct replay_world *world; /* borrowed */
 	struct image_builder images;
+	struct trial trial;
 	struct kernel_image kernel; /* when the kernel is traced */
 	struct ledger *ledger;      /* borrowed */
 	struct sb_error *err;       /* borrowed */

@@ -143,6 +143,53 @@ static void what_is_not_there_is_refused(void **state)
 	pt_blk_free_decoder(decoder);
 }
 
+/* Once more from the same place, with other code: the first decoder goes on as if nothing had been. */
+static void another_decoder_goes_on_from_the_same_place(void **state)
+{
+	/* 1000 nop  1001 nop  1002 nop  1003 jne 1000 */
+	static const uint8_t other_code[] = {0x90, 0x90, 0x90, 0x75, 0xfb};
+	struct fixture *fixture = *state;
+	struct pt_block_decoder *decoder = decoder_at(fixture, 0, 1), *scout = decoder_at(fixture, 0, 0);
+	struct pt_run_state *saved = pt_blk_save_state(decoder);
+	struct program program;
+	struct pt_image *image;
+	struct pt_run run, tried;
+
+	assert_non_null(saved);
+	program_write(&program, other_code, sizeof(other_code));
+	image = program_image(&program, 0x1000);
+	assert_int_equal(pt_blk_set_image(scout, image), 0);
+	assert_int_equal(pt_blk_copy_state(scout, decoder), 0);
+	assert_int_equal(pt_blk_is_in_state(scout, saved), 1);
+	assert_true(pt_blk_run(scout, &tried, sizeof(tried)) >= 0);
+	assert_int_equal(tried.ninsn, 8);
+	assert_int_equal(tried.tsc, 200);
+	assert_int_equal(pt_blk_is_in_state(decoder, saved), 1);
+	assert_true(pt_blk_run(decoder, &run, sizeof(run)) >= 0);
+	assert_int_equal(run.ninsn, 2);
+	assert_int_equal(run.path[0]->block[0].end_ip, 0x1000);
+	pt_run_state_free(saved);
+	pt_blk_free_decoder(scout);
+	pt_blk_free_decoder(decoder);
+	pt_image_free(image);
+	program_remove(&program);
+}
+
+static void a_state_is_copied_from_who_was_synchronised(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_config config = trace_config(&fixture->trace);
+	struct pt_block_decoder *decoder = decoder_at(fixture, 0, 0), *none = pt_blk_alloc_decoder(&config);
+
+	assert_int_equal(pt_blk_copy_state(decoder, none), -pte_invalid);
+	assert_int_equal(pt_blk_copy_state(decoder, decoder), -pte_invalid);
+	assert_int_equal(pt_blk_copy_state(decoder, NULL), -pte_invalid);
+	assert_int_equal(pt_blk_copy_state(NULL, decoder), -pte_invalid);
+	assert_int_equal(pt_blk_copy_state(none, decoder), 0);
+	pt_blk_free_decoder(none);
+	pt_blk_free_decoder(decoder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -150,6 +197,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(another_place_is_another_state, setup, teardown),
 	        cmocka_unit_test_setup_teardown(behind_the_psb_it_is_another_state, setup, teardown),
 	        cmocka_unit_test_setup_teardown(what_is_not_there_is_refused, setup, teardown),
+	        cmocka_unit_test_setup_teardown(another_decoder_goes_on_from_the_same_place, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_state_is_copied_from_who_was_synchronised, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,12 +15,13 @@
 
 static void every_kind_of_switch_is_counted(void **state)
 {
-	static const struct sb_account account = {.nswitches = 15,
+	static const struct sb_account account = {.nswitches = 21,
 	                                          .switches = {[sb_switch_by_time] = 1,
 	                                                       [sb_switch_seen] = 2,
 	                                                       [sb_switch_by_address] = 3,
 	                                                       [sb_switch_uncertain] = 4,
-	                                                       [sb_switch_by_paging] = 5}};
+	                                                       [sb_switch_by_paging] = 5,
+	                                                       [sb_switch_repaired] = 6}};
 	json_t *value = account_value(&account), *switches = json_object_get(value, "switches");
 
 	(void)state;
@@ -30,6 +31,7 @@ static void every_kind_of_switch_is_counted(void **state)
 	assert_int_equal(json_integer_value(json_object_get(switches, "by_address")), 3);
 	assert_int_equal(json_integer_value(json_object_get(switches, "uncertain")), 4);
 	assert_int_equal(json_integer_value(json_object_get(switches, "by_paging")), 5);
+	assert_int_equal(json_integer_value(json_object_get(switches, "repaired")), 6);
 	json_decref(value);
 }
 

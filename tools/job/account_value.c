@@ -9,7 +9,8 @@ static const char *const evidence[sb_switch_evidences] = {[sb_switch_by_time] = 
                                                           [sb_switch_seen] = "seen",
                                                           [sb_switch_by_address] = "by_address",
                                                           [sb_switch_uncertain] = "uncertain",
-                                                          [sb_switch_by_paging] = "by_paging"};
+                                                          [sb_switch_by_paging] = "by_paging",
+                                                          [sb_switch_repaired] = "repaired"};
 
 static json_t *integer(uint64_t value)
 {

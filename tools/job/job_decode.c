@@ -46,8 +46,9 @@ static void set_erratum(struct pt_errata *errata, const char *name)
 const char *const job_time_sources[] = {
         [job_source_unsaid] = "", [job_source_all] = "all", [job_source_tsc] = "tsc", NULL};
 
-const char *const job_switch_evidence[] = {"addresses", "page_tables", "none", NULL};
-static const uint32_t evidence_bits[] = {1u << sb_switch_by_address, 1u << sb_switch_by_paging, 0};
+const char *const job_switch_evidence[] = {"addresses", "page_tables", "trials", "none", NULL};
+static const uint32_t evidence_bits[] = {1u << sb_switch_by_address, 1u << sb_switch_by_paging,
+                                         1u << sb_switch_repaired, 0};
 
 /* The index of @text among @words; negative with the reason. */
 static int find_word(const char *const *words, const char *text, struct option_error *error)
@@ -93,10 +94,12 @@ int job_decode_set_evidence(struct job_decode *decode, const char *text, struct 
 
 static uint32_t unused_evidence(const struct job_texts *used)
 {
-	uint32_t without = evidence_bits[0] | evidence_bits[1];
+	uint32_t without = 0;
 
 	if (!used->count)
 		return 0;
+	for (size_t k = 0; job_switch_evidence[k]; k++)
+		without |= evidence_bits[k];
 	for (size_t i = 0; i < used->count; i++)
 		for (size_t k = 0; job_switch_evidence[k]; k++)
 			if (!strcmp(job_switch_evidence[k], used->value[i]))

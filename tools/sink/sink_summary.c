@@ -137,13 +137,14 @@ static void put_switches(struct output *output, const struct sb_account *account
 	const uint64_t *by = account->switches;
 
 	if (by[sb_switch_seen] || by[sb_switch_by_address] || by[sb_switch_by_paging] ||
-	    by[sb_switch_uncertain])
+	    by[sb_switch_repaired] || by[sb_switch_uncertain])
 		output_printf(output,
 		              "switches: %" PRIu64 " seen in the kernel, %" PRIu64 " by time, %" PRIu64
 		              " without a record, by the addresses behind them, %" PRIu64
-		              " by their page tables, %" PRIu64 " to nobody knows whom\n",
+		              " by their page tables, %" PRIu64 " repaired, %" PRIu64
+		              " to nobody knows whom\n",
 		              by[sb_switch_seen], by[sb_switch_by_time], by[sb_switch_by_address],
-		              by[sb_switch_by_paging], by[sb_switch_uncertain]);
+		              by[sb_switch_by_paging], by[sb_switch_repaired], by[sb_switch_uncertain]);
 }
 
 static void put_processes(struct output *output, const struct sb_account *account)

@@ -157,8 +157,9 @@ struct sb_replay_options {
 	 * themselves, in place of those. Read when the session is opened; NULL: the recording's. */
 	const struct pt_cpu *cpu_model;
 	const struct pt_errata *errata;
-	/* What nothing may be concluded from: 1 << sb_switch_by_address, 1 << sb_switch_by_paging. Where it
-	 * would have said who runs, or contradicts the records, nobody is known to. */
+	/* What nothing may be concluded from: 1 << sb_switch_by_address, sb_switch_by_paging,
+	 * sb_switch_repaired. Where it would have said who runs, or contradicts the records, nobody is known
+	 * to. */
 	uint32_t without_evidence;
 	/* Who gets the flow only counts: sb_session_run_span() may keep it added up, and sb_session_merge()
 	 * hand it out so (struct sb_flow, times). Blocks come for the first time in the order of the flow.
@@ -195,6 +196,8 @@ enum sb_switch_evidence {
 	sb_switch_by_address, /* no record: the addresses that were executed are of one process alone */
 	sb_switch_uncertain,  /* nothing does: who runs is not known from there on */
 	sb_switch_by_paging,  /* no record: the page tables (CR3) are those of one process */
+	sb_switch_repaired, /* several may have run, or a record's time misled: only this one's code fits the
+	                       trace behind */
 	sb_switch_evidences
 };
 
