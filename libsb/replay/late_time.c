@@ -6,28 +6,56 @@
 /* More switches than that between two TSC packets: nobody knows. */
 enum { RUNS_MAX = 256 };
 
+/* Reads on, up to the first TSC packet at or behind @offset. */
+static void find_tsc(struct pt_packet_decoder *packets, uint64_t offset, struct late_tsc *next)
+{
+	struct pt_packet packet;
+	uint64_t at;
+
+	while (pt_pkt_get_offset(packets, &at) >= 0 && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0) {
+		if (at >= offset)
+			next->at = at;
+		if (packet.type == ppt_tip_pge)
+			next->on = at;
+		else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf)
+			next->off = at;
+		if (packet.type == ppt_tsc && at >= offset) {
+			next->tsc = packet.payload.tsc.tsc;
+			return;
+		}
+	}
+}
+
 uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc *next)
 {
 	struct pt_config config = *pt_blk_get_config(decoder);
 	struct pt_packet_decoder *packets;
-	struct pt_packet packet = {.type = ppt_pad};
-	uint64_t offset;
+	uint64_t offset, begin, read;
 
-	if (pt_blk_get_offset(decoder, &offset) < 0)
+	if (pt_blk_get_offset(decoder, &offset) < 0 || pt_blk_get_psb_offset(decoder, &begin, &read) < 0)
 		return UINT64_MAX;
 	if (next->from <= offset && offset <= next->at)
 		return next->tsc;
-	*next = (struct late_tsc){offset, offset, UINT64_MAX};
+	/* What came before is looked at once, not each time. */
+	if (next->from != UINT64_MAX && next->at > begin && next->at < offset)
+		begin = next->at;
+	else
+		next->on = next->off = 0;
+	*next = (struct late_tsc){offset, offset, UINT64_MAX, next->on, next->off};
 	packets = pt_pkt_alloc_decoder(&config);
-	if (packets && pt_pkt_sync_set(packets, offset) >= 0) {
-		while (packet.type != ppt_tsc && pt_pkt_get_offset(packets, &next->at) >= 0 &&
-		       pt_pkt_next(packets, &packet, sizeof(packet)) >= 0)
-			;
-		if (packet.type == ppt_tsc)
-			next->tsc = packet.payload.tsc.tsc;
-	}
+	if (packets && pt_pkt_sync_set(packets, begin) >= 0)
+		find_tsc(packets, offset, next);
 	pt_pkt_free_decoder(packets);
 	return next->tsc;
+}
+
+int late_time_stays_on(const struct pt_block_decoder *decoder, const struct late_tsc *next)
+{
+	uint64_t offset;
+
+	/* The decoder may have read the packet that turns tracing off. */
+	return next->tsc != UINT64_MAX && next->off < next->on && pt_blk_get_offset(decoder, &offset) >= 0 &&
+	       offset > next->on;
 }
 
 /* From entry @i - 1 of the schedule to entry @i: who ran, and whether that process had the code in the
@@ -126,9 +154,10 @@ int late_time_others(const struct strangers *strangers, const struct switch_trac
 }
 
 int late_time_judge(struct late_time *late, const struct strangers *strangers,
-                    const struct switch_track *track, const uint64_t *ip, size_t nips, uint64_t now,
-                    uint64_t until, struct late_verdict *verdict)
+                    const struct switch_track *track, const struct late_entry *entry,
+                    struct late_verdict *verdict)
 {
+	const uint64_t now = entry->now, until = entry->until;
 	const size_t end = end_of(track, until);
 
 	if (end == track->next)
@@ -137,12 +166,12 @@ int late_time_judge(struct late_time *late, const struct strangers *strangers,
 	*verdict = (struct late_verdict){.pid = -1, .tid = -1, .moment = now};
 	if (end - track->next == RUNS_MAX)
 		return 1;
-	for (size_t i = late->low; i <= end; ++i) {
+	for (size_t i = entry->stays ? end : late->low; i <= end; ++i) {
 		const struct stretch stretch = stretch_at(track, i, now, until);
 		uint64_t moment = now;
 
 		if (stretch.pid == 0 ||
-		    (stretch.pid > 0 && !has_code(strangers, &stretch, ip, nips, &moment)))
+		    (stretch.pid > 0 && !has_code(strangers, &stretch, entry->ip, entry->nips, &moment)))
 			continue;
 		add_suspect(verdict, i, &stretch, moment);
 	}

@@ -35,23 +35,36 @@ struct late_verdict {
 	int nsuspects, is_full; /* there may be more of them */
 };
 
-/* What the next TSC packet of the decoder's buffer is: the same from one offset to the other. */
+/* What the next TSC packet of the decoder's buffer is: the same from one offset to the other. And where
+ * tracing is turned on and off before it for the last time, as far as it is. */
 struct late_tsc {
 	uint64_t from, at, tsc;
+	uint64_t on, off;
 };
 
 /* Nothing is known of the buffer. */
-static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX};
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX, 0, 0};
 
 /* The time stamp of the next TSC packet behind the place where @decoder stands; UINT64_MAX: there is none.
  * *next is what was found before, in the same buffer. */
 uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc *next);
 
-/* User space is entered at @now, or later, but not after @until; it will run the @nips addresses. Returns
- * whether there is a doubt, and *verdict says what comes of it; without one, it is as the track says. */
+/* Whether tracing, which has just been turned on where @decoder stands, stays on up to that packet. *next:
+ * late_time_until() was asked there. */
+int late_time_stays_on(const struct pt_block_decoder *decoder, const struct late_tsc *next);
+
+/* User space is entered at @now, or later, but not after @until; it will run the @nips addresses. */
+struct late_entry {
+	const uint64_t *ip;
+	size_t nips;
+	uint64_t now, until;
+	int stays; /* there is no switch before @until any more */
+};
+
+/* Whether there is a doubt, and *verdict says what comes of it; without one, it is as the track says. */
 int late_time_judge(struct late_time *late, const struct strangers *strangers,
-                    const struct switch_track *track, const uint64_t *ip, size_t nips, uint64_t now,
-                    uint64_t until, struct late_verdict *verdict);
+                    const struct switch_track *track, const struct late_entry *entry,
+                    struct late_verdict *verdict);
 
 /* Whether one of those who are switched to up to @until is another thread of the track's process or, unless
  * @process is not zero, of another process that has code at @ip. */

@@ -152,7 +152,7 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 	int status = 0;
 
 	if (boundary) {
-		switch_track_go_to(&observer->track, now);
+		switch_track_go_to(&observer->track, now && now == observer->still ? observer->settled : now);
 		find_space(observer, now);
 		find_out(observer, now);
 	}
@@ -302,21 +302,23 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	const struct switch_track *track = &observer->track;
 	const struct strangers *strangers;
 	struct late_verdict verdict;
-	uint64_t ips[LOOK_AHEAD_MAX], until;
-	size_t nips;
+	struct late_entry entry = {.now = now};
+	uint64_t ips[LOOK_AHEAD_MAX];
 	int status;
 
 	/* With a TSC packet since tracing was turned off, time is exact. */
 	if (!observer->is_late || !now || now != observer->off_time || !switch_track_next(track))
 		return 0;
-	until = latest_time(observer);
-	if (switch_track_until(track) > until)
+	entry.until = latest_time(observer);
+	if (switch_track_until(track) > entry.until)
 		return 0;
 	strangers = evidence_strangers(observer->evidence);
 	if (!strangers)
 		return -pte_nomem;
-	nips = look_ahead(observer->decoder, ip, ips);
-	if (!late_time_judge(&observer->late, strangers, track, ips, nips, now, until, &verdict))
+	entry.ip = ips;
+	entry.nips = look_ahead(observer->decoder, ip, ips);
+	entry.stays = !track->losses && late_time_stays_on(observer->decoder, &observer->next_tsc);
+	if (!late_time_judge(&observer->late, strangers, track, &entry, &verdict))
 		return 0;
 	observer->judged = now;
 	if (verdict.pid < 0) {
@@ -327,7 +329,14 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 			return status;
 		says = status ? sb_switch_repaired : sb_switch_uncertain;
 	}
-	switch_track_infer(&observer->track, verdict.pid, verdict.tid, says);
+	if (entry.stays && verdict.pid >= 0) {
+		/* As the records say, then. */
+		observer->still = now;
+		observer->settled = entry.until;
+		switch_track_go_to(&observer->track, entry.until);
+	} else {
+		switch_track_infer(&observer->track, verdict.pid, verdict.tid, says);
+	}
 	observer->space =
 	        track->pid < 0 ? NULL : sb_system_space(observer->system, track->pid, verdict.moment);
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, verdict.moment) : NULL;
@@ -553,6 +562,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->late = (struct late_time){0};
 	observer->next_tsc = late_tsc_unknown;
 	observer->judged = 0;
+	observer->still = observer->settled = 0;
 	observer->off_time = 0;
 	observer->was_on = 0;
 	observer->cr3 = observer->mm_insns = 0;

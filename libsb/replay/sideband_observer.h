@@ -46,7 +46,9 @@ struct sideband_observer {
 	int is_late;                 /* time stands still between TSC packets */
 	struct late_time late;
 	struct late_tsc next_tsc;
-	uint64_t judged;   /* by late_time, at that time, who entered user space last; 0: was not */
+	uint64_t judged;         /* by late_time, at that time, who entered user space last; 0: was not */
+	uint64_t still, settled; /* while time stands still at the first one, it is known who runs up to the
+	                            second one; 0: not so */
 	uint64_t off_time; /* when tracing was turned off last; 0: before the PSB where decoding began */
 	int was_on;        /* tracing was on, since then */
 	int interrupted;   /* it was turned off by an interrupt, as far as that matters */

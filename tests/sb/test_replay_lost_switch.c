@@ -135,6 +135,63 @@ static void a_thread_without_a_fork_may_map_while_another_one_runs(void **state)
 	a_thread_maps_while_time_stands_still(*state, 0);
 }
 
+/* One after the other at no time of its own, each up to an interrupt. */
+static void trace_interrupted_late(struct trace *trace)
+{
+	trace_ip(trace, ppt_tip_pge, 0x1000);
+	trace_ip(trace, ppt_fup, 0x1001);
+	trace_disabled(trace);
+}
+
+/* Time stands still, and there are switches before it goes on: none of them where tracing stays on until
+ * then. */
+static void tracing_that_stays_on_up_to_a_known_time_tells_who_runs(void **state)
+{
+	struct fixture *fixture = *state;
+	/* 5000 jne 5000  5002 syscall */
+	static const uint8_t loop[] = {0x75, 0xfe, 0x0f, 0x05};
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	has_file(fixture, "/loop", loop, sizeof(loop));
+	maps(fixture, 0, MAIN, 0x5000, "/loop");
+	thread_switches(fixture, 400, MAIN, OTHER);
+	thread_switches(fixture, 600, OTHER, MAIN);
+	thread_switches(fixture, 800, MAIN, OTHER);
+	trace_start(&trace, 200);
+	trace_mode64(&trace);
+	trace_interrupted_late(&trace);
+	trace_interrupted_late(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x5000);
+	trace_tnt(&trace, "tt");
+	trace_psb(&trace);
+	trace_tsc(&trace, 1000);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_fup, 0x5000);
+	trace_psbend(&trace);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	told(fixture, &trace,
+	     "0/1/1@200: 1000; 0/1/-1@200: 1000; 0/1/3@200: 5000 5000; 0/1/3@1000: 5000 5002");
+}
+
+/* The same, but it is turned off before: there may have been a switch. */
+static void tracing_that_is_turned_off_before_a_known_time_does_not(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	thread_switches(fixture, 400, MAIN, OTHER);
+	thread_switches(fixture, 600, OTHER, MAIN);
+	trace_start(&trace, 200);
+	trace_mode64(&trace);
+	trace_interrupted_late(&trace);
+	trace_interrupted_late(&trace);
+	trace_start(&trace, 1000);
+	told(fixture, &trace, "0/1/1@200: 1000; 0/1/-1@200: 1000");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -145,6 +202,10 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(a_thread_may_map_while_another_one_runs, setup_late,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(a_thread_without_a_fork_may_map_while_another_one_runs,
+	                                        setup_late, teardown),
+	        cmocka_unit_test_setup_teardown(tracing_that_stays_on_up_to_a_known_time_tells_who_runs,
+	                                        setup_late, teardown),
+	        cmocka_unit_test_setup_teardown(tracing_that_is_turned_off_before_a_known_time_does_not,
 	                                        setup_late, teardown),
 	};
 
