@@ -22,6 +22,7 @@ static int is_answer_for(const struct answer *answer, uint32_t scope, const stru
 	       known->recorded_pgoff == map->recorded_pgoff && known->recorded_size == map->recorded_size &&
 	       known->maj == map->maj && known->min == map->min && known->ino == map->ino &&
 	       known->build_id_size == map->build_id_size && known->origin == map->origin &&
+	       known->replaced == map->replaced &&
 	       memcmp(known->build_id, map->build_id, sizeof(map->build_id)) == 0 &&
 	       strcmp(known->filename, map->filename) == 0;
 }

@@ -193,9 +193,24 @@ static int find_by_part_of_path(const struct sb_resolver *resolver, struct answe
 	return 0;
 }
 
+/* Where the path had several files while it was recorded, the inode alone tells whether this is the one. */
+static int find_replaced(const struct sb_resolver *resolver, struct answer *answer)
+{
+	if (find_by_inode(resolver, answer, 1))
+		return 1;
+	if (!answer->scope && resolver->host && answer->map.ino &&
+	    try_inode(answer, &resolver->root[resolver->nroots - 1], answer->map.filename))
+		return 1;
+	answer_say(answer, sb_gap_binary_mismatch,
+	           "%.80s: another file was there, too, while it was recorded", answer->map.filename);
+	return 0;
+}
+
 /* Everywhere where a name leads. */
 static int find_by_name(const struct sb_resolver *resolver, struct answer *answer, const char *name)
 {
+	if (answer->map.replaced)
+		return find_replaced(resolver, answer);
 	if (find_by_inode(resolver, answer, 1) || find_by_path(resolver, answer, name, 1))
 		return 1;
 	if (answer->scope) {

@@ -306,7 +306,8 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	struct process *process = get_process(table, pid);
 	struct space *space = process ? get_space(table, process) : NULL;
 
-	if (!space || (!node->map.time && get_acquainted(table, process, 0) < 0))
+	if (!space || (!node->map.time && get_acquainted(table, process, 0) < 0) ||
+	    replaced_files_note(&table->replaced, &node->map) < 0)
 		return -sbe_nomem;
 	return node->map.origin <= sb_map_written ? space_map(&table->pool, space, node)
 	                                          : space_code(&table->pool, space, node);
@@ -426,7 +427,7 @@ int process_table_seal(struct process_table *table)
 	for (size_t i = 0; i < table->nspaces; ++i)
 		space_publish(&table->pool, table->space[i].space);
 	note_only_threads(table);
-	if (membership_seal(&table->members) < 0)
+	if (membership_seal(&table->members) < 0 || replaced_files_mark(&table->replaced, table) < 0)
 		return -sbe_nomem;
 	/* Each thread's names stay in the order of their times: of those given at one time, the last one
 	 * counts. */
@@ -490,6 +491,7 @@ void process_table_init(struct process_table *table, struct string_table *names)
 	memset(table, 0, sizeof(*table));
 	space_pool_init(&table->pool);
 	membership_init(&table->members, names, table->pool.seed);
+	replaced_files_init(&table->replaced, table->pool.seed);
 }
 
 void process_table_free(struct process_table *table)
@@ -509,6 +511,7 @@ void process_table_free(struct process_table *table)
 	free(table->by_pid.slot);
 	free(table->by_tid.slot);
 	membership_free(&table->members);
+	replaced_files_free(&table->replaced);
 	space_pool_free(&table->pool);
 }
 

@@ -7,6 +7,7 @@
 
 #include "system/address_space.h"
 #include "system/membership.h"
+#include "system/replaced_file.h"
 
 struct process {
 	int32_t pid;
@@ -76,6 +77,7 @@ struct process_table {
 	struct comm *comm; /* in the order of times; when sealed, of pid, tid, time */
 	size_t ncomms, comm_capacity;
 	struct membership_table members;
+	struct replaced_files replaced;
 };
 
 /* @names: of the system, for names that are concluded. */

@@ -45,8 +45,9 @@ struct sb_map {
 	uint64_t ino;
 	uint8_t build_id_size;
 	uint8_t build_id[20];
-	uint8_t origin; /* enum sb_map_origin */
-	int32_t pid;    /* who mapped it: a forked child has its parent's mappings */
+	uint8_t origin;   /* enum sb_map_origin */
+	uint8_t replaced; /* while it was recorded, another file was at the same path: not by its path */
+	int32_t pid;      /* who mapped it: a forked child has its parent's mappings */
 	uint64_t time;
 	/* The mapping that this is a part of, as recorded, before others covered parts of it. Size 0: more
 	 * than one record contributed. */
