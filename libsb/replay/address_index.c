@@ -171,6 +171,14 @@ const struct strangers *address_index_strangers(struct address_index *index)
 
 /* ---- Asking ----------------------------------------------------------------------------------- */
 
+const struct sb_space *space_living(const struct sb_system *system, int32_t pid, uint64_t time,
+                                    uint64_t slack)
+{
+	const struct sb_space *space = sb_system_space(system, pid, time);
+
+	return space && time > slack && time - slack > space->to ? NULL : space;
+}
+
 int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips, uint64_t time)
 {
 	const struct sb_epoch *epoch = space ? sb_space_epoch(space, time) : NULL;

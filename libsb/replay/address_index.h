@@ -34,6 +34,11 @@ int address_index_find(struct address_index *index, const uint64_t *ip, size_t n
 /* Those of whom nobody knows where they have code; NULL: no memory. */
 const struct strangers *address_index_strangers(struct address_index *index);
 
+/* The space of @pid at @time. NULL: it has none; or it had come to its end @slack ago, so that whoever has
+ * its number by then is somebody else, of whose beginning no record tells. */
+const struct sb_space *space_living(const struct sb_system *system, int32_t pid, uint64_t time,
+                                    uint64_t slack);
+
 /* Whether @space, which may be NULL, has code at all of @nips addresses at @time. */
 int space_has_code(const struct sb_space *space, const uint64_t *ip, size_t nips, uint64_t time);
 

@@ -33,14 +33,15 @@ const struct sb_space *evidence_space(const struct evidence *evidence, const str
 	const uint64_t moments[] = {now, now + track->slack};
 
 	for (size_t i = 0; i < sizeof(moments) / sizeof(moments[0]); ++i) {
-		const struct sb_space *space = sb_system_space(evidence->system, track->pid, moments[i]);
+		const struct sb_space *space =
+		        space_living(evidence->system, track->pid, moments[i], track->slack);
 
 		*moment = moments[i];
 		if (space_has_code(space, place->ip, 1, moments[i]))
 			return space;
 	}
 	*moment = now;
-	return sb_system_space(evidence->system, track->pid, now);
+	return space_living(evidence->system, track->pid, now, track->slack);
 }
 
 /* ---- Who ---------------------------------------------------------------------------------------- */

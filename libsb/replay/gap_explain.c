@@ -46,12 +46,16 @@ static void say_missing(const struct stream_replay *replay, struct sb_gap *gap, 
 		                 sizeof(gap->detail) - length);
 }
 
+/* Somebody whose fork has no record, or who has the number of a process that had come to its end. */
 static int is_stranger(const struct sideband_observer *observer)
 {
 	const struct strangers *strangers = evidence_strangers(observer->evidence);
+	const int32_t pid = observer->track.pid;
+	const uint64_t now = sideband_observer_now(observer), slack = observer->track.slack;
 
-	return strangers && strangers_have(strangers, observer->track.pid, sideband_observer_now(observer),
-	                                   observer->track.slack);
+	return (strangers && strangers_have(strangers, pid, now, slack)) ||
+	       (sb_system_space(observer->system, pid, now) &&
+	        !space_living(observer->system, pid, now, slack));
 }
 
 /* The same for user space, by the model. */

@@ -56,7 +56,7 @@ static void find_space(struct sideband_observer *observer, uint64_t now)
 {
 	const int32_t pid = observer->track.pid;
 
-	observer->space = pid < 0 ? NULL : sb_system_space(observer->system, pid, now);
+	observer->space = pid < 0 ? NULL : space_living(observer->system, pid, now, observer->track.slack);
 }
 
 /* What the filter says of whoever runs, and where they belong. */
