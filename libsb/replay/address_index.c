@@ -193,22 +193,26 @@ struct question {
 	struct address_index *index;
 	const uint64_t *ip;
 	size_t nips;
-	uint64_t time, slack;
-	uint64_t from, to; /* @time, give or take @slack */
+	const struct index_span *when;
+	uint64_t from, to; /* @when, give or take the slack */
 	int32_t *pid;
 	size_t found, max;
 };
 
-/* A space that is about to begin, or has just ended, is asked for a moment at which it was there. */
-static int lives(const struct sb_space *space, uint64_t *time, uint64_t slack)
+static int lives(const struct question *question, const struct sb_space *space)
 {
-	if (*time + slack < space->from || (*time > slack && *time - slack >= space->to))
-		return 0;
-	if (*time < space->from)
-		*time = space->from;
-	if (*time >= space->to)
-		*time = space->to - 1;
-	return space->to > space->from;
+	return question->to >= space->from && (!question->from || question->from < space->to) &&
+	       space->to > space->from;
+}
+
+/* A space that is about to begin, or has just ended, is asked for a moment at which it was there. */
+static int had_code(const struct question *question, const struct sb_space *space, uint64_t time)
+{
+	if (time < space->from)
+		time = space->from;
+	if (time >= space->to)
+		time = space->to - 1;
+	return space_has_code(space, question->ip, question->nips, time);
 }
 
 static int is_found(const struct question *question, int32_t pid)
@@ -224,10 +228,9 @@ static int ask_space(void *context, const struct box *box)
 {
 	struct question *question = context;
 	const struct sb_space *space = system_space_at(question->index->system, box->value);
-	uint64_t moment = question->time;
-
-	if (is_found(question, space->pid) || !lives(space, &moment, question->slack) ||
-	    !space_has_code(space, question->ip, question->nips, moment))
+	if (is_found(question, space->pid) || !lives(question, space) ||
+	    (!had_code(question, space, question->when->from) &&
+	     (question->when->from == question->when->to || !had_code(question, space, question->when->to))))
 		return 0;
 	question->pid[question->found++] = space->pid;
 	return question->found == question->max;
@@ -244,13 +247,20 @@ static int ask_family(void *context, const struct box *box)
 int address_index_find(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
                        uint64_t slack, int32_t *pid, size_t max)
 {
+	const struct index_span when = {time, time};
+
+	return address_index_find_within(index, ip, nips, &when, slack, pid, max);
+}
+
+int address_index_find_within(struct address_index *index, const uint64_t *ip, size_t nips,
+                              const struct index_span *when, uint64_t slack, int32_t *pid, size_t max)
+{
 	struct question question = {.index = index,
 	                            .ip = ip,
 	                            .nips = nips,
-	                            .time = time,
-	                            .slack = slack,
-	                            .from = time > slack ? time - slack : 0,
-	                            .to = time + slack,
+	                            .when = when,
+	                            .from = when->from > slack ? when->from - slack : 0,
+	                            .to = when->to < UINT64_MAX - slack ? when->to + slack : UINT64_MAX,
 	                            .pid = pid,
 	                            .max = max};
 

@@ -31,6 +31,16 @@ void address_index_fini(struct address_index *index);
 int address_index_find(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
                        uint64_t slack, int32_t *pid, size_t max);
 
+/* A time that is not known exactly: perf clock, ns, both included. */
+struct index_span {
+	uint64_t from, to;
+};
+
+/* The same of those who live at some time from when->from to when->to, both included, and have the code at
+ * either of them, or as close to it as they live. */
+int address_index_find_within(struct address_index *index, const uint64_t *ip, size_t nips,
+                              const struct index_span *when, uint64_t slack, int32_t *pid, size_t max);
+
 /* Those of whom nobody knows where they have code; NULL: no memory. */
 const struct strangers *address_index_strangers(struct address_index *index);
 

@@ -135,10 +135,19 @@ static int is_doubtful(const struct switch_track *track, const struct suspects *
 	return track->inferred && place->resumed == 0 && suspects->count > 1;
 }
 
-/* Those that records name come first, as there is room for so many only. */
-static void add_strangers(struct evidence *evidence, const struct switch_track *track, uint64_t now,
-                          struct suspects *suspects)
+/* ns around the place's time in which its real one lies. */
+static uint64_t slack_of(const struct switch_track *track, const struct evidence_place *place)
 {
+	const uint64_t length = place->until - place->now;
+
+	return length < UINT64_MAX - place->now - track->slack ? length + track->slack : length;
+}
+
+/* Those that records name come first, as there is room for so many only. */
+static void add_strangers(struct evidence *evidence, const struct switch_track *track,
+                          const struct evidence_place *place, struct suspects *suspects)
+{
+	const uint64_t now = place->now, slack = slack_of(track, place);
 	const struct strangers *strangers = address_index_strangers(&evidence->addresses);
 	const struct sb_sched *next = switch_track_next(track);
 	const int32_t named[] = {track->pid, next ? next->prev_pid : -1};
@@ -147,25 +156,27 @@ static void add_strangers(struct evidence *evidence, const struct switch_track *
 		return;
 	for (size_t i = 0; i < 2; ++i)
 		if (suspects->count < EVIDENCE_SUSPECTS_MAX && !suspects_have(suspects, named[i]) &&
-		    strangers_have(strangers, named[i], now, track->slack))
+		    strangers_have(strangers, named[i], now, slack))
 			suspects->pid[suspects->count++] = named[i];
-	suspects->count = (int)strangers_add(strangers, now, track->slack, suspects->pid,
-	                                     (size_t)suspects->count, EVIDENCE_SUSPECTS_MAX);
+	suspects->count = (int)strangers_add(strangers, now, slack, suspects->pid, (size_t)suspects->count,
+	                                     EVIDENCE_SUSPECTS_MAX);
 }
 
 /* Who has code at as many of the addresses as anybody has. */
 static void find_suspects(struct evidence *evidence, const struct switch_track *track,
                           const struct evidence_place *place, struct suspects *suspects)
 {
+	const struct index_span when = {place->now, place->until};
 	size_t nips = place->nips;
 
 	do
-		suspects->count = address_index_find(&evidence->addresses, place->ip, nips, place->now,
-		                                     track->slack, suspects->pid, EVIDENCE_SUSPECTS_MAX);
+		suspects->count =
+		        address_index_find_within(&evidence->addresses, place->ip, nips, &when, track->slack,
+		                                  suspects->pid, EVIDENCE_SUSPECTS_MAX);
 	while (!suspects->count && --nips);
 	suspects->nknown = suspects->count;
 	if (suspects->count >= 0)
-		add_strangers(evidence, track, place->now, suspects);
+		add_strangers(evidence, track, place, suspects);
 }
 
 /* Whether records say who runs, and nothing can be said against it: that nothing is known to be mapped where
@@ -200,11 +211,14 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 
 /* Whether it is still the same thread that goes on. That execution goes on where it stopped proves little
  * where the next record says that another one came: threads that run the same code may stop at the same
- * place. That it goes on elsewhere than where an interrupt came says that it is another one, or a signal. */
+ * place. That it goes on elsewhere than where an interrupt came says that it is another one, or a signal.
+ * Where time stands still, what has just been applied may be long past, and what is due may have come. */
 static int goes_on(const struct switch_track *track, const struct evidence_place *place)
 {
-	if (track->is_fresh || (place->resumed < 0 && place->interrupted))
+	if ((track->is_fresh && !place->is_late) || (place->resumed < 0 && place->interrupted))
 		return 1;
+	if (place->is_late && switch_track_until(track) <= place->until)
+		return 0;
 	return switch_track_is_confirmed(track) &&
 	       (place->resumed == 1 ||
 	        (track->losses == switch_losses_few && !track->inferred && !place->interrupted));

@@ -38,10 +38,11 @@ struct suspects {
 struct evidence_place {
 	const uint64_t *ip; /* addresses that are about to be executed */
 	size_t nips;
-	uint64_t now;
-	uint64_t cr3;    /* the page of the page tables in force; 0: not known, or not to be asked for */
-	int resumed;     /* execution goes on where it stopped last on this CPU: 1, 0, or -1: not known */
-	int interrupted; /* it stopped where an interrupt came, not at a system call; or not at all */
+	uint64_t now, until; /* it is then or, where time stands still, some time up to @until */
+	uint64_t cr3;        /* the page of the page tables in force; 0: not known, or not to be asked for */
+	int resumed;         /* execution goes on where it stopped last on this CPU: 1, 0, or -1: not known */
+	int is_late;         /* time stands still between TSC packets: see late_time.h */
+	int interrupted;     /* it stopped where an interrupt came, not at a system call; or not at all */
 };
 
 /* Whether what @track says does not go without saying. Negative: -sbe_nomem. */

@@ -119,7 +119,7 @@ int repair_late(const struct repair_place *place, const struct switch_track *tra
 
 	if (!strangers)
 		return -pte_nomem;
-	if (!may_repair(track) || track->losses || verdict->is_full)
+	if (!may_repair(track) || verdict->is_full)
 		return 0;
 	for (int i = 0; i < suspects.count; ++i) {
 		suspects.pid[i] = verdict->suspect[i].pid;

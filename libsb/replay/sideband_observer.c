@@ -176,6 +176,12 @@ static int is_behind_psb(struct sideband_observer *observer)
 	return observer->psb != before;
 }
 
+/* Whether @now may be long past: with a TSC packet since tracing was turned off, time is exact. */
+static int is_standing(const struct sideband_observer *observer, uint64_t now)
+{
+	return observer->is_late && now && now == observer->off_time;
+}
+
 /* User space is entered at @now, if the trace says it right. */
 static struct repair_place repair_here(struct sideband_observer *observer, uint64_t now, int is_whole)
 {
@@ -226,6 +232,8 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 	struct evidence_place place = {.ip = &ip,
 	                               .nips = 1,
 	                               .now = now,
+	                               .until = is_standing(observer, now) ? latest_time(observer) : now,
+	                               .is_late = observer->is_late,
 	                               .cr3 = observer->cr3,
 	                               .resumed = resumed,
 	                               .interrupted = observer->interrupted || observer->is_unbroken};
@@ -306,8 +314,8 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	uint64_t ips[LOOK_AHEAD_MAX];
 	int status;
 
-	/* With a TSC packet since tracing was turned off, time is exact. */
-	if (!observer->is_late || !now || now != observer->off_time || !switch_track_next(track))
+	/* Where records are missing, others may run than the schedule says. */
+	if (!is_standing(observer, now) || track->losses || !switch_track_next(track))
 		return 0;
 	entry.until = latest_time(observer);
 	if (switch_track_until(track) > entry.until)
@@ -317,7 +325,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 		return -pte_nomem;
 	entry.ip = ips;
 	entry.nips = look_ahead(observer->decoder, ip, ips);
-	entry.stays = !track->losses && late_time_stays_on(observer->decoder, &observer->next_tsc);
+	entry.stays = late_time_stays_on(observer->decoder, &observer->next_tsc);
 	if (!late_time_judge(&observer->late, strangers, track, &entry, &verdict))
 		return 0;
 	observer->judged = now;

@@ -7,7 +7,7 @@
 static const uint8_t code_a[] = {0x90, 0x90, 0x90, 0x0f, 0x05};
 static const uint8_t code_b[] = {0x90, 0x0f, 0x05};
 
-enum { MAIN = 1, OTHER = 3 };
+enum { MAIN = 1, CHILD = 2, OTHER = 3 };
 
 static void thread_switches_on(struct fixture *fixture, uint32_t cpu, uint64_t time, int32_t from, int32_t to)
 {
@@ -24,13 +24,18 @@ static void thread_switches(struct fixture *fixture, uint64_t time, int32_t from
 	thread_switches_on(fixture, 0, time, from, to);
 }
 
-static void two_threads(struct fixture *fixture)
+static void thread_forks(struct fixture *fixture)
 {
 	const struct sb_write_sample at = sample(0, MAIN, 50);
 
+	assert_int_equal(sb_write_fork(fixture->writer, &at, MAIN, MAIN, OTHER, MAIN, NULL), 0);
+}
+
+static void two_threads(struct fixture *fixture)
+{
 	has_file(fixture, "/a", code_a, sizeof(code_a));
 	maps(fixture, 0, MAIN, 0x1000, "/a");
-	assert_int_equal(sb_write_fork(fixture->writer, &at, MAIN, MAIN, OTHER, MAIN, NULL), 0);
+	thread_forks(fixture);
 	switches(fixture, 0, 150, 0, MAIN);
 }
 
@@ -192,6 +197,63 @@ static void tracing_that_is_turned_off_before_a_known_time_does_not(void **state
 	told(fixture, &trace, "0/1/1@200: 1000; 0/1/-1@200: 1000");
 }
 
+/* All switches are lost. 1 made a record while time stood still; who runs when it is known again, nobody
+ * knows: that was long ago. */
+static void what_time_tells_late_is_not_fresh(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, MAIN, 0x1000, "/a");
+	thread_forks(fixture);
+	maps(fixture, 250, MAIN, 0x9000, "/a");
+	trace_start(&trace, 100);
+	trace_enabled(&trace, 200, 0x1000);
+	trace_tsc(&trace, 300);
+	trace_ip(&trace, ppt_fup, 0x1001);
+	trace_disabled(&trace);
+	trace_mode64(&trace);
+	trace_interrupted_late(&trace);
+	told(fixture, &trace, "0/1/-1@300: 1000 1000");
+}
+
+enum { FAR = 1000000 }; /* more than the trace's time may be wrong */
+
+/* The same of a process: another one with the same code begins at @forked; time goes on at 500 * FAR. */
+static void a_process_begins(struct fixture *fixture, uint64_t forked)
+{
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, MAIN, 0x1000, "/a");
+	forks(fixture, forked, MAIN, CHILD);
+	trace_start(&trace, 100);
+	trace_interrupted(&trace, 200, 0x1000, 0x1001);
+	trace_mode64(&trace);
+	trace_interrupted_late(&trace);
+	trace_start(&trace, 500 * FAR);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void a_process_that_begins_before_time_goes_on_may_run(void **state)
+{
+	struct fixture *fixture = *state;
+
+	a_process_begins(fixture, 350 * FAR);
+	assert_string_equal(fixture->flow, "0/1/1@200: 1000");
+	assert_gap(fixture, sb_gap_unknown_process);
+}
+
+static void a_process_that_begins_when_time_has_gone_on_did_not_run(void **state)
+{
+	struct fixture *fixture = *state;
+
+	a_process_begins(fixture, 600 * FAR);
+	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1000");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -206,6 +268,11 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(tracing_that_stays_on_up_to_a_known_time_tells_who_runs,
 	                                        setup_late, teardown),
 	        cmocka_unit_test_setup_teardown(tracing_that_is_turned_off_before_a_known_time_does_not,
+	                                        setup_late, teardown),
+	        cmocka_unit_test_setup_teardown(what_time_tells_late_is_not_fresh, setup_late, teardown),
+	        cmocka_unit_test_setup_teardown(a_process_that_begins_before_time_goes_on_may_run, setup_late,
+	                                        teardown),
+	        cmocka_unit_test_setup_teardown(a_process_that_begins_when_time_has_gone_on_did_not_run,
 	                                        setup_late, teardown),
 	};
 
