@@ -46,7 +46,7 @@ static void add_block(struct result *result, const uint8_t *bytes, size_t size)
 static void check_flow(const struct sb_flow *flow)
 {
 	const uint64_t *times = flow->times;
-	volatile uint64_t all = 0;
+	uint64_t nblocks = 0, all = 0;
 
 	for (uint32_t i = 0; i < flow->npaths; ++i) {
 		const struct pt_run_path *path = flow->path[i];
@@ -59,10 +59,11 @@ static void check_flow(const struct sb_flow *flow)
 			for (uint32_t n = 0; n + 1 < path->block[k].ninsn; ++n)
 				ip += path->block[k].length[n];
 			FUZZ_CHECK(ip == path->block[k].end_ip, "%s", "a span");
-			/* To be there is enough. */
 			all += times ? *times++ : 1;
+			nblocks += 1;
 		}
 	}
+	FUZZ_CHECK(nblocks || !all, "%s", "a span");
 }
 
 static void read_all(struct result *result, const struct span_world *world)
