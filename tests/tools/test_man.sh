@@ -51,7 +51,7 @@ done <"$dir/names"
 
 # ---- Options ------------------------------------------------------------------------------------------------
 
-for command in replay record dump bundle diff job; do
+for command in replay record events dump bundle diff job; do
 	page=$man/sbtrace-$command.1
 	[ -f "$page" ] || { complain "no manual page for $command"; continue; }
 	text=$(mandoc -T ascii "$page" | sed "s/.$(printf "\b")//g") # without overstriking

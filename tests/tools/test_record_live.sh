@@ -208,9 +208,25 @@ while ! grep -q 'does not end, and is waited for' "$dir/stubborn.err" && kill -0
 kill -s TERM $recorder
 wait $recorder || fail "stubborn: $(cat "$dir/stubborn.err")"
 
-# By size, and by a FIFO that it makes.
-"$SBTRACE" record -a --sideband-only --size 64K -o "$dir/size.data" 2>"$dir/err" || fail "size: $(cat "$dir/err")"
-[ "$(wc -c <"$dir/size.data")" -ge 65536 ] || fail "size: $(wc -c <"$dir/size.data")"
+# By size: not before the file has it, and as soon as it does; the command ends then.
+"$SBTRACE" record -q -a --sideband-only --time 0.01 -o "$dir/size.data" || fail "size"
+limit=$((($(wc -c <"$dir/size.data") / 1024 + 1024) * 1024))
+"$SBTRACE" record -a --sideband-only --ring 512K --size $limit -o "$dir/size.data" -- sh -c "echo \$\$ >$dir/pid; while :; do /bin/true; done" 2>"$dir/err"
+[ $? -eq 143 ] || fail "size: $(cat "$dir/err")"
+size=$(wc -c <"$dir/size.data")
+# More than a limit by what the rings hold, at most; and some at the end.
+if [ "$size" -lt $limit ] || [ "$size" -gt $((limit + (2 * $(getconf _NPROCESSORS_CONF) + 2) * 512 * 1024)) ]; then
+	fail "size: $size bytes, $limit are expected"
+fi
+lives "$(cat "$dir/pid")" && fail "size: the command goes on"
+# By time: records are of no less, and the command ends then, too.
+"$SBTRACE" record -a --sideband-only --time 0.5 -o "$dir/time.data" -- sh -c "echo \$\$ >$dir/pid; exec sleep 100" 2>"$dir/err"
+[ $? -eq 143 ] || fail "time: $(cat "$dir/err")"
+lives "$(cat "$dir/pid")" && fail "time: the command goes on"
+"$SBTRACE" dump --sideband "$dir/time.data" 2>/dev/null |
+	awk -F '\t' '$5 ~ /^SWITCH/ { if (!first) first = $4; last = $4 } END { exit !(last - first > 400000000 && last - first < 20e9) }' ||
+	fail "time: other than half a second"
+# By a FIFO that it makes.
 "$SBTRACE" record -a --sideband-only --control "$dir/ctl" -o "$dir/fifo.data" 2>"$dir/err" &
 recorder=$!
 while [ ! -p "$dir/ctl" ]; do sleep 0.01; done

@@ -113,6 +113,14 @@ grep '^ioctl 0' "$dir/snapshots.calls" | tr '\n' ' ' >"$dir/order"
 [ "$(cat "$dir/order")" = "ioctl 0 ENABLE ioctl 0 DISABLE ioctl 0 ENABLE ioctl 0 DISABLE ioctl 0 ENABLE ioctl 0 DISABLE " ] ||
 	fail "snapshots: $(cat "$dir/order")"
 
+# Two, asked for by a signal, each of which is obeyed when it comes.
+faked signals -a -e intel_pt//u --ring 64K --aux 16K --snapshot -- \
+	sh -c 'sleep 0.3; kill -USR2 $PPID; sleep 0.3; kill -USR2 $PPID; sleep 0.3'
+grep -q ', 2 snapshots' "$dir/signals.err" || fail "SIGUSR2: $(cat "$dir/signals.err")"
+grep '^ioctl 0' "$dir/signals.calls" | tr '\n' ' ' | cmp -s - "$dir/order" || fail "SIGUSR2: $(grep '^ioctl' "$dir/signals.calls")"
+trace signals
+[ "$(wc -c <"$dir/signals.pt")" -eq 32768 ] || fail "SIGUSR2: snapshots of $(wc -c <"$dir/signals.pt") bytes"
+
 # Start and stop: the sideband goes on.
 { sleep 0.3; echo start; sleep 0.2; echo stop; sleep 0.1; echo start; sleep 0.1; echo quit; } >"$dir/ctl" &
 faked paused -a -e intel_pt//u --ring 64K --aux 16K --paused --control "$dir/ctl"
@@ -127,6 +135,12 @@ head -c 5000 /dev/zero >>"$dir/packets"
 faked full -a -e intel_pt//u --ring 64K --aux 4K -- sleep 0.2
 cp "$dir/few" "$dir/packets"
 grep -q ' 0 bytes of trace; [1-9][0-9]* times trace was lost' "$dir/full.err" || fail "full: $(cat "$dir/full.err")"
+
+# What is not said about buffers is as the manual has it: 8M for records, 4M for trace, and of that a quarter at a time.
+faked usual -a -e intel_pt//u -- sleep 0.1
+grep -q '^mmap 0 ring pages=1+2048 ' "$dir/usual.calls" || fail "usual: $(grep ring "$dir/usual.calls")"
+grep -q '^mmap 0 aux size=4194304 ' "$dir/usual.calls" || fail "usual: $(grep aux "$dir/usual.calls")"
+grep -q 'aux_watermark=1048576' "$dir/usual.calls" || fail "usual: $(grep watermark "$dir/usual.calls")"
 
 # ---- A command ----------------------------------------------------------------------------------------------
 
