@@ -20,6 +20,7 @@ struct record_options {
 	struct sb_software_tracer_config config;
 	struct record_live live;
 	bool software, quiet;
+	struct progress progress; /* in software */
 };
 
 static struct record_live *live_of(void *target)
@@ -45,6 +46,14 @@ static int take_quiet(void *target, const char *value, struct option_error *erro
 	(void)error;
 	options->quiet = true;
 	options->live.quiet = true;
+	return 0;
+}
+
+static int take_progress(void *target, const char *value, struct option_error *error)
+{
+	(void)value;
+	(void)error;
+	live_of(target)->show_progress = true;
 	return 0;
 }
 
@@ -306,6 +315,7 @@ static int take_proc(void *target, const char *value, struct option_error *error
 static const struct option_row rows[] = {
         {"output", 'o', "FILE", "where to write the recording (perf.data)", take_output},
         {"quiet", 'q', NULL, "do not say how it went", take_quiet},
+        {"progress", 0, NULL, "tell how far it is, whatever standard error and output are", take_progress},
         {"event", 'e', "EVENT", "what to record, see sbtrace-events(1); may be repeated (intel_pt//)",
          take_event},
         {"sideband-only", 0, NULL, "who runs and what is mapped, no trace", take_sideband_only},
@@ -367,6 +377,16 @@ static void report(const struct record_options *options, const struct sb_softwar
 	        result->trace_bytes, options->config.output);
 }
 
+static void on_progress(void *context, const struct sb_software_tracer_result *so_far)
+{
+	struct record_options *options = context;
+	char text[160];
+
+	snprintf(text, sizeof(text), "%.1f M instructions, %" PRIu32 " processes, %.1f MB of trace",
+	         (double)so_far->ninsn / 1e6, so_far->nprocesses, (double)so_far->trace_bytes / 1e6);
+	progress_say(&options->progress, text);
+}
+
 static int complain(const char *what)
 {
 	fprintf(stderr, "sbtrace record: %s\nTry 'sbtrace record --help'.\n", what);
@@ -378,6 +398,7 @@ static int record_software(struct record_options *options, char *const command[]
 	struct sb_software_tracer_result result;
 	struct sb_error error = {0};
 	char text[1024];
+	int status;
 
 	if (!command)
 		return complain("which command? -- COMMAND [ARGUMENTS]");
@@ -385,7 +406,14 @@ static int record_software(struct record_options *options, char *const command[]
 		return complain(
 		        "--software goes with a command, and not with what is recorded by the machine");
 	keep_old_output(options);
-	if (sb_software_trace(&options->config, command, &result, &error) < 0) {
+	options->config.progress = on_progress;
+	options->config.context = options;
+	/* What the command writes would be in between. */
+	progress_begin(&options->progress, NULL, options->quiet || isatty(STDOUT_FILENO),
+	               options->live.show_progress);
+	status = sb_software_trace(&options->config, command, &result, &error);
+	progress_end(&options->progress);
+	if (status < 0) {
 		fprintf(stderr, "sbtrace record: %s\n", sb_error_string(&error, text, sizeof(text)));
 		return exit_error;
 	}

@@ -50,19 +50,21 @@ void progress_text(char *text, unsigned int size, uint64_t done, uint64_t total,
 	snprintf(text, size, "%3d%% [%s] %.1f MB/s, %s left", (int)(part * 100), bar, rate / 1e6, left);
 }
 
-void progress_update(struct progress *progress, uint64_t done, uint64_t total)
+/* Whether to draw now; then *now is when. */
+static bool is_due(struct progress *progress, bool is_end, uint64_t *now)
 {
-	char text[128];
-	uint64_t now;
-
 	if (!progress->shown)
-		return;
-	now = now_ns();
-	if (now - progress->drawn < (progress->lines ? 2 * second : second / 10) &&
-	    !(progress->lines && done == total))
-		return;
-	progress->drawn = now;
-	progress_text(text, sizeof(text), done, total, now - progress->start);
+		return false;
+	*now = now_ns();
+	if (*now - progress->drawn < (progress->lines ? 2 * second : second / 10) &&
+	    !(progress->lines && is_end))
+		return false;
+	progress->drawn = *now;
+	return true;
+}
+
+static void draw(const struct progress *progress, const char *text)
+{
 	if (progress->lines)
 		fprintf(stderr, "%s%s\n", progress->label, text);
 	else
@@ -70,9 +72,33 @@ void progress_update(struct progress *progress, uint64_t done, uint64_t total)
 	fflush(stderr);
 }
 
-void progress_end(struct progress *progress)
+void progress_update(struct progress *progress, uint64_t done, uint64_t total)
+{
+	char text[128];
+	uint64_t now;
+
+	if (!is_due(progress, done == total, &now))
+		return;
+	progress_text(text, sizeof(text), done, total, now - progress->start);
+	draw(progress, text);
+}
+
+void progress_say(struct progress *progress, const char *text)
+{
+	uint64_t now;
+
+	if (is_due(progress, false, &now))
+		draw(progress, text);
+}
+
+void progress_clear(const struct progress *progress)
 {
 	if (progress->shown && !progress->lines && progress->drawn != progress->start)
 		fputs("\r\x1b[K", stderr);
+}
+
+void progress_end(struct progress *progress)
+{
+	progress_clear(progress);
 	progress->shown = false;
 }

@@ -22,6 +22,12 @@ void progress_begin(struct progress *progress, const char *label, bool quiet, bo
  * wrapper. Bytes. */
 void progress_update(struct progress *progress, uint64_t done, uint64_t total);
 
+/* The same for what has no end that is known: @text says how far it is. */
+void progress_say(struct progress *progress, const char *text);
+
+/* Something else is about to be written there: the bar makes room, until it is drawn again. */
+void progress_clear(const struct progress *progress);
+
 /* Takes the bar away. */
 void progress_end(struct progress *progress);
 

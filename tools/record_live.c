@@ -74,8 +74,23 @@ static void note(void *context, const char *text)
 {
 	const struct record_live *live = context;
 
-	if (!live->quiet)
-		tell_note(name, text);
+	if (live->quiet)
+		return;
+	progress_clear(&live->progress);
+	tell_note(name, text);
+}
+
+static void on_progress(void *context, const struct sb_recorder_result *so_far)
+{
+	struct record_live *live = context;
+	char text[160];
+	int size = snprintf(text, sizeof(text), "%" PRIu64 " records, %" PRIu64 " lost, %.1f MB",
+	                    so_far->nrecords, so_far->nlost, (double)so_far->nbytes / 1e6);
+
+	if (so_far->aux_bytes)
+		snprintf(text + size, sizeof(text) - (size_t)size, ", %.1f MB of trace",
+		         (double)so_far->aux_bytes / 1e6);
+	progress_say(&live->progress, text);
 }
 
 static void report_trace(const struct sb_recorder_result *result)
@@ -196,8 +211,13 @@ int record_live(struct record_live *live, int argc, char **argv, char *const *co
 	live->config.cmdline = line;
 	live->config.control_fd = control[0];
 	live->config.note = note;
+	live->config.progress = on_progress;
 	live->config.context = live;
+	/* What the command writes would be in between. */
+	progress_begin(&live->progress, NULL, live->quiet || (command && isatty(STDOUT_FILENO)),
+	               live->show_progress);
 	status = sb_recorder_run(&live->config, (char *const *)command, &result, &err);
+	progress_end(&live->progress);
 	free(line);
 	if (status < 0) {
 		tell(name, "", &err);

@@ -6,13 +6,16 @@
 
 #include <sb/recorder.h>
 
+#include "progress.h"
+
 struct record_live {
 	struct sb_recorder_config config;
 	const char **event; /* owned, as are those below */
 	size_t nevents;
 	pid_t *pid, *tid;
 	size_t npids, ntids;
-	bool sideband_only, quiet;
+	bool sideband_only, quiet, show_progress;
+	struct progress progress;
 	const char *bundle; /* a directory; NULL */
 };
 

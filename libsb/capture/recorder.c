@@ -274,6 +274,32 @@ static int is_over(struct recorder *recorder, uint64_t begun)
 	return live_events_are_over(&recorder->events);
 }
 
+static void fill_result(struct recorder *recorder)
+{
+	struct sb_recorder_result *result = recorder->result;
+	const struct live_tally *tally = &recorder->tally;
+
+	result->nrecords = tally->records;
+	result->nlost = tally->lost;
+	result->nswitches = tally->switches;
+	result->nprocesses = recorder->state.nprocesses;
+	result->nthreads = recorder->state.nthreads;
+	result->aux_bytes = tally->aux_bytes;
+	result->aux_truncated = tally->aux_truncated;
+	result->aux_damaged = tally->aux_partial + tally->aux_collided;
+	result->nthrottled = tally->throttled;
+	if (recorder->writer)
+		result->nbytes = recorder->writer->position;
+}
+
+static void tell_progress(struct recorder *recorder)
+{
+	if (!recorder->config->progress)
+		return;
+	fill_result(recorder);
+	recorder->config->progress(recorder->config->context, recorder->result);
+}
+
 static int run(struct recorder *recorder)
 {
 	const uint64_t begun = now();
@@ -289,6 +315,8 @@ static int run(struct recorder *recorder)
 			watched = now();
 			status = recorder_watch_cpus(recorder);
 		}
+		if (status == 0)
+			tell_progress(recorder);
 		if (status == 0)
 			status = obey(recorder);
 		if (status == 0)
@@ -328,24 +356,6 @@ static void tell_escaped(struct recorder *recorder)
 		        "programs with privileges of their own (set-user-ID), of which the kernel tells us "
 		        "no more: %zu (the first: %s)",
 		        execs->nescaped, execs->first);
-}
-
-static void fill_result(struct recorder *recorder)
-{
-	struct sb_recorder_result *result = recorder->result;
-	const struct live_tally *tally = &recorder->tally;
-
-	result->nrecords = tally->records;
-	result->nlost = tally->lost;
-	result->nswitches = tally->switches;
-	result->nprocesses = recorder->state.nprocesses;
-	result->nthreads = recorder->state.nthreads;
-	result->aux_bytes = tally->aux_bytes;
-	result->aux_truncated = tally->aux_truncated;
-	result->aux_damaged = tally->aux_partial + tally->aux_collided;
-	result->nthrottled = tally->throttled;
-	if (recorder->writer)
-		result->nbytes = recorder->writer->position;
 }
 
 /* The recording is whole by now, and nobody is in a hurry but who says "quit" once more. */

@@ -230,6 +230,8 @@ static int turn_wheel(struct tracer *tracer)
 			status = take_turn(tracer, cpu, until);
 			if (status >= 0)
 				status = end_round(tracer, 0);
+			if (tracer->config->progress)
+				tracer->config->progress(tracer->config->context, tracer->result);
 		} else {
 			status = adopt_orphans(tracer);
 			if (!status)

@@ -402,6 +402,34 @@ if [ -f "$kernel/kcore" ]; then
 	recorded early -a --kcore --proc "$dir/proc" -- true || fail "early: $(cat "$dir/early.err")"
 fi
 
+# ---- How far it is ------------------------------------------------------------------------------------------
+
+# A line each two seconds when it is asked for; nothing by itself where there is no terminal, nor with -q.
+"$SBTRACE" record -a --sideband-only --progress --time 2.2 -o "$dir/far.data" 2>"$dir/err" || fail "progress: $(cat "$dir/err")"
+grep -q '^[0-9]* records, 0 lost, [0-9.]* MB$' "$dir/err" || fail "progress: $(cat "$dir/err")"
+"$SBTRACE" record -a --sideband-only --time 2.2 -o "$dir/far.data" 2>"$dir/err" || fail "progress: $(cat "$dir/err")"
+grep -q ' MB$' "$dir/err" && fail "progress without a terminal"
+if command -v script >/dev/null; then
+	# terminal COMMAND: what it writes to a terminal, with line feeds for carriage returns.
+	terminal()
+	{
+		script -qec "$1" "$dir/terminal" >/dev/null </dev/null
+		tr '\r' '\n' <"$dir/terminal"
+	}
+	terminal "$SBTRACE record -a --sideband-only --time 0.5 -o $dir/far.data" | grep -q '^[0-9]* records, 0 lost, ' ||
+		fail "no progress on a terminal: $(cat "$dir/terminal")"
+	work="sh -c 'i=0; while [ \$i -lt 15 ]; do i=\$((i+1)); done'"
+	terminal "$SBTRACE record --software -o $dir/far.data -- $work >/dev/null" |
+		grep -q '^[0-9.]* M instructions, 1 processes, [0-9.]* MB of trace' ||
+		fail "no progress in software: $(cat "$dir/terminal")"
+	for silent in '-q -o FAR -- WORK >/dev/null' '-o FAR -- WORK'; do
+		terminal "$SBTRACE record --software $(echo "$silent" | sed "s|FAR|$dir/far.data|; s|WORK|$work|")" |
+			grep -q ' MB of trace' && fail "progress in between: $silent"
+	done
+else
+	echo "left out: no terminal without script(1)"
+fi
+
 # ---- All that a replay needs --------------------------------------------------------------------------------
 
 recorded bundled --bundle "$dir/bundle" -- ls / || fail "bundle: $(cat "$dir/bundled.err")"

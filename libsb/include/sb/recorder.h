@@ -16,6 +16,8 @@
 #include <sb/export.h>
 
 /* Zeroed, and filled in. */
+struct sb_recorder_result;
+
 struct sb_recorder_config {
 	size_t size;        /* sizeof(struct sb_recorder_config) */
 	const char *output; /* the perf.data; it appears when it is whole. With @kcore, a directory */
@@ -55,6 +57,8 @@ struct sb_recorder_config {
 
 	/* Sentences for the user, about what is not as it might be. NULL: nobody hears them. */
 	void (*note)(void *context, const char *text);
+	/* What came so far, several times a second while it records. NULL: nobody wants to know. */
+	void (*progress)(void *context, const struct sb_recorder_result *so_far);
 	void *context;
 };
 
@@ -84,8 +88,8 @@ struct sb_recorder_result {
 sb_export int sb_recorder_run(const struct sb_recorder_config *config, char *const argv[],
                               struct sb_recorder_result *result, struct sb_error *err);
 
-/* Whether this machine has Intel PT that can be recorded. @sysfs as above. -sbe_nomem: that cannot be told, for
- * want of memory or files. */
+/* Whether this machine has Intel PT that can be recorded. @sysfs as above. -sbe_nomem: that cannot be told,
+ * for want of memory or files. */
 sb_export int sb_recorder_has_pt(const char *sysfs);
 
 #endif

@@ -8,6 +8,8 @@
 
 #include <sb/error.h>
 
+struct sb_software_tracer_result;
+
 struct sb_software_tracer_config {
 	size_t size;             /* sizeof(struct sb_software_tracer_config) */
 	uint32_t ncpus;          /* virtual CPUs, 1..256 */
@@ -20,6 +22,10 @@ struct sb_software_tracer_config {
 	const char *truth;       /* every retired instruction, "cpu pid tid tsc ip", or NULL */
 	const char *copy_root;   /* directory for the mapped files and the vdso, or NULL */
 	int single_step;         /* step every instruction instead of running from branch to branch: slower */
+
+	/* What there is so far, several times a second while the command runs; NULL: nobody wants to know. */
+	void (*progress)(void *context, const struct sb_software_tracer_result *so_far);
+	void *context;
 };
 
 struct sb_software_tracer_result {
