@@ -84,7 +84,17 @@ WRAP(int, scandir,
      (const char *path, struct dirent ***names, int (*wanted)(const struct dirent *),
       int (*order)(const struct dirent **, const struct dirent **)),
      (path, names, wanted, order), -1)
-WRAP(FTSENT *, fts_read, (FTS * tree), (tree), NULL)
+
+/* It is read nevertheless: the library does not free a tree of which nothing was read. */
+FTSENT *__wrap_fts_read(FTS *tree);
+FTSENT *__real_fts_read(FTS *tree);
+
+FTSENT *__wrap_fts_read(FTS *tree)
+{
+	FTSENT *entry = __real_fts_read(tree);
+
+	return fails("fts_read") ? NULL : entry;
+}
 
 int __wrap_open(const char *path, int flags, ...);
 int __real_open(const char *path, int flags, ...);
