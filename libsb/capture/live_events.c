@@ -62,11 +62,13 @@ static int may_not(struct sb_error *err, const struct live_event *event)
 	char text[paranoid_most];
 
 	paranoid(text);
-	return sb_error_set(
-	        err, -sbe_io, NULL, UINT64_MAX,
-	        "%s may not be recorded here: /proc/sys/kernel/perf_event_paranoid %s; root may, "
-	        "or who has CAP_PERFMON, and who records own processes alone where it is 2 or less",
-	        event->name, text);
+	return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
+	                    "%s may not be recorded here: /proc/sys/kernel/perf_event_paranoid %s; root may, "
+	                    "or who has CAP_PERFMON; %s",
+	                    event->name, text,
+	                    event->attr.exclude_kernel
+	                            ? "and where it is 2 or less, who records own processes"
+	                            : "of own processes, user space alone may be: with the modifier u");
 }
 
 static int fail_open(struct sb_error *err, const struct live_event *event, uint32_t cpu, int error)

@@ -17,6 +17,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "capture/shortage.h"
+
 enum {
 	PATIENCE = 150000, /* ns that a system call may take without leaving the CPU */
 	ERESTART_FIRST = 512,
@@ -82,6 +84,8 @@ static int write_comm(struct tracer *tracer, struct vcpu *cpu, int exec)
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", t->process->pid, t->tid);
 	file = fopen(path, "re");
+	if (!file && is_shortage(errno))
+		return fail_short(errno, path, tracer->err);
 	if (file) {
 		if (fgets(comm, sizeof(comm), file))
 			comm[strcspn(comm, "\n")] = '\0';
@@ -169,8 +173,8 @@ static int syscall_stop(struct tracer *tracer, struct vcpu *cpu)
 
 /* Signals */
 
-/* Whether the program has a handler for it. */
-static int is_caught(const struct tracee *t, int signal)
+/* Whether the program has a handler for it: 1; 0; or an error. */
+static int is_caught(const struct tracer *tracer, const struct tracee *t, int signal)
 {
 	char path[64], line[256];
 	uint64_t caught = 0;
@@ -178,6 +182,8 @@ static int is_caught(const struct tracee *t, int signal)
 
 	snprintf(path, sizeof(path), "/proc/%d/status", t->tid);
 	file = fopen(path, "re");
+	if (!file && is_shortage(errno))
+		return fail_short(errno, path, tracer->err);
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "SigCgt: %" SCNx64, &caught) == 1)
 			break;
@@ -190,9 +196,12 @@ static int is_caught(const struct tracee *t, int signal)
 static int signal_stop(struct tracer *tracer, struct vcpu *cpu, int signal)
 {
 	struct tracee *t = cpu->current;
+	const int caught = is_caught(tracer, t, signal);
 
+	if (caught < 0)
+		return caught;
 	t->pending_signal = signal;
-	if (!is_caught(t, signal)) {
+	if (!caught) {
 		/* Ignored, deadly or stopping: we hear of the latter two when it goes on. */
 		return t->restarting ? go_on(tracer, cpu, PTRACE_SYSCALL) : 0;
 	}

@@ -268,6 +268,17 @@ done
 # Each event takes a file; these are not enough.
 refused 'more files are needed\|Too many open files' \
 	sh -c "ulimit -n 8; exec \"\$@\"" sh "$SBTRACE" record -a --sideband-only -o "$dir/none.data" --time 0.1
+# In software, too: it is refused, or all is there, the names of programs and the build-ids of files.
+for files in 6 7 8 9; do
+	if sh -c "ulimit -n $files; exec \"\$@\"" sh "$SBTRACE" record --software -q -o "$dir/few.data" -- true 2>"$dir/err"; then
+		[ "$(comms few)" = 'true ' ] || fail "$files files: programs: $(comms few)"
+		"$SBTRACE" dump --sideband "$dir/few.data" 2>/dev/null | grep "MMAP2 .*build_id .*/true" | grep -q . || fail "$files files: no build-id"
+		rm "$dir/few.data"
+	else
+		grep -q 'Too many open files' "$dir/err" || fail "$files files: $(cat "$dir/err")"
+		[ ! -e "$dir/few.data" ] || fail "$files files: refused, and something is left"
+	fi
+done
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null && [ "$(cat /proc/sys/kernel/perf_event_paranoid)" -ge 1 ]; then
 	mkdir "$dir/nobody" && chown 65534 "$dir/nobody" && chmod 755 "$dir"
 fi
@@ -279,6 +290,10 @@ if [ -d "$dir/nobody" ] && setpriv --reuid 65534 --clear-groups "$SBTRACE" --ver
 		setpriv --reuid 65534 --clear-groups "$SBTRACE" record --sideband-only -o "$dir/nobody/own.data" -- ls / \
 			>/dev/null 2>"$dir/err" || fail "own processes: $(cat "$dir/err")"
 		grep -q 'set-user-ID' "$dir/err" && fail "own processes: $(cat "$dir/err")"
+		refused 'with the modifier u' setpriv --reuid 65534 --clear-groups \
+			"$SBTRACE" record -e page-faults -o "$dir/nobody/none.data" -- true
+		setpriv --reuid 65534 --clear-groups "$SBTRACE" record -q -e page-faults:u -o "$dir/nobody/user.data" -- true \
+			2>"$dir/err" || fail "user space: $(cat "$dir/err")"
 		# Who gains privileges goes on unseen; that is told.
 		cp "$(command -v sleep)" "$dir/privileged" && chmod 4755 "$dir/privileged"
 		if grep -q '^NoNewPrivs:[[:space:]]*1' /proc/self/status; then
