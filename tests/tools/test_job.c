@@ -202,10 +202,10 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	(void)state;
 	assert_wrong("[1, 2]\n", "j.yaml:1:1: expected a job (a mapping), found a list");
 	assert_wrong("version: 1\nrecording: [a]\n",
-	             "j.yaml:2:12: expected the name of a recording, found a list");
+	             "j.yaml:2:12: expected the name of one recording, found a list");
 	assert_wrong("version: 1\nrecording:\n",
-	             "j.yaml:2:11: expected the name of a recording, found nothing");
-	assert_wrong(HEAD "roots: /\n", "j.yaml:3:8: expected a list of directories, found text");
+	             "j.yaml:2:11: expected the name of one recording, found nothing");
+	assert_wrong(HEAD "roots: /\n", "j.yaml:3:8: expected a list of directories, found text: write [/]");
 	assert_wrong(HEAD "roots: [{a: b}]\n",
 	             "j.yaml:3:9: expected the name of a directory, found a mapping");
 	assert_wrong(HEAD "roots: [[/a, [/b]]]\n",
@@ -222,14 +222,18 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	                                 "to have the default, leave the key out");
 	assert_wrong(HEAD "host_root: yes\n", "j.yaml:3:12: expected true or false, found 'yes'");
 	assert_wrong(HEAD "symbols: 1\n", "j.yaml:3:10: expected true or false, found '1'");
-	assert_wrong(HEAD "strict: yes\n", "j.yaml:3:9: expected true or false, found 'yes'");
+	assert_wrong(
+	        HEAD "strict: yes\n",
+	        "j.yaml:3:9: expected true, false, or a list of reasons such as [overflow], found 'yes'");
 	assert_wrong(HEAD "strict: [no-binry]\n",
 	             "j.yaml:3:10: no gap has the reason 'no-binry'; did you mean 'no-binary'?");
-	assert_wrong(HEAD "host_root: \"true\"\n", "j.yaml:3:12: expected true or false, found 'true'");
-	assert_wrong(HEAD "cpu: 3\n", "j.yaml:3:6: expected a list of CPU numbers, found text");
+	assert_wrong(HEAD "host_root: \"true\"\n",
+	             "j.yaml:3:12: expected true or false, found 'true' in quotes");
+	assert_wrong(HEAD "cpu: 3\n", "j.yaml:3:6: expected a list of CPU numbers, found text: write [3]");
 	assert_wrong(HEAD "cpu: [one]\n", "j.yaml:3:7: expected a number, found 'one'");
 	assert_wrong(HEAD "cpu: [0, {a: b}]\n", "j.yaml:3:10: expected a number or a range, found a mapping");
-	assert_wrong(HEAD "container: web\n", "j.yaml:3:12: expected a list of containers, found text");
+	assert_wrong(HEAD "container: web\n",
+	             "j.yaml:3:12: expected a list of containers, found text: write [web]");
 	assert_wrong(HEAD "cgroup: [\"\"]\n", "j.yaml:3:10: expected a name or a pattern, found nothing");
 	assert_wrong(HEAD "comm: []\n",
 	             "j.yaml:3:7: expected a list of patterns of commands, found an empty list; to have the "
@@ -242,7 +246,8 @@ static void wrong_types_say_what_was_expected_and_found(void **state)
 	assert_wrong(HEAD "jobs: 0\n", "j.yaml:3:7: expected a number from 1 to 1024, found '0'");
 	assert_wrong(HEAD "jobs: -1\n", "j.yaml:3:7: expected a number, found '-1'");
 	assert_wrong(HEAD "jobs: [2]\n", "j.yaml:3:7: expected a number of threads, found a list");
-	assert_wrong(HEAD "sinks: [summary]\n", "j.yaml:3:9: expected a sink (a mapping), found text");
+	assert_wrong(HEAD "sinks: [summary]\n",
+	             "j.yaml:3:9: expected a sink (a mapping), found text: write {name: ...}");
 	assert_wrong(HEAD "sinks: [{name: summary, with: 7}]\n",
 	             "j.yaml:3:31: expected options of the sink (a mapping), found text");
 	assert_wrong(HEAD "sinks: [{name: summary, with: {functions: many}}]\n",
@@ -268,11 +273,13 @@ static void what_is_no_yaml_is_told(void **state)
 
 	(void)state;
 	assert_wrong("", "j.yaml:1:1: expected a job (a mapping), found nothing");
-	assert_wrong("version: 1\nrecording: [a\n",
-	             "j.yaml:3:1: not YAML: while parsing a flow sequence, did not find expected ',' or ']'");
+	assert_wrong(
+	        "version: 1\nrecording: [a\n",
+	        "j.yaml:3:1: not YAML: while parsing a flow sequence, did not find expected ',' or ']' (since line 2): each [ "
+	        "needs its ], and a value that begins with [ needs quotes");
 	assert_wrong(HEAD "---\nversion: 1\n", "j.yaml:4:1: expected one document, found a second one");
 	assert_wrong("version: 1\nrecording: \"a\\0b\"\n",
-	             "j.yaml:2:12: expected the name of a recording, found text with a zero byte in it");
+	             "j.yaml:2:12: expected the name of one recording, found text with a zero byte in it");
 	assert_int_equal(read_text("version: \xff\xfe", 11, &job, message), -sbe_format);
 	assert_string_equal(message, "j.yaml: offset 0x9: expected UTF-8 text: invalid leading UTF-8 octet");
 }

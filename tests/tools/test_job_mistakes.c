@@ -42,7 +42,7 @@ static const struct mistake mistakes[] = {
 
         /* Types and values. */
         {"not a mapping\n", "j.yaml:1:1: expected a job (a mapping), found text"},
-        {HEAD "roots: root\n", "j.yaml:3:8: expected a list of directories, found text"},
+        {HEAD "roots: root\n", "j.yaml:3:8: expected a list of directories, found text: write [root]"},
         {HEAD "cpu: []\n", "j.yaml:3:6: expected a list of CPU numbers, found an empty list; to have the "
                            "default, leave the key out"},
         {HEAD "pid:\n  - 12\n  - twelve\n", "j.yaml:5:5: expected a number, found 'twelve'"},
@@ -72,12 +72,72 @@ static const struct mistake mistakes[] = {
          "j.yaml:3:28: switch_evidence cannot be 'adresses'; did you mean 'addresses'?"},
         {HEAD "decode: {cpu_model: skylake}\n",
          "j.yaml:3:21: expected FAMILY/MODEL/STEPPING such as 6/85/4, found 'skylake'"},
-        {HEAD "address: [0x401000]\n", "j.yaml:3:11: expected FROM-TO or FROM+SIZE, found '0x401000'"},
+        {HEAD "address: [0x401000]\n",
+         "j.yaml:3:11: expected FROM-TO or FROM+SIZE such as 0x401000-0x402000, found '0x401000'"},
+        {HEAD "address: [main]\n",
+         "j.yaml:3:11: expected FROM-TO or FROM+SIZE such as 0x401000-0x402000, found 'main'"},
         {HEAD "address: [0x402000-0x401000]\n", "j.yaml:3:11: the range 0x402000-0x401000 is upside down"},
-        {HEAD "time: {from: yesterday}\n", "j.yaml:3:14: expected a number, found 'yesterday'"},
+        {HEAD "time: {from: yesterday}\n",
+         "j.yaml:3:14: expected a time stamp count, or seconds such as 483.295, found 'yesterday'"},
+        {HEAD "time: {from: 12:30:01}\n",
+         "j.yaml:3:14: expected a time stamp count, or seconds such as 483.295, found '12:30:01'"},
         {HEAD "time: {from: 2.5, to: 1.5}\n", "j.yaml:3:7: the span of time ends before it begins"},
-        {HEAD "roots: [root\n", "j.yaml:4:1: not YAML: while parsing a flow sequence, did not find expected "
-                                "',' or ']'"},
+        {HEAD "roots: [root\n",
+         "j.yaml:4:1: not YAML: while parsing a flow sequence, did not find expected "
+         "',' or ']' (since line 3): each [ needs its ], and a value that begins with [ "
+         "needs quotes"},
+        {"", "j.yaml:1:1: expected a job (a mapping), found nothing"},
+        {"# to do\n", "j.yaml:1:1: expected a job (a mapping), found nothing"},
+        {HEAD "---\njobs: 1\n", "j.yaml:4:1: expected one document, found a second one"},
+        {HEAD "roots:\n\t- root\n",
+         "j.yaml:4:1: not YAML: while scanning for the next token, found character that cannot start any token: "
+         "tabs do not indent in YAML: write blanks"},
+        {HEAD "sinks:\n  - name: insn\n\tfile: x\n",
+         "j.yaml:5:1: not YAML: while scanning a plain scalar, found a tab character that violates indentation: "
+         "tabs do not indent in YAML: write blanks"},
+        {HEAD "# \303\244\nroots: [\303\244, @sh]\n",
+         "j.yaml:4:12: not YAML: while scanning for the next token, found character that cannot start any "
+         "token: a value that begins with @ needs quotes"},
+        {HEAD "comm: [*sh]\n",
+         "j.yaml:3:8: not YAML: found undefined alias: a value that begins with * needs quotes"},
+        {HEAD "comm: [*]\n",
+         "j.yaml:3:9: not YAML: while scanning an alias, did not find expected alphabetic "
+         "or numeric character: a value that begins with * needs quotes"},
+        {HEAD "<<: {jobs: 1}\n",
+         "j.yaml:3:1: mappings are not merged with '<<' here: a job takes keys of other "
+         "files with 'include'"},
+        {"version: 1\nrecording: a: b.data\n",
+         "j.yaml:2:13: not YAML: mapping values are not allowed in this context: a value with ': ' in it needs "
+         "quotes, a key needs ': ' behind it, and keys of one level begin in the same column; look at the line "
+         "above as well"},
+        {"version: 1\nrecording:a.data\njobs: 1\n",
+         "j.yaml:3:1: not YAML: while scanning a simple key, could not find expected ':' (since line 2): a key "
+         "needs ': ' behind it"},
+        {HEAD "sinks:\n  - {name: insn, file: {recording}.tsv}\n",
+         "j.yaml:4:35: not YAML: while parsing a flow mapping, did not find expected ',' or '}': each { needs "
+         "its }, and a value that begins with { needs quotes"},
+        {HEAD "roots: [\"root]\n",
+         "j.yaml:4:1: not YAML: while scanning a quoted scalar, found unexpected end of "
+         "stream (since line 3): the quotes are not closed"},
+        {HEAD "sinks:\n   - name: insn\n  - name: block\n",
+         "j.yaml:5:3: not YAML: while parsing a block mapping, did not find expected key: keys of one level "
+         "begin in the same column, and each ] and } needs its [ and {"},
+        {HEAD "sinks:\n  - name: insn\n   file: x\n",
+         "j.yaml:5:4: not YAML: while parsing a block collection, did not find expected '-' indicator (since "
+         "line 4): entries of one list begin in the same column, and their keys do"},
+        {"version: 1\nrecording: [a.data]\n",
+         "j.yaml:2:12: expected the name of one recording, found a list"},
+        {"version: 1\nrecordings: a.data\n",
+         "j.yaml:2:13: expected a list of recordings, found text: write [a.data]"},
+        {"version: \"1\"\nrecording: a.data\n", "j.yaml:1:10: expected version 1, found '1' in quotes"},
+        {HEAD "host_root: \"true\"\n", "j.yaml:3:12: expected true or false, found 'true' in quotes"},
+        {HEAD "comm: \"*sh\"\n",
+         "j.yaml:3:7: expected a list of patterns of commands, found text: write [\"*sh\"]"},
+        {HEAD "pid: 12\n", "j.yaml:3:6: expected a list of process numbers, found text: write [12]"},
+        {HEAD "pid: [12, 13-]\n", "j.yaml:3:11: expected a number or a range such as 0-3, found '13-'"},
+        {HEAD "strict: overflow\n",
+         "j.yaml:3:9: expected true, false, or a list of reasons such as [overflow], "
+         "found 'overflow'"},
 
         /* Variables and includes. */
         {"version: 1\nvariables: {name: a}\nrecording: ${nmae}.data\n",
@@ -96,6 +156,8 @@ static const struct mistake mistakes[] = {
         /* Files. */
         {"version: 1\nrecording: c.data\n",
          "j.yaml:2:12: the recording DIR/c.data is not there: No such file or directory"},
+        {"version: 1\nrecording: root\n", "j.yaml:2:12: the recording DIR/root is a directory without a "
+                                          "recording: neither 'data' (perf record) nor 'cpu0.pt'"},
         {"version: 1\nrecordings: [a.data, \"x*.data\"]\n", "j.yaml:2:22: no file matches DIR/x*.data"},
         {HEAD "roots:\n  - root\n  - [rot, root]\n",
          "j.yaml:5:6: the root DIR/rot is not there: No such file or directory"},
@@ -133,6 +195,11 @@ static const struct mistake mistakes[] = {
 
         /* Sinks. */
         {HEAD "sinks: [{name: isn}]\n", "j.yaml:3:9: unknown sink 'isn'; did you mean 'insn'?"},
+        {HEAD "sinks: insn\n", "j.yaml:3:8: expected a list of sinks, found text: write [{name: ...}]"},
+        {HEAD "sinks: [insn]\n", "j.yaml:3:9: expected a sink (a mapping), found text: write {name: ...}"},
+        {HEAD "sinks:\n  name: insn\n",
+         "j.yaml:4:3: expected a list of sinks, found a mapping: a sink begins "
+         "with '- ' before its first key"},
         {HEAD "sinks: [{file: x}]\n", "j.yaml:3:9: a sink needs the key 'name'"},
         {HEAD "sinks: [{name: summary, with: {function: 3}}]\n",
          "j.yaml:3:32: the sink summary has no option 'function'; did you mean 'functions'?"},
@@ -145,6 +212,27 @@ static const struct mistake mistakes[] = {
          "or {number} into its name"},
         {HEAD "sinks: [{name: insn, file: a.data}]\n",
          "j.yaml:3:9: DIR/a.data is a recording: it would be overwritten"},
+        {HEAD "sinks: [{name: insn, file: ./a.data}]\n",
+         "j.yaml:3:9: DIR/./a.data is a recording: it would be overwritten"},
+        {HEAD "sinks: [{name: insn, file: link}]\n",
+         "j.yaml:3:9: DIR/link is a recording: it would be overwritten"},
+        {"version: 1\nrecording: made\nsinks: [{name: insn, file: made/data}]\n",
+         "j.yaml:3:9: DIR/made/data is a recording: it would be overwritten"},
+        {HEAD "sinks: [{name: insn, file: j.yaml}]\n",
+         "j.yaml:3:9: DIR/j.yaml is a file of this job: it would be overwritten"},
+        {HEAD "kernel: {kallsyms: b.data}\nsinks: [{name: insn, file: b.data}]\n",
+         "j.yaml:4:9: DIR/b.data is the kallsyms: it would be overwritten"},
+        {HEAD "run_record: a.data\nsinks: [{name: insn, file: x}]\n",
+         "j.yaml:3:13: DIR/a.data is a recording: it would be overwritten"},
+        {HEAD "run_record: x\nsinks: [{name: insn, file: ./x}]\n",
+         "j.yaml:3:13: the run record and a sink cannot both write to DIR/x: give one of them another name"},
+        {HEAD "sinks: [{name: insn, file: j.run.json}]\n",
+         "j.yaml:3:9: the run record and a sink cannot both write to DIR/j.run.json: give one of them another "
+         "name"},
+        {HEAD "sinks: [{name: insn, file: x}, {name: block, file: root/../x}]\n",
+         "j.yaml:3:32: two sinks cannot both write to DIR/root/../x"},
+        {HEAD "sinks: [{name: insn, file: root}]\n",
+         "j.yaml:3:9: DIR/root is a directory: expected the name of a file"},
         {HEAD "sinks: [{name: insn, file: out/x}]\n",
          "j.yaml:3:9: the directory DIR/out/ is not there: No such file or directory"},
         {HEAD "cpu: [0-3]\nsinks: [{name: insn, filter: {cpu: [4]}}]\n",
@@ -165,6 +253,13 @@ static void fill_directory(const struct temp_dir *dir)
 	char *root = temp_dir_path(dir, "root");
 
 	assert_int_equal(mkdir(root, 0777), 0);
+	free(root);
+	root = temp_dir_path(dir, "made");
+	assert_int_equal(mkdir(root, 0777), 0);
+	free(root);
+	write_file(dir, "made/data", "a");
+	root = temp_dir_path(dir, "link");
+	assert_int_equal(symlink("a.data", root), 0);
 	free(root);
 	write_file(dir, "a.data", "a");
 	write_file(dir, "b.data", "b");

@@ -1,6 +1,7 @@
 /* job.c - filling a job, whoever asks; see job.h. */
 #include "job/job.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,8 @@ static int list_add_item(struct job_list *list, char *text, struct option_error 
 	char *dash = strchr(text, '-');
 	uint64_t first, last;
 
+	if (dash && (dash == text || !dash[1]))
+		return option_fail(error, "expected a number or a range such as 0-3, found '%s'", text);
 	if (dash)
 		*dash = '\0';
 	if (option_number(text, 0, INT32_MAX, &first, error))
@@ -158,6 +161,9 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 		return 0;
 	}
 	time->unit = dot ? job_time_ns : job_time_tsc;
+	if (!dot && (!isdigit((unsigned char)*text) || strchr(text, ':')))
+		return option_fail(
+		        error, "expected a time stamp count, or seconds such as 483.295, found '%s'", text);
 	return dot ? parse_seconds(text, dot, &time->value, error)
 	           : option_number(text, 0, UINT64_MAX, &time->value, error);
 }
@@ -165,19 +171,21 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 int job_range_add(struct job_ranges *ranges, const char *text, struct option_error *error)
 {
 	const size_t at = strcspn(text, "-+");
-	char *first = strndup(text, at);
+	char *first;
 	struct sink_range *value;
 	uint64_t begin, end;
 	int result;
 
+	if (!text[at] || !isdigit((unsigned char)*text))
+		return option_fail(
+		        error, "expected FROM-TO or FROM+SIZE such as 0x401000-0x402000, found '%s'", text);
+	first = strndup(text, at);
 	if (!first)
 		return option_fail(error, "out of memory");
 	result = option_number(first, 0, UINT64_MAX, &begin, error);
 	free(first);
 	if (result)
 		return -1;
-	if (!text[at])
-		return option_fail(error, "expected FROM-TO or FROM+SIZE, found '%s'", text);
 	if (option_number(text + at + 1, 0, text[at] == '+' ? UINT64_MAX - begin : UINT64_MAX, &end, error))
 		return -1;
 	if (text[at] == '+')

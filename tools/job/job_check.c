@@ -2,15 +2,18 @@
  * stands in job_read.c; here is what takes more than one key, or a look at the disk. */
 #include "job/job.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <inttypes.h>
-#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "job/job_inputs.h"
+#include "job/job_targets.h"
 
 struct check {
 	const struct job *job;
@@ -51,6 +54,37 @@ static int is_there(const struct check *check, const char *path, const char *wha
 	return job_fail_at(check->err, &place, "the %s %s %s: %s", what, path, wrong, strerror(reason));
 }
 
+/* Where perf record, or who wrote raw trace, put it into the directory. */
+static bool holds_recording(const char *directory)
+{
+	char *data = NULL;
+	DIR *all = opendir(directory);
+	const struct dirent *entry;
+	bool found = asprintf(&data, "%s/data", directory) >= 0 && !access(data, F_OK);
+
+	while (all && !found && (entry = readdir(all)))
+		found = !fnmatch("*.pt", entry->d_name, 0);
+	if (all)
+		closedir(all);
+	free(data);
+	return found;
+}
+
+static int is_recording(const struct check *check, const char *path)
+{
+	const struct job_place place = place_of(check, path);
+	const int code = is_there(check, path, "recording", false);
+	struct stat st;
+
+	if (code || stat(path, &st) || !S_ISDIR(st.st_mode) || holds_recording(path))
+		return code;
+	return job_fail_at(
+	        check->err, &place,
+	        "the recording %s is a directory without a recording: neither 'data' (perf record) "
+	        "nor 'cpu0.pt'",
+	        path);
+}
+
 static int are_there(const struct check *check, const struct job_texts *paths, const char *what,
                      bool directory)
 {
@@ -89,10 +123,10 @@ static int check_files(const struct check *check)
 		if (job->file[i])
 			code = is_there(check, job->file[i], names[i], false);
 	if (!code && job->recording && strcmp(job->recording, "-") != 0 && !job_is_url(job->recording))
-		code = is_there(check, job->recording, "recording", false);
+		code = is_recording(check, job->recording);
 	for (size_t i = 0; i < job->recordings.count && !code; i++)
 		if (!strpbrk(job->recordings.value[i], "*?[") && !job_is_url(job->recordings.value[i]))
-			code = is_there(check, job->recordings.value[i], "recording", false);
+			code = is_recording(check, job->recordings.value[i]);
 	return code;
 }
 
@@ -171,96 +205,7 @@ static int check_sink_filter(const struct check *check, const struct job_sink *s
 	return code;
 }
 
-/* ---- Outputs ---------------------------------------------------------------------------------- */
-
-static int check_directory(const struct check *check, const char *file, const struct job_place *place)
-{
-	const char *slash = strrchr(file, '/');
-	char *directory = slash ? strndup(file, (size_t)(slash - file) + 1) : strdup(".");
-	int code = 0;
-
-	if (!directory)
-		return sb_error_set(check->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	if (access(directory, F_OK))
-		code = job_fail_at(check->err, place, "the directory %s is not there: %s", directory,
-		                   strerror(errno));
-	else if (access(directory, W_OK | X_OK))
-		code = job_fail_at(check->err, place, "nothing can be written to %s: %s", directory,
-		                   strerror(errno));
-	free(directory);
-	return code;
-}
-
-/* All files that are written, with who writes them. */
-struct written {
-	char ***file; /* of each recording and sink */
-	const struct job_inputs *inputs;
-	json_t *by; /* an object: of each file's name, the index of the recording */
-};
-
-/* A device may be written to more than once. */
-static bool is_shared(const char *file)
-{
-	struct stat st;
-
-	return !stat(file, &st) && !S_ISREG(st.st_mode);
-}
-
-static int clash(const struct check *check, const struct written *written, size_t input, size_t sink,
-                 size_t other)
-{
-	const struct job_sink *own = &check->job->sink[sink];
-	const char *file = written->file[input][sink];
-
-	if (other != input)
-		return job_fail_at(check->err, &own->place,
-		                   "%s would be written for %s and for %s: put {recording}, {directory} or "
-		                   "{number} into its name",
-		                   file, written->inputs->path[other], written->inputs->path[input]);
-	return job_fail_at(check->err, &own->place, "two sinks cannot both write to %s", file);
-}
-
-static int check_name(const struct check *check, const struct written *written, size_t input, size_t sink)
-{
-	const struct job *job = check->job;
-	const char *file = written->file[input][sink];
-	const struct job_place *place = &job->sink[sink].place;
-	const json_t *before;
-
-	if (!file || is_shared(file))
-		return 0;
-	for (size_t i = 0; i < written->inputs->count; i++)
-		if (!strcmp(written->inputs->path[i], file))
-			return job_fail_at(check->err, place, "%s is a recording: it would be overwritten",
-			                   file);
-	before = json_object_get(written->by, file);
-	if (before)
-		return clash(check, written, input, sink, (size_t)json_integer_value(before));
-	json_object_set_new(written->by, file, json_integer((json_int_t)input));
-	return check_directory(check, file, place);
-}
-
-static int check_names(const struct check *check, const struct job_inputs *inputs)
-{
-	const struct job *job = check->job;
-	struct written written = {calloc(inputs->count + 1, sizeof(char **)), inputs, json_object()};
-	int code = written.file ? 0 : -sbe_nomem;
-
-	for (size_t i = 0; i < inputs->count && !code; i++) {
-		written.file[i] = job_outputs(job, inputs, i);
-		code = written.file[i] ? 0 : -sbe_nomem;
-	}
-	if (code)
-		sb_error_set(check->err, code, NULL, UINT64_MAX, "out of memory");
-	for (size_t i = 0; i < inputs->count && !code; i++)
-		for (size_t j = 0; j < job->nsinks && !code; j++)
-			code = check_name(check, &written, i, j);
-	for (size_t i = 0; written.file && i < inputs->count; i++)
-		job_outputs_free(written.file[i], job->nsinks);
-	free(written.file);
-	json_decref(written.by);
-	return code;
-}
+/* ---- All of it --------------------------------------------------------------------------------- */
 
 static int check_sink(const struct check *check, const struct job_sink *sink)
 {
@@ -291,7 +236,7 @@ int job_check(const struct job *job, struct sb_error *err)
 		return code;
 	code = job_inputs_find(job, &inputs, check.err);
 	if (!code) {
-		code = check_names(&check, &inputs);
+		code = job_targets_check(job, &inputs, check.err);
 		job_inputs_free(&inputs);
 	}
 	return code;

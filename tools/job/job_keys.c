@@ -174,7 +174,7 @@ static const struct job_key job_keys[] = {
          .kind = &job_kind_path,
          .offset = JOB(recording),
          .about = "What to replay: a perf.data file, a directory, or a URL, which is fetched.",
-         .what = "the name of a recording"},
+         .what = "the name of one recording"},
         {.name = "recordings",
          .kind = &job_kind_paths,
          .offset = JOB(recordings),
@@ -296,6 +296,10 @@ static int unknown_key(struct job_source *source, const struct job_table *table,
 {
 	struct nearest nearest;
 
+	if (!strcmp(name, "<<"))
+		return source_fail(source, node,
+		                   "mappings are not merged with '<<' here: a job takes keys of other files "
+		                   "with 'include'");
 	nearest_begin(&nearest, name);
 	for (size_t i = 0; i < table->nkeys; i++)
 		nearest_offer(&nearest, table->key[i].name);

@@ -48,7 +48,8 @@ static int read_version(struct job_source *source, yaml_node_t *node, const stru
 	if (!text)
 		return -sbe_format;
 	if (!source_is_plain(node) || strcmp(text, "1"))
-		return source_fail(source, node, "expected version 1, found '%s'", text);
+		return source_fail(source, node, "expected version 1, found '%s'%s", text,
+		                   source_is_plain(node) ? "" : " in quotes");
 	return 0;
 }
 
@@ -106,11 +107,20 @@ static int add_strict(struct job_source *source, yaml_node_t *node, const void *
 static int read_strict(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
 {
 	bool strict = false;
+	const char *text;
 	int code;
 
 	if (node->type == YAML_SEQUENCE_NODE)
 		return source_list(source, node, key->what, add_strict, key, field);
-	code = source_bool(source, node, &strict);
+	text = source_text(source, node, "true, false, or a list of reasons");
+	if (!text)
+		return -sbe_format;
+	if (strcmp(text, "true") && strcmp(text, "false"))
+		code = source_fail(
+		        source, node,
+		        "expected true, false, or a list of reasons such as [overflow], found '%s'", text);
+	else
+		code = source_bool(source, node, &strict);
 	*(uint32_t *)field = strict ? strict_all : 0;
 	return code;
 }

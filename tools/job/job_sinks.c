@@ -161,10 +161,14 @@ static int add_entry(struct job_source *source, yaml_node_t *node, struct entry 
 static int add_sink(struct job_source *source, yaml_node_t *node, const void *key, void *target)
 {
 	struct entry entry = {0};
-	int code = job_read_mapping(source, node, &sink_table, &entry);
+	int code;
 
 	(void)key;
 	(void)target;
+	if (node->type == YAML_SCALAR_NODE && node->data.scalar.length)
+		return source_fail(source, node,
+		                   "expected a sink (a mapping), found text: write {name: ...}");
+	code = job_read_mapping(source, node, &sink_table, &entry);
 	if (!code)
 		code = add_entry(source, node, &entry);
 	job_filter_free(&entry.sink.filter);
@@ -175,6 +179,13 @@ static int add_sink(struct job_source *source, yaml_node_t *node, const void *ke
 
 static int read_sinks(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
 {
+	if (node->type == YAML_MAPPING_NODE)
+		return source_fail(
+		        source, node,
+		        "expected %s, found a mapping: a sink begins with '- ' before its first key",
+		        key->what);
+	if (node->type == YAML_SCALAR_NODE && node->data.scalar.length)
+		return source_fail(source, node, "expected %s, found text: write [{name: ...}]", key->what);
 	return source_list(source, node, key->what, add_sink, key, field);
 }
 

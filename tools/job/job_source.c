@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "job/job_list.h"
+#include "job/yaml_hint.h"
 
 enum {
 	job_file_most = 1 << 20, /* bytes */
@@ -147,8 +148,22 @@ int source_bool(struct job_source *source, yaml_node_t *node, bool *value)
 		return -sbe_format;
 	*value = !strcmp(text, "true");
 	if (!source_is_plain(node) || (!*value && strcmp(text, "false")))
-		return source_fail(source, node, "expected true or false, found '%s'", text);
+		return source_fail(source, node, "expected true or false, found '%s'%s", text,
+		                   source_is_plain(node) ? "" : " in quotes");
 	return 0;
+}
+
+/* A word is likely to be meant as the only one of the list. */
+static int no_list(struct job_source *source, const yaml_node_t *node, const char *expected)
+{
+	const char *text = node->type == YAML_SCALAR_NODE ? (const char *)node->data.scalar.value : "";
+	const size_t length = strlen(text);
+	const char *quote = strpbrk(text, ",[]*&!|>%@#:") ? "\"" : "";
+
+	if (!length || length > 60 || strpbrk(text, " {}\"'\\"))
+		return source_fail(source, node, "expected %s, found %s", expected, source_kind(node));
+	return source_fail(source, node, "expected %s, found text: write [%s%s%s]", expected, quote, text,
+	                   quote);
 }
 
 int source_list(struct job_source *source, yaml_node_t *node, const char *expected, source_item *item,
@@ -157,7 +172,7 @@ int source_list(struct job_source *source, yaml_node_t *node, const char *expect
 	int code = 0;
 
 	if (node->type != YAML_SEQUENCE_NODE)
-		return source_fail(source, node, "expected %s, found %s", expected, source_kind(node));
+		return no_list(source, node, expected);
 	if (node->data.sequence.items.start == node->data.sequence.items.top)
 		return source_fail(source, node,
 		                   "expected %s, found an empty list; to have the default, leave the key out",
@@ -170,9 +185,11 @@ int source_list(struct job_source *source, yaml_node_t *node, const char *expect
 
 /* ---- The file --------------------------------------------------------------------------------- */
 
-static int yaml_failure(struct job_source *source, const yaml_parser_t *parser)
+static int yaml_failure(struct job_source *source, const yaml_parser_t *parser, const unsigned char *text,
+                        size_t size)
 {
 	const struct job_place place = place_of(source, &parser->problem_mark);
+	char hint[256];
 
 	if (parser->error == YAML_MEMORY_ERROR)
 		return sb_error_set(source->err, -sbe_nomem, source->path, UINT64_MAX, "out of memory");
@@ -180,21 +197,21 @@ static int yaml_failure(struct job_source *source, const yaml_parser_t *parser)
 	if (parser->error == YAML_READER_ERROR)
 		return sb_error_set(source->err, -sbe_format, source->path, parser->problem_offset,
 		                    "expected UTF-8 text: %s", parser->problem);
-	if (parser->context)
-		return job_fail_at(source->err, &place, "not YAML: %s, %s", parser->context, parser->problem);
-	return job_fail_at(source->err, &place, "not YAML: %s",
-	                   parser->problem ? parser->problem : "unreadable");
+	yaml_hint(hint, sizeof(hint), parser, text, size);
+	return job_fail_at(source->err, &place, "not YAML: %s%s%s%s", parser->context ? parser->context : "",
+	                   parser->context ? ", " : "", parser->problem ? parser->problem : "unreadable",
+	                   hint);
 }
 
 /* Whether nothing follows the document. */
-static int read_end(struct job_source *source, yaml_parser_t *parser)
+static int read_end(struct job_source *source, yaml_parser_t *parser, const unsigned char *text, size_t size)
 {
 	yaml_document_t next;
 	yaml_node_t *root;
 	int code = 0;
 
 	if (!yaml_parser_load(parser, &next))
-		return yaml_failure(source, parser);
+		return yaml_failure(source, parser, text, size);
 	root = yaml_document_get_root_node(&next);
 	if (root)
 		code = source_fail(source, root, "expected one document, found a second one");
@@ -211,9 +228,9 @@ static int parse(struct job_source *source, const unsigned char *text, size_t si
 		return sb_error_set(source->err, -sbe_nomem, source->path, UINT64_MAX, "out of memory");
 	yaml_parser_set_input_string(&parser, text, size);
 	if (!yaml_parser_load(&parser, &source->document)) {
-		code = yaml_failure(source, &parser);
+		code = yaml_failure(source, &parser, text, size);
 	} else {
-		code = read_end(source, &parser);
+		code = read_end(source, &parser, text, size);
 		if (code)
 			yaml_document_delete(&source->document);
 	}

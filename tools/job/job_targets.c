@@ -1,0 +1,233 @@
+/* job_targets.c - see job_targets.h. Files are compared by their real paths: ./x and x are one, and a
+ * symbolic link is what it leads to, as that is what would be written. */
+#include "job/job_targets.h"
+
+#include <errno.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "job/run_record.h"
+
+struct targets {
+	const struct job *job;
+	const struct job_inputs *inputs;
+	struct sb_error *err;
+	json_t *read;    /* by real path: what it is to the job */
+	json_t *written; /* by real path: the index of the recording */
+};
+
+static int out_of_memory(const struct targets *targets)
+{
+	return sb_error_set(targets->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+}
+
+/* The directory of @file, with the slash. */
+static char *directory_of(const char *file)
+{
+	const char *slash = strrchr(file, '/');
+
+	return slash ? strndup(file, (size_t)(slash - file) + 1) : strdup("./");
+}
+
+/* The path without links, dots and such, of what may not be there yet; NULL: not even its directory is, or
+ * there is no memory. */
+static char *real_path(const char *file)
+{
+	char *real = realpath(file, NULL), *directory, *above;
+	const char *slash = strrchr(file, '/');
+
+	if (real)
+		return real;
+	directory = directory_of(file);
+	above = directory ? realpath(directory, NULL) : NULL;
+	if (!above || asprintf(&real, "%s/%s", strcmp(above, "/") ? above : "", slash ? slash + 1 : file) < 0)
+		real = NULL;
+	free(above);
+	free(directory);
+	return real;
+}
+
+/* ---- What is read ------------------------------------------------------------------------------ */
+
+/* What is not there has been told, or is nobody's. */
+static void note_read(const struct targets *targets, const char *path, const char *what)
+{
+	char *real = path && !job_is_url(path) ? realpath(path, NULL) : NULL;
+
+	if (real)
+		json_object_set_new_nocheck(targets->read, real, json_string(what));
+	free(real);
+}
+
+static void note_recording(const struct targets *targets, const char *path)
+{
+	char *data;
+
+	note_read(targets, path, "a recording");
+	/* In a directory that perf record made. */
+	if (asprintf(&data, "%s/data", path) < 0)
+		return;
+	note_read(targets, data, "a recording");
+	free(data);
+}
+
+static void note_all_read(const struct targets *targets)
+{
+	static const char *const kernel[] = {
+	        [job_kcore] = "the kcore", [job_vmlinux] = "the vmlinux", [job_kallsyms] = "the kallsyms"};
+	const struct job *job = targets->job;
+
+	for (size_t i = 0; i < targets->inputs->count; i++)
+		note_recording(targets, targets->inputs->path[i]);
+	for (int i = 0; i < job_files; i++)
+		note_read(targets, job->file[i], kernel[i]);
+	for (size_t i = 0; i < job->jitdump.count; i++)
+		note_read(targets, job->jitdump.value[i], "a jitdump");
+	for (size_t i = 0; i < job->places.nfiles; i++)
+		note_read(targets, job->places.file[i], "a file of this job");
+}
+
+/* ---- What is written --------------------------------------------------------------------------- */
+
+static int check_directory(const struct targets *targets, const char *file, const struct job_place *place)
+{
+	char *directory = directory_of(file);
+	int code = 0;
+
+	if (!directory)
+		return out_of_memory(targets);
+	if (access(directory, F_OK))
+		code = job_fail_at(targets->err, place, "the directory %s is not there: %s", directory,
+		                   strerror(errno));
+	else if (access(directory, W_OK | X_OK))
+		code = job_fail_at(targets->err, place, "nothing can be written to %s: %s", directory,
+		                   strerror(errno));
+	free(directory);
+	return code;
+}
+
+static int check_real(const struct targets *targets, const char *file, const char *real,
+                      const struct job_place *place)
+{
+	const char *what = json_string_value(json_object_get(targets->read, real));
+
+	if (what)
+		return job_fail_at(targets->err, place, "%s is %s: it would be overwritten", file, what);
+	return check_directory(targets, file, place);
+}
+
+/* *real becomes the real path, to be freed; NULL with zero: a device, which may be written to more than once.
+ */
+static int check_target(const struct targets *targets, const char *file, const struct job_place *place,
+                        char **real)
+{
+	struct stat st;
+	int code;
+
+	*real = NULL;
+	if (!stat(file, &st) && S_ISDIR(st.st_mode))
+		return job_fail_at(targets->err, place, "%s is a directory: expected the name of a file",
+		                   file);
+	if (!stat(file, &st) && !S_ISREG(st.st_mode))
+		return 0;
+	*real = real_path(file);
+	code = *real ? check_real(targets, file, *real, place) : check_directory(targets, file, place);
+	if (!code && !*real)
+		code = out_of_memory(targets);
+	return code;
+}
+
+static int clash(const struct targets *targets, const char *file, const struct job_sink *sink, size_t input,
+                 size_t other)
+{
+	char *const *path = targets->inputs->path;
+
+	if (other != input)
+		return job_fail_at(targets->err, &sink->place,
+		                   "%s would be written for %s and for %s: put {recording}, {directory} or "
+		                   "{number} into its name",
+		                   file, path[other], path[input]);
+	return job_fail_at(targets->err, &sink->place, "two sinks cannot both write to %s", file);
+}
+
+static int check_sink(const struct targets *targets, const char *file, const struct job_sink *sink,
+                      size_t input)
+{
+	const json_t *before;
+	char *real;
+	int code = check_target(targets, file, &sink->place, &real);
+
+	if (code || !real) {
+		free(real);
+		return code;
+	}
+	before = json_object_get(targets->written, real);
+	if (before)
+		code = clash(targets, file, sink, input, (size_t)json_integer_value(before));
+	else if (json_object_set_new_nocheck(targets->written, real, json_integer((json_int_t)input)))
+		code = out_of_memory(targets);
+	free(real);
+	return code;
+}
+
+static int check_sinks(const struct targets *targets, size_t input)
+{
+	const struct job *job = targets->job;
+	char **file = job_outputs(job, targets->inputs, input);
+	int code = file ? 0 : out_of_memory(targets);
+
+	for (size_t i = 0; i < job->nsinks && !code; i++)
+		if (file[i])
+			code = check_sink(targets, file[i], &job->sink[i], input);
+	job_outputs_free(file, job->nsinks);
+	return code;
+}
+
+/* Where nobody named it, it is beside the first file. */
+static struct job_place place_of_run_record(const struct job *job)
+{
+	if (job->run_record)
+		return job_places_find(&job->places, job->run_record);
+	for (size_t i = 0; i < job->nsinks; i++)
+		if (job_is_file(job->sink[i].file))
+			return job->sink[i].place;
+	return (struct job_place){0};
+}
+
+static int check_run_record(const struct targets *targets)
+{
+	const struct job_place place = place_of_run_record(targets->job);
+	char *path, *real = NULL;
+	int code = run_record_path(targets->job, targets->inputs, &path, targets->err);
+
+	if (!code && path)
+		code = check_target(targets, path, &place, &real);
+	if (!code && real && json_object_get(targets->written, real))
+		code = job_fail_at(targets->err, &place,
+		                   "the run record and a sink cannot both write to %s: give one of them "
+		                   "another name",
+		                   path);
+	free(real);
+	free(path);
+	return code;
+}
+
+int job_targets_check(const struct job *job, const struct job_inputs *inputs, struct sb_error *err)
+{
+	struct targets targets = {job, inputs, err, json_object(), json_object()};
+	int code = targets.read && targets.written ? 0 : out_of_memory(&targets);
+
+	if (!code)
+		note_all_read(&targets);
+	for (size_t i = 0; i < inputs->count && !code; i++)
+		code = check_sinks(&targets, i);
+	if (!code)
+		code = check_run_record(&targets);
+	json_decref(targets.read);
+	json_decref(targets.written);
+	return code;
+}
