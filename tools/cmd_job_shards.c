@@ -96,17 +96,24 @@ static int take_progress(void *target, const char *value, struct option_error *e
 		        take_results                                                                         \
 	}
 
+#define PROGRESS_ROW                                                                                         \
+	{                                                                                                    \
+		"progress", 0, NULL, "tell how far it is, though standard error is no terminal",             \
+		        take_progress                                                                        \
+	}
+
 static const struct option_row run_rows[] = {
         {"shard", 0, "LIST", "which ones: 3, or 0-7,12, or all", take_shard},
         {"jobs", 'j', "N", "so many shards at a time (default: one for each CPU)", take_jobs},
         RESULTS_ROW,
         {"again", 0, NULL, "also shards that have a result already", take_again},
+        PROGRESS_ROW,
 };
 
 static const struct option_row merge_rows[] = {
         RESULTS_ROW,
         {"sums", 0, NULL, "read the recordings once more, for their SHA-256 in the run record", take_sums},
-        {"progress", 0, NULL, "tell how far it is, though standard error is no terminal", take_progress},
+        PROGRESS_ROW,
 };
 
 static void command_free(struct shard_command *command)
@@ -245,7 +252,10 @@ static int mark(const struct shard_plan *plan, const char *list, bool *wanted, s
 
 static int run_shards(const struct shard_command *command, const char *name, struct sb_error *err)
 {
-	const struct shard_run_options options = {name, (unsigned int)command->jobs, command->again, 0};
+	const struct shard_run_options options = {.command = name,
+	                                          .jobs = (unsigned int)command->jobs,
+	                                          .again = command->again,
+	                                          .progress = command->progress};
 	struct shard_plan plan;
 	bool *wanted = NULL;
 	int code = shard_plan_read(&plan, command->plan, command->results, err);

@@ -28,11 +28,8 @@ static int deliver_in_line(struct span_merge *merge, size_t *span, size_t end, s
 	const struct sb_line *line = &merge->source->line;
 	int status = 0;
 
-	while (status == 0 && *span < line->nspans && line->span[*span].stream < end) {
+	while (status == 0 && *span < line->nspans && line->span[*span].stream < end)
 		status = deliver_stream(merge, *span, span, err);
-		if (status == 0)
-			status = ledger_progress(merge->ledger, 0);
-	}
 	return status;
 }
 

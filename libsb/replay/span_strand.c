@@ -37,14 +37,18 @@ void strand_fini(struct strand *strand)
 	strand->is_open = 0;
 }
 
-static int32_t cpu_of(const struct strand *strand)
+static const struct sb_aux_stream *stream_of(const struct strand *strand)
 {
 	const struct sb_line *line = &strand->merge->source->line;
 	size_t count;
 
-	return sb_perfdata_streams(strand->merge->world->perfdata,
-	                           &count)[line->span[strand->last - 1].stream]
-	        .cpu;
+	return &sb_perfdata_streams(strand->merge->world->perfdata,
+	                            &count)[line->span[strand->last - 1].stream];
+}
+
+static int32_t cpu_of(const struct strand *strand)
+{
+	return stream_of(strand)->cpu;
 }
 
 /* ---- Patches ---------------------------------------------------------------------------------- */
@@ -173,9 +177,19 @@ static int open_span(struct strand *strand, struct sb_error *err)
 
 /* ---- Items ------------------------------------------------------------------------------------ */
 
+/* Of its stream's trace, up to @position. */
+static uint64_t bytes_up_to(const struct strand *strand, uint64_t position)
+{
+	const uint64_t size = stream_of(strand)->size;
+
+	return position < size ? position : size;
+}
+
 static int end_piece(struct strand *strand, struct span_item *item, struct sb_error *err)
 {
 	struct span_merge *merge = strand->merge;
+	const uint64_t before = bytes_up_to(strand, strand->position);
+	int status;
 
 	if (!strand->is_in_piece)
 		return 0;
@@ -190,7 +204,9 @@ static int end_piece(struct strand *strand, struct span_item *item, struct sb_er
 		item->part.account.ninsn = item->part.account.nblocks = 0;
 		item->part.nslots = 0;
 	}
-	return ledger_add_part(merge->ledger, &item->part);
+	status = ledger_add_part(merge->ledger, &item->part);
+	return status < 0 ? status
+	                  : ledger_progress(merge->ledger, bytes_up_to(strand, strand->position) - before);
 }
 
 /* A piece begins. Zero; positive: what comes before it is missing. */

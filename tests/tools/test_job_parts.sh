@@ -44,6 +44,12 @@ begin=$(date +%s%N)
 "$SBTRACE" job run parts.yaml 2>err || fail "in parts: $(cat err)"
 took=$((($(date +%s%N) - begin) / 1000000))
 nothing_left "in parts"
+# Both of what it does tell how far they are.
+"$SBTRACE" job run --progress parts.yaml 2>err || fail "--progress: $(cat err)"
+for label in 'parts ' ''; do
+	grep -q "^${label}100% \[=*\] .* MB/s, 00:00 left\$" err || fail "no progress: '$label': $(cat err)"
+done
+nothing_left "--progress"
 
 killed=0 found=0
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do

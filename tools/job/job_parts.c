@@ -240,13 +240,18 @@ static size_t count_results(struct job_parts *parts)
 static int run_plan(struct job_parts *parts, struct sb_error *err)
 {
 	const struct job_parts_request *request = parts->request;
-	struct shard_run_options options = {.command = request->command, .jobs = request->job->jobs};
+	char label[64];
+	struct shard_run_options options = {.command = request->command,
+	                                    .jobs = request->job->jobs,
+	                                    .progress = request->progress,
+	                                    .label = label};
 	const size_t there = count_results(parts);
 	bool *wanted = calloc(parts->plan.nshards + 1, sizeof(*wanted));
 	int code;
 
 	if (!wanted)
 		return out_of_memory(err);
+	snprintf(label, sizeof(label), "%sparts ", request->label);
 	memset(wanted, 1, parts->plan.nshards);
 	if (there)
 		fprintf(stderr, "%s: note: %s: %zu of %zu parts are there already\n", request->command,

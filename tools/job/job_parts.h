@@ -18,8 +18,10 @@ struct job_parts_request {
 	const struct job *job;
 	const char *recording;
 	const json_t *input,
-	        *record; /* what decides: the recording's sums, and the run record (run_record.h) */
-	bool resume;     /* parts that are there already are taken */
+	        *record;   /* what decides: the recording's sums, and the run record (run_record.h) */
+	bool resume;       /* parts that are there already are taken */
+	bool progress;     /* tell how far it is even when stderr is no terminal */
+	const char *label; /* before that */
 	struct output_limit *limit; /* NULL: none; parts count while they are there */
 };
 

@@ -190,8 +190,8 @@ struct decoded {
 	struct job_parts *parts;   /* owned */
 };
 
-static int find_decoded(struct run *run, size_t index, const json_t *input, struct decoded *decoded,
-                        struct sb_error *err)
+static int find_decoded(struct run *run, size_t index, const json_t *input, const char *label,
+                        struct decoded *decoded, struct sb_error *err)
 {
 	const struct job_parts_request request = {.command = run->options->command,
 	                                          .job = run->job,
@@ -199,6 +199,8 @@ static int find_decoded(struct run *run, size_t index, const json_t *input, stru
 	                                          .input = input,
 	                                          .record = run->record,
 	                                          .resume = run->options->resume,
+	                                          .progress = run->options->progress,
+	                                          .label = label,
 	                                          .limit = run->job->limits.disk ? &run->limit : NULL};
 	int code;
 
@@ -226,10 +228,11 @@ static int replay(struct run *run, size_t index, char *const *file, json_t *inpu
 	struct sb_span_source spans;
 	struct decoded decoded;
 	json_t *account = NULL;
-	int code = find_decoded(run, index, input, &decoded, err);
+	int code;
 
 	if (run->inputs.count > 1)
 		snprintf(label, sizeof(label), "%zu/%zu ", index + 1, run->inputs.count);
+	code = find_decoded(run, index, input, label, &decoded, err);
 	if (decoded.merge) {
 		spans = shard_merge_source(decoded.merge, decoded.index);
 		request.spans = &spans;

@@ -13,6 +13,7 @@
 #include "job/job_session.h"
 #include "job/recording_files.h"
 #include "job/shard_result.h"
+#include "progress.h"
 #include "tell.h"
 
 enum shard_state { shard_unwanted, shard_waiting, shard_open, shard_failed };
@@ -36,6 +37,8 @@ struct running {
 	size_t recording;
 	struct job_session opened;
 	struct sb_line line;
+	struct progress progress; /* guarded by the lock */
+	uint64_t done, total;     /* bytes of trace, of the parts that are run; done: guarded by the lock */
 };
 
 /* ---- One shard -------------------------------------------------------------------------------- */
@@ -55,11 +58,33 @@ static void give_up(struct running *running, size_t shard, const struct sb_error
 	pthread_mutex_unlock(&running->lock);
 }
 
+/* One part, while it is run. */
+struct part_run {
+	struct running *running;
+	struct shard_writer *writer;
+	uint64_t bytes, done; /* of its trace: all, and what counts as done */
+};
+
+/* What it decodes beyond its end, to meet the next part, does not count. */
+static void count_done(struct part_run *part, uint64_t done)
+{
+	struct running *running = part->running;
+
+	if (done > part->bytes)
+		done = part->bytes;
+	if (done <= part->done)
+		return;
+	pthread_mutex_lock(&running->lock);
+	running->done += done - part->done;
+	progress_update(&running->progress, running->done, running->total);
+	pthread_mutex_unlock(&running->lock);
+	part->done = done;
+}
+
 static int on_progress(void *context, uint64_t done, uint64_t total)
 {
-	(void)context;
-	(void)done;
 	(void)total;
+	count_done(context, done);
 	return interrupt_came() ? -sbe_stop : 0;
 }
 
@@ -85,19 +110,14 @@ static int no_event(void *context, const struct sb_flow_event *event)
 	return 0;
 }
 
-struct part_output {
-	struct running *running;
-	struct shard_writer *writer;
-};
-
 static int write_part(void *context, const void *bytes, size_t size)
 {
-	const struct part_output *output = context;
-	const uint64_t most = output->running->options->disk;
+	struct part_run *part = context;
+	const uint64_t most = part->running->options->disk;
 
-	if (atomic_fetch_add(&output->running->written, size) + size > most && most)
+	if (atomic_fetch_add(&part->running->written, size) + size > most && most)
 		return -sbe_io;
-	return shard_writer_write(output->writer, bytes, size);
+	return shard_writer_write(part->writer, bytes, size);
 }
 
 static bool is_full(const struct running *running)
@@ -105,19 +125,32 @@ static bool is_full(const struct running *running)
 	return running->options->disk && atomic_load(&running->written) > running->options->disk;
 }
 
+/* How much trace a span of the present recording has. */
+static uint64_t span_bytes(const struct running *running, const struct sb_span *span)
+{
+	size_t count;
+	const struct sb_aux_stream *stream = sb_perfdata_streams(running->opened.perfdata, &count);
+	const uint64_t end = span->stream < count && stream[span->stream].size < span->to
+	                             ? stream[span->stream].size
+	                             : span->to;
+
+	return span->stream < count && end > span->from ? end - span->from : 0;
+}
+
 static int run_part(struct running *running, struct shard_work *work, size_t index, struct sb_error *err)
 {
 	const struct job *job = &running->plan->job;
-	const struct sb_sink sink = {.flow = job_wants_flow(job) ? no_flow : NULL,
+	struct part_run part = {running, &work->writer, span_bytes(running, &running->line.span[index]), 0};
+	const struct sb_sink sink = {.context = &part,
+	                             .flow = job_wants_flow(job) ? no_flow : NULL,
 	                             .gap = no_gap,
 	                             .event = job_wants_events(job) ? no_event : NULL,
 	                             .progress = on_progress};
 	const uint64_t offset = shard_writer_offset(&work->writer);
-	struct part_output output = {running, &work->writer};
 	struct sb_account account;
 	int code;
 
-	code = sb_session_run_span(running->opened.session, &running->line, index, &sink, write_part, &output,
+	code = sb_session_run_span(running->opened.session, &running->line, index, &sink, write_part, &part,
 	                           &account, err);
 	if (code == -sbe_stop)
 		return sb_error_set(err, code, NULL, UINT64_MAX, "interrupted");
@@ -126,8 +159,10 @@ static int run_part(struct running *running, struct shard_work *work, size_t ind
 		                    "write failed: the job's limit of disk space is reached");
 	if (code && !err->code)
 		return sb_error_set(err, code, work->writer.path, UINT64_MAX, "cannot be written");
-	if (!code)
+	if (!code) {
 		shard_writer_part(&work->writer, running->recording, index, offset, &account);
+		count_done(&part, part.bytes);
+	}
 	return code;
 }
 
@@ -247,6 +282,17 @@ static bool is_any_waiting(const struct running *running)
 	return false;
 }
 
+static void begin_progress(struct running *running)
+{
+	const struct plan_recording *recording = &running->plan->recording[running->recording];
+
+	running->done = running->total = 0;
+	for (size_t i = 0; i < recording->nparts; i++)
+		if (running->shard[recording->part[i].shard].state != shard_unwanted)
+			running->total += span_bytes(running, &recording->part[i].span);
+	progress_begin(&running->progress, running->options->label, false, running->options->progress);
+}
+
 static void run_recording(struct running *running, size_t index)
 {
 	const struct plan_recording *recording = &running->plan->recording[index];
@@ -264,8 +310,11 @@ static void run_recording(struct running *running, size_t index)
 	                                   : recording_files_check(recording->path, recording->files, &err);
 	if (!code)
 		code = job_session_open(&running->opened, &running->plan->job, recording->path, &err);
-	if (!code)
+	if (!code) {
+		begin_progress(running);
 		run_all(running);
+		progress_end(&running->progress);
+	}
 	for (size_t i = 0; i < running->plan->nshards && code; i++)
 		if (is_waiting(running, i))
 			give_up(running, i, &err);

@@ -9,6 +9,8 @@ struct shard_run_options {
 	unsigned int jobs;   /* shards at a time; 0: one for each CPU */
 	bool again;          /* also those that have a result already */
 	uint64_t disk;       /* bytes that may be written; 0: as many as there are */
+	bool progress;       /* tell how far it is even when stderr is no terminal */
+	const char *label;   /* before that; NULL: none */
 };
 
 /* Runs those shards of @plan for which wanted[shard] is set; failures are told on stderr. Zero: each has its
