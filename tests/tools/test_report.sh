@@ -15,6 +15,23 @@ done
 cmp "$dir/1.html" "$dir/3.html" || fail "--jobs"
 grep -qF '<b>&' "$dir/1.html" && fail "a name is not escaped"
 
+# With room for few stacks, those that come late have theirs as well: the ones with the least instructions are given up.
+# without_stack REPORT: how many of 1000 instructions have none, of the process that came last.
+without_stack()
+{
+	sed -n '/id="data">/,/<\/script>/p' "$1" | sed '1d;$d' | jq '.trees | last | . as $tree |
+		[range(0; .nodes | length; 4) | select($tree.nodes[.] == 0) | $tree.nodes[. + 3]] | add * 1000 / $tree.total | floor'
+}
+if command -v jq >/dev/null; then
+	record late -- sh -c 'ls -l /usr/lib; ls -l /usr/lib | cat; exec ls -l /usr/lib' >/dev/null || exit 1
+	for jobs in 1 3; do
+		"$SBTRACE" replay --jobs $jobs --root "$dir/late.root" --sink html="$dir/late.$jobs" --with stacks=2048 "$dir/late.data" 2>"$dir/log" ||
+			fail "stacks: $(cat "$dir/log")"
+	done
+	cmp "$dir/late.1" "$dir/late.3" || fail "--jobs with few stacks"
+	[ "$(without_stack "$dir/late.1")" -lt 100 ] || fail "few stacks: $(without_stack "$dir/late.1") of 1000 instructions have none"
+fi
+
 # The same of a recording with gaps: its trace is cut off.
 head -c $(($(wc -c <"$dir/report.data") * 7 / 10)) "$dir/report.data" >"$dir/cut.data"
 "$SBTRACE" replay --root "$dir/report.root" --sink html="$dir/cut.html" "$dir/cut.data" 2>/dev/null || fail "cut.data"

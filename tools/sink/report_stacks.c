@@ -1,4 +1,5 @@
-/* report_stacks.c - see report_stacks.h. The engine is sb_calls; frames' notes are their nodes. */
+/* report_stacks.c - see report_stacks.h. The engine is sb_calls; frames' notes are their nodes, as long as
+ * the thread's note is of the same generation. */
 #include "sink/report_stacks.h"
 
 #include <stdlib.h>
@@ -17,6 +18,25 @@ static uint32_t slot_of(const struct report_stacks *stacks, const struct report_
 	return (uint32_t)(key >> 32) & (stacks->nslots - 1);
 }
 
+static void enter_slot(struct report_stacks *stacks, uint32_t index)
+{
+	uint32_t *slot = &stacks->slot[slot_of(stacks, &stacks->node[index])];
+
+	stacks->node[index].beside = *slot;
+	*slot = index;
+}
+
+/* Roots have no parent, and no neighbours. */
+static void enter_parent(struct report_stacks *stacks, uint32_t index)
+{
+	struct report_node *node = &stacks->node[index];
+
+	if (!node->parent)
+		return;
+	node->next = stacks->node[node->parent].child;
+	stacks->node[node->parent].child = index;
+}
+
 static int grow(struct report_stacks *stacks)
 {
 	const uint32_t capacity = stacks->capacity ? 2 * stacks->capacity : 1024;
@@ -32,35 +52,26 @@ static int grow(struct report_stacks *stacks)
 	free(stacks->slot);
 	stacks->slot = slot;
 	stacks->nslots = stacks->capacity = capacity;
-	for (uint32_t i = 1; i < stacks->nnodes; i++) {
-		uint32_t *to = &slot[slot_of(stacks, &node[i])];
-
-		node[i].beside = *to;
-		*to = i;
-	}
+	for (uint32_t i = 1; i < stacks->nnodes; i++)
+		enter_slot(stacks, i);
 	return 0;
 }
 
 /* Zero: no memory. */
 static uint32_t add_node(struct report_stacks *stacks, const struct report_node *wanted)
 {
-	uint32_t *slot, index;
+	uint32_t index;
 
 	if (stacks->nnodes == stacks->capacity && grow(stacks))
 		return 0;
-	slot = &stacks->slot[slot_of(stacks, wanted)];
 	index = stacks->nnodes++;
 	stacks->node[index] = *wanted;
-	stacks->node[index].beside = *slot;
-	*slot = index;
-	if (wanted->parent) {
-		stacks->node[index].next = stacks->node[wanted->parent].child;
-		stacks->node[wanted->parent].child = index;
-	}
+	enter_slot(stacks, index);
+	enter_parent(stacks, index);
 	return index;
 }
 
-/* The node of @frame below @parent; @parent itself where there is no room. Zero: no memory. */
+/* The node of @frame below @parent; @parent itself where it is too deep. Zero: no memory. */
 static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, const struct sb_call_frame *frame,
                          uint32_t depth)
 {
@@ -76,7 +87,7 @@ static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, const st
 		    node->kernel == wanted.kernel && node->unsure == wanted.unsure)
 			return i;
 	}
-	if (depth >= report_depth_most || stacks->nnodes >= report_nodes_most)
+	if (depth >= report_depth_most)
 		return parent;
 	return add_node(stacks, &wanted);
 }
@@ -88,6 +99,82 @@ static int keep_function(struct report_stacks *stacks, const struct sb_function 
 	if (vector_reach(&stacks->function, &stacks->nfunctions, index, sizeof(*stacks->function)))
 		return -1;
 	stacks->function[index] = function;
+	return 0;
+}
+
+/* ---- Too many nodes --------------------------------------------------------------------------- */
+
+uint64_t *report_stacks_totals(const struct report_stacks *stacks)
+{
+	uint64_t *total = calloc(stacks->nnodes, sizeof(*total));
+
+	/* Children have higher numbers than their parents. */
+	for (uint32_t i = stacks->nnodes; total && i-- > 1;) {
+		total[i] += stacks->node[i].self;
+		total[stacks->node[i].parent] += total[i];
+	}
+	return total;
+}
+
+/* How many instructions a node needs so that no more than half of the room is taken. */
+static uint64_t find_least(const struct report_stacks *stacks, const uint64_t *total)
+{
+	uint64_t least = total[0] / stacks->most + 1;
+	uint32_t kept = UINT32_MAX;
+
+	while (kept > stacks->most / 2 && least <= total[0]) {
+		least *= 2;
+		kept = 0;
+		for (uint32_t i = 1; i < stacks->nnodes; i++)
+			kept += total[i] >= least;
+	}
+	return least;
+}
+
+/* Nodes keep their order. @total becomes, of each node, where it is now, or who has its instructions. */
+static void give_up_below(struct report_stacks *stacks, uint64_t *total, uint64_t least)
+{
+	const uint32_t nnodes = stacks->nnodes;
+	uint64_t *place = total;
+
+	memset(stacks->slot, 0, stacks->nslots * sizeof(*stacks->slot));
+	stacks->nnodes = 1;
+	for (uint32_t i = 1; i < nnodes; i++) {
+		struct report_node node = stacks->node[i];
+		const uint32_t above = node.parent ? (uint32_t)place[node.parent] : 0;
+
+		if (above && total[i] < least) {
+			stacks->node[above].self += node.self;
+			place[i] = above;
+			continue;
+		}
+		node.parent = above;
+		node.child = node.next = 0;
+		stacks->node[stacks->nnodes] = node;
+		enter_slot(stacks, stacks->nnodes);
+		enter_parent(stacks, stacks->nnodes);
+		place[i] = stacks->nnodes++;
+	}
+	for (uint32_t i = 0; i < stacks->ngroups; i++)
+		stacks->group[i].root = (uint32_t)place[stacks->group[i].root];
+}
+
+/* Zero or -sbe_nomem. */
+static int make_room(struct report_stacks *stacks)
+{
+	uint64_t *total;
+
+	if (stacks->nnodes + report_depth_most < stacks->most)
+		return 0;
+	total = report_stacks_totals(stacks);
+	if (!total)
+		return -sbe_nomem;
+	give_up_below(stacks, total, find_least(stacks, total));
+	free(total);
+	stacks->generation++;
+	/* Each process has a root, however many there are. */
+	if (stacks->nnodes > stacks->most / 2)
+		stacks->most *= 2;
 	return 0;
 }
 
@@ -117,7 +204,7 @@ static int64_t group_of(struct report_stacks *stacks, const struct sb_call_threa
 	return group->root ? (int64_t)stacks->ngroups++ : -1;
 }
 
-/* The thread's note: its group, and one. */
+/* The thread's note: the generation, its group, and one. */
 static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thread)
 {
 	const int64_t group = group_of(stacks, thread);
@@ -125,7 +212,7 @@ static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thr
 
 	if (group < 0)
 		return -sbe_nomem;
-	thread->note.number = (uint64_t)group + 1;
+	thread->note.number = (uint64_t)stacks->generation << 32 | ((uint64_t)group + 1);
 	node = stacks->group[group].root;
 	for (uint32_t i = 0; i < thread->depth; i++) {
 		node = child_of(stacks, node, &thread->frame[i], i);
@@ -138,10 +225,11 @@ static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thr
 
 static bool is_in_place(const struct report_stacks *stacks, const struct sb_call_thread *thread)
 {
-	const struct report_group *group =
-	        thread->note.number ? &stacks->group[thread->note.number - 1] : NULL;
+	const uint32_t number = (uint32_t)thread->note.number;
+	const struct report_group *group = number ? &stacks->group[number - 1] : NULL;
 
-	return group && group->pid == thread->pid && group->container == container_of(thread);
+	return group && thread->note.number >> 32 == stacks->generation && group->pid == thread->pid &&
+	       group->container == container_of(thread);
 }
 
 /* ---- What the engine says --------------------------------------------------------------------- */
@@ -151,7 +239,7 @@ static int on_enter(void *context, struct sb_call_thread *thread)
 	struct report_stacks *stacks = context;
 	struct sb_call_frame *top = sb_calls_top(thread);
 
-	if (keep_function(stacks, top->function))
+	if (keep_function(stacks, top->function) || make_room(stacks))
 		return -sbe_nomem;
 	if (thread->depth == 1 || !is_in_place(stacks, thread))
 		return place_frames(stacks, thread);
@@ -164,7 +252,7 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 {
 	struct report_stacks *stacks = context;
 
-	if (!is_in_place(stacks, thread) && place_frames(stacks, thread) < 0)
+	if (!is_in_place(stacks, thread) && (make_room(stacks) || place_frames(stacks, thread)))
 		return -sbe_nomem;
 	stacks->node[sb_calls_top(thread)->note.number].self += ninsn;
 	return 0;
@@ -172,7 +260,7 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 
 /* ---- Begin and end ---------------------------------------------------------------------------- */
 
-int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context)
+int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context, uint32_t most)
 {
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = context->symbols,
@@ -181,7 +269,7 @@ int report_stacks_init(struct report_stacks *stacks, const struct sink_context *
 	                                         .holes = context->cut};
 	const struct sb_calls_consumer consumer = {.context = stacks, .run = on_run, .enter = on_enter};
 
-	*stacks = (struct report_stacks){.nnodes = 1};
+	*stacks = (struct report_stacks){.nnodes = 1, .most = most};
 	if (grow(stacks))
 		return -1;
 	memset(&stacks->node[0], 0, sizeof(stacks->node[0]));

@@ -1,8 +1,9 @@
 /* tools/sink/report_stacks.h - how many instructions ran in which call stack of which process, for the
  * report.
  *
- * A tree for each process (in each container that it was in). There are at most report_nodes_most nodes, and
- * no stacks deeper than report_depth_most: what does not fit counts for the last function that did. */
+ * A tree for each process (in each container that it was in). When there are too many nodes, those with the
+ * least instructions are given up, which count for the function above them from then on; so do stacks deeper
+ * than report_depth_most. */
 #ifndef TOOLS_SINK_REPORT_STACKS_H
 #define TOOLS_SINK_REPORT_STACKS_H
 
@@ -13,7 +14,11 @@
 
 #include "sink/sink.h"
 
-enum { report_nodes_most = 1 << 18, report_depth_most = 512 };
+enum {
+	report_depth_most = 512,
+	report_nodes_least = 4 * report_depth_most, /* that can be asked for */
+	report_nodes_most = 1 << 18,                /* when nothing is asked for */
+};
 
 struct report_node {
 	uint32_t parent, child, next, beside; /* indices; 0: none. Node 0 is not used */
@@ -32,6 +37,8 @@ struct report_stacks {
 	struct sb_calls *calls;    /* owned */
 	struct report_node *node;  /* owned */
 	uint32_t nnodes, capacity; /* nnodes: with node 0 */
+	uint32_t most;             /* nodes; more only where there are more processes than that */
+	uint32_t generation;       /* of nodes' indices: how often some were given up */
 	uint32_t *slot;            /* owned; nodes by parent and function */
 	uint32_t nslots;
 	struct report_group *group; /* owned */
@@ -40,7 +47,10 @@ struct report_stacks {
 	size_t nfunctions;
 };
 
-int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context);
+/* @most: nodes to be kept, report_nodes_least or more. Zero, or negative: no memory. */
+int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context, uint32_t most);
+/* The instructions of each node and of what is below it, to be freed; of node 0: all. NULL: no memory. */
+uint64_t *report_stacks_totals(const struct report_stacks *stacks);
 void report_stacks_free(struct report_stacks *stacks);
 
 #endif

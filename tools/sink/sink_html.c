@@ -48,6 +48,7 @@ struct html_state {
 	struct output *output;
 	const struct sink_context *context;
 	struct report_time time;
+	uint32_t most; /* nodes of stacks; 0: as is good */
 	struct report_stacks stacks;
 	struct report_process *process;     /* owned */
 	uint32_t nprocesses, *slot, nslots; /* slot: owned; of pids, index and one */
@@ -76,7 +77,7 @@ static int html_begin(void *context, struct output *output, const struct sink_co
 	state->output = output;
 	state->context = sink;
 	state->time.shift = 6;
-	if (!report_stacks_init(&state->stacks, sink))
+	if (!report_stacks_init(&state->stacks, sink, state->most ? state->most : report_nodes_most))
 		return 0;
 	html_free(state);
 	return -1;
@@ -426,18 +427,6 @@ static int put_functions(const struct html_state *state)
 	return output_printf(output, "]");
 }
 
-/* Sums of nodes and of what is below them: children have higher numbers than their parents. */
-static uint64_t *sum_up(const struct report_stacks *stacks)
-{
-	uint64_t *total = calloc(stacks->nnodes, sizeof(*total));
-
-	for (uint32_t i = stacks->nnodes; total && i-- > 1;) {
-		total[i] += stacks->node[i].self;
-		total[stacks->node[i].parent] += total[i];
-	}
-	return total;
-}
-
 /* Nodes in the order in which they are met: depth, function, 1: kernel, 2: unsure, and its own instructions.
  * What has less than @least counts for the node above. */
 static int put_tree(const struct html_state *state, const uint64_t *total, uint32_t root, uint64_t least)
@@ -475,7 +464,7 @@ static int put_tree(const struct html_state *state, const uint64_t *total, uint3
 static int put_trees(struct html_state *state)
 {
 	const struct report_stacks *stacks = &state->stacks;
-	uint64_t *total = sum_up(stacks), least;
+	uint64_t *total = report_stacks_totals(stacks), least;
 	struct output *output = state->output;
 
 	if (!total)
@@ -518,10 +507,28 @@ static int html_end(void *context, const struct sb_account *account, const struc
 	return output_write(state->output, report_page_behind, report_page_behind_size);
 }
 
+static int set_stacks(void *context, const char *value, struct option_error *error)
+{
+	struct html_state *state = context;
+	uint64_t number;
+
+	if (option_number(value, report_nodes_least, 1 << 28, &number, error))
+		return -1;
+	state->most = (uint32_t)number;
+	return 0;
+}
+
+static const struct sink_option html_options[] = {
+        {"stacks", "N", "call stacks to be kept; beyond, the least ones count for their callers (262144)",
+         set_stacks},
+};
+
 const struct sink_type sink_html = {
         .name = "html",
         .about = "a report as one page: timeline, flame graph, gaps, processes",
         .size = sizeof(struct html_state),
+        .option = html_options,
+        .noptions = sizeof(html_options) / sizeof(html_options[0]),
         .symbols = sink_symbols_always,
         .by_time = true,
         .of_all = true,
