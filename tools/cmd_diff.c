@@ -5,6 +5,7 @@
 #include "commands.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +25,7 @@ struct diff_command {
 	const char *side[2];
 	size_t nsides;
 	enum tally_by by;
+	bool by_given;    /* else what tallies are by is fine */
 	const char *file; /* glob(7); NULL: all */
 	uint64_t most;    /* rows of each kind; 0: all */
 	bool json;
@@ -36,6 +38,7 @@ static int take_by(void *target, const char *value, struct option_error *error)
 	for (int by = 0; by < tally_bys; by++)
 		if (!strcmp(value, tally_by_name[by])) {
 			command->by = (enum tally_by)by;
+			command->by_given = true;
 			return 0;
 		}
 	return option_fail(error, "expected function, line or block, found '%s'", value);
@@ -137,13 +140,36 @@ static int replay(struct diff_command *command, const char *recording, struct ta
 	return code;
 }
 
+/* What a replay would have left out. Lines of source do not tell which file they ran in. */
+static int narrow(const struct diff_command *command, const char *side, struct tally *tally,
+                  struct sb_error *err)
+{
+	size_t kept = 0;
+
+	if (command->by_given && tally->by != command->by)
+		return sb_error_set(err, -sbe_mismatch, side, UINT64_MAX, "is by %s, not by %s as asked for",
+		                    tally_by_name[tally->by], tally_by_name[command->by]);
+	if (!command->file)
+		return 0;
+	if (tally->by == tally_line)
+		return sb_error_set(
+		        err, -sbe_mismatch, side, UINT64_MAX,
+		        "is by line, and does not tell which file that ran in: give 'file' to the "
+		        "sink tally that writes it");
+	for (size_t i = 0; i < tally->nrows; i++)
+		if (!fnmatch(command->file, tally->row[i].file, 0))
+			tally->row[kept++] = tally->row[i];
+	tally->nrows = kept;
+	return 0;
+}
+
 static int read_side(struct diff_command *command, const char *side, struct tally *tally,
                      struct sb_error *err)
 {
 	const int code = tally_read(tally, side, err);
 
 	if (code <= 0)
-		return code;
+		return code ? code : narrow(command, side, tally, err);
 	tally_fini(tally);
 	return replay(command, side, tally, err);
 }

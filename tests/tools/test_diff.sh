@@ -135,11 +135,21 @@ for by in function line block; do
 		"$SBTRACE" replay --root "$dir/a.root" --no-host-root --sink tally="$dir/$side.$by" --with by=$by \
 			--with file='*/program' "$dir/$side.data" 2>"$dir/log" || fail "tally: $(cat "$dir/log")"
 	done
-	compare --json --most 0 "$dir/a.$by" "$dir/b.$by" | jq 'del(.a, .b)' >"$dir/of_tallies"
+	"$SBTRACE" diff --json --most 0 "$dir/a.$by" "$dir/b.$by" | jq 'del(.a, .b)' >"$dir/of_tallies"
 	jq 'del(.a, .b)' "$dir/${by}s" | cmp - "$dir/of_tallies" || fail "tallies by $by differ otherwise than recordings"
 done
 "$SBTRACE" diff "$dir/a.function" "$dir/b.line" >"$dir/log" 2>&1 && fail "a function is no line"
 grep -q 'is by line, while .* is by function' "$dir/log" || fail "kinds: $(cat "$dir/log")"
+
+# Options hold for tallies as well, or are refused.
+printf 'sbtrace-tally\t1\tfunction\n/bin/a\tf\t0\t0\t3\t1\n/bin/b\tg\t0\t0\t5\t1\n' >"$dir/two"
+printf 'sbtrace-tally\t1\tfunction\n' >"$dir/none.function"
+"$SBTRACE" diff --json --file '*/b' "$dir/two" "$dir/none.function" >"$dir/narrow"
+is narrow '[.only_a[] | .function]' '["g"]'
+"$SBTRACE" diff --by line "$dir/two" "$dir/none.function" >"$dir/log" 2>&1 && fail "--by line of functions"
+grep -q 'two: is by function, not by line as asked for' "$dir/log" || fail "--by line: $(cat "$dir/log")"
+"$SBTRACE" diff --file '*/b' "$dir/a.line" "$dir/a.line" >"$dir/log" 2>&1 && fail "--file of lines"
+grep -q 'a.line: is by line, and does not tell which file that ran in' "$dir/log" || fail "--file: $(cat "$dir/log")"
 
 # What is no tally any more.
 damaged()
@@ -156,7 +166,7 @@ damaged '2{h;d};3G' 'rows are not in order'
 # Addresses of the kernel are beyond what JSON's integers hold.
 printf 'sbtrace-tally\t1\tblock\n[kernel]\tf\tffffffff81000000\tffffffff81000010\t3\t0\n' >"$dir/kernel"
 printf 'sbtrace-tally\t1\tblock\n' >"$dir/nothing"
-compare --json "$dir/kernel" "$dir/nothing" >"$dir/kernels"
+"$SBTRACE" diff --json "$dir/kernel" "$dir/nothing" >"$dir/kernels"
 is kernels '[.only_a[0] | .begin, .end, .a]' '["18446744071578845184","18446744071578845200",3]'
 
 "$SBTRACE" diff "$dir/a.data" >"$dir/log" 2>&1
