@@ -75,15 +75,16 @@ static uint64_t bits_window(const struct pt_flow *flow, uint8_t *bits)
 	return (outcomes | 1u << count) << 1;
 }
 
-/* @behind: where the window ends. */
+/* @window: of @size bytes, none of them PADs; @behind: where it ends. */
 static inline __attribute__((always_inline)) const struct pt_run_entry *find(const struct pt_cursor *cursor,
                                                                              uint32_t place, uint64_t window,
+                                                                             uint32_t size,
                                                                              const uint8_t *behind)
 {
 	const struct pt_flow *flow = cursor->flow;
 
-	return pt_run_cache_find(cursor->cache, place, window, flow->evd.last.ip, &flow->returns, behind,
-	                         flow->evd.config.end);
+	return pt_run_cache_look_up(cursor->cache, place, window, size, flow->evd.last.ip, &flow->returns,
+	                            behind, flow->evd.config.end);
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
@@ -240,6 +241,7 @@ static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32
                                                 const struct before_window *before)
 {
 	struct pt_recorder *recorder = &cursor->record->recorder;
+	const uint32_t size = recorder->record.entry.size;
 	int kept;
 
 	cursor->record->nitems = cursor->record->nstates = cursor->record->neffects = 0;
@@ -247,7 +249,7 @@ static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32
 	restore(cursor, before);
 	if (!kept)
 		pt_run_cache_refuse(cursor->cache, place, window);
-	return kept ? find(cursor, place, window, recorder->until) : NULL;
+	return kept ? find(cursor, place, window, size, recorder->until) : NULL;
 }
 
 /* The same for a window of @size bytes, if it was met often enough. A unit that is ahead is given back then.
@@ -336,7 +338,7 @@ static const struct pt_run_entry *enter_bits(struct pt_cursor *cursor)
 	const int64_t place = present_place(cursor);
 	const uint64_t window = bits_window(cursor->flow, &cursor->bits);
 	const struct pt_run_entry *entry =
-	        place < 0 ? NULL : find(cursor, (uint32_t)place, window, cursor->flow->evd.pos);
+	        place < 0 ? NULL : find(cursor, (uint32_t)place, window, 1, cursor->flow->evd.pos);
 
 	cursor->ahead = 0;
 	if (!entry && place >= 0)
@@ -359,7 +361,7 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 
 	if (place < 0)
 		return NULL;
-	entry = find(cursor, (uint32_t)place, window_bytes(pos, size), pos + size);
+	entry = find(cursor, (uint32_t)place, window_bytes(pos, size), size, pos + size);
 	if (!entry) {
 		entry = record_packets(cursor, (uint32_t)place, pos, size);
 		if (!entry) {
@@ -478,7 +480,7 @@ static int next_bits(struct pt_cursor *cursor, uint32_t place)
 		flow->unit = pt_flow_no_unit;
 		return -1;
 	}
-	cursor->entry = find(cursor, place, bits_window(flow, &cursor->bits), flow->evd.pos);
+	cursor->entry = find(cursor, place, bits_window(flow, &cursor->bits), 1, flow->evd.pos);
 	if (!cursor->entry)
 		stand_at(cursor, place);
 	return cursor->entry != NULL;
@@ -504,8 +506,8 @@ static inline const struct pt_run_entry *guess(struct pt_cursor *cursor, uint32_
 
 	if (flow->evd.config.end - pos < pt_window_max || entry->place != place ||
 	    (entry->flags & pt_entry_event) ||
-	    !pt_run_cache_leads(cursor->cache, entry, place, pos, flow->evd.last.ip, &flow->returns,
-	                        flow->evd.config.end))
+	    !pt_run_cache_leads(cursor->cache, entry, place, pt_get64(pos), pos, flow->evd.last.ip,
+	                        &flow->returns, flow->evd.config.end))
 		return NULL;
 	cursor->trust += cursor->trust < trust_most;
 	pt_run_cache_note(cursor->cache, entry, 1);
@@ -567,7 +569,7 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 		/* An event is read before the flow comes to its place, and its time counts. */
 		if (pt_window_packet[*pos] & pt_window_event)
 			cursor->ahead = 0;
-		cursor->entry = find(cursor, place, window_bytes(pos, size), pos + size);
+		cursor->entry = find(cursor, place, window_bytes(pos, size), size, pos + size);
 		if (cursor->entry) {
 			note_found(cursor);
 			pt_cursor_try_chain(cursor, pos);

@@ -78,6 +78,7 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 	if (!pt_run_cache_seen(cache, place, window))
 		return 0;
 	memset(&recorder->record, 0, sizeof(recorder->record));
+	recorder->pads = 0;
 	recorder->before = flow->returns;
 	recorder->generation = pt_image_generation(flow->image);
 	recorder->record.entry = (struct pt_run_entry){
@@ -165,7 +166,7 @@ static int take_rest(struct pt_recorder *recorder, const uint8_t *pos)
 	return 1;
 }
 
-int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache)
+int pt_recorder_end(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache)
 {
 	struct pt_run_entry *entry = &recorder->record.entry;
 	int64_t place;
@@ -182,5 +183,7 @@ int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, st
 	    (!was_enabled(cache, entry->place) || flow->ip >> 63 != cache->place[entry->place].ip >> 63))
 		entry->flags |= pt_entry_crosses;
 	entry->last = flow->evd.last.ip;
+	entry->size = (uint8_t)(entry->size + recorder->pads);
+	flow->evd.pos += recorder->pads;
 	return 1;
 }

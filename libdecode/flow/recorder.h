@@ -12,12 +12,14 @@
 struct pt_recorder {
 	struct pt_run_record record;   /* all but what is handed out along the way */
 	struct pt_return_stack before; /* the return stack where it begins */
-	const uint8_t *until;          /* the window's end */
+	const uint8_t *until;          /* the window's end, without PADs */
+	uint32_t pads;                 /* and how many of them belong to it */
 	uint64_t generation;           /* of the image */
 };
 
-/* Begins where the flow stands, at the place with that number, with a window of @size bytes; recorder->until
- * is for the caller to set. Zero: such a window was not met there often enough. */
+/* Begins where the flow stands, at the place with that number, with a window of @size bytes without PADs;
+ * recorder->until, and pads if there are any, are for the caller to set. Zero: such a window was not met
+ * there often enough. */
 int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache,
                       uint32_t place, uint64_t window, uint32_t size);
 
@@ -26,8 +28,9 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 int pt_recorder_pass(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache,
                      const struct pt_run_block *block, uint32_t count);
 
-/* The flow has come to the window's end. Zero: it did not, or came there in a way that cannot be kept. */
-int pt_recorder_end(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache);
+/* The flow has come to the window's end; it goes over its PADs. Zero: it did not, or came there in a way that
+ * cannot be kept. */
+int pt_recorder_end(struct pt_recorder *recorder, struct pt_flow *flow, struct pt_run_cache *cache);
 
 /* Where the TIPs end that the window's TNT may have deferred: at its end, if it is not one. @end: of the
  * trace.

@@ -27,13 +27,24 @@ struct pt_cache_chunk {
 	[(opcode) | 0x20] = (what) | 0x10 | 3, [(opcode) | 0x40] = (what) | 0x20 | 5,                        \
 	            [(opcode) | 0x60] = (what) | 0x30 | 7
 
-#define ALONE_EVENT  (pt_window_alone | pt_window_event)
+#define ALONE_EVENT (pt_window_alone | pt_window_event)
+#define CYC_16(byte)                                                                                         \
+	[(byte) + 3] = pt_window_none, [(byte) + 7] = pt_window_none, [(byte) + 11] = pt_window_none,        \
+	          [(byte) + 15] = pt_window_none
+#define CYC_64(byte) CYC_16(byte), CYC_16((byte) + 16), CYC_16((byte) + 32), CYC_16((byte) + 48)
 #define TNT_2(byte)  [byte] = 1, [(byte) + 2] = 1
 #define TNT_4(byte)  TNT_2(byte), TNT_2((byte) + 4)
 #define TNT_8(byte)  TNT_4(byte), TNT_4((byte) + 8)
 #define TNT_16(byte) TNT_8(byte), TNT_8((byte) + 16)
 
 const uint8_t pt_window_packet[256] = {
+        [0] = pt_window_none | 1, /* PAD */
+        [0x19] = pt_window_none,  /* TSC */
+        [0x59] = pt_window_none,  /* MTC */
+        CYC_64(0),
+        CYC_64(64),
+        CYC_64(128),
+        CYC_64(192),
         TNT_2(4),
         TNT_4(8),
         TNT_8(16),
@@ -341,8 +352,10 @@ static void keep_extra(struct pt_run_entry *entry, struct pt_run_extra *extra,
 
 	memset(extra, 0, sizeof(*extra));
 	extra->effect = *effect;
-	if (record->rest)
+	if (record->rest) {
+		entry->flags |= pt_entry_rest;
 		memcpy(extra->rest, record->rest, entry->size - (size_t)pt_window_max);
+	}
 	if (effect->npop || effect->npush || effect->rise)
 		entry->flags |= pt_entry_effect;
 	if (record->event) {
@@ -376,6 +389,17 @@ static int same_rest(const struct pt_run_entry *found, const struct pt_run_entry
 {
 	return found->size == entry->size &&
 	       (!rest || !memcmp(found->extra->rest, rest, entry->size - (size_t)pt_window_max));
+}
+
+int pt_entry_is_window(const struct pt_run_entry *entry, uint64_t word, const uint8_t *pos,
+                       const struct pt_return_stack *stack, const uint8_t *end)
+{
+	uint64_t window = pt_window_bytes(word, entry->size < pt_window_max ? entry->size : pt_window_max);
+
+	if (entry->flags & pt_entry_by_return)
+		window = pt_window_by_return(window, stack);
+	return entry->window == window &&
+	       (!(entry->flags & pt_entry_rest) || pt_entry_rest_is(entry, pos + pt_window_max, end));
 }
 
 /* The slot for @entry, which is not there yet; NULL: too many come before it that can be told from it only by

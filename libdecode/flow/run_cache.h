@@ -1,11 +1,12 @@
 /* The run cache: from a place and the next bytes of trace to the path that they lead along, and to the place
  * behind it, in one look-up.
  *
- * What is looked up is a window: one or two whole packets, TNT-8 or TIP, or a lone TIP.PGE, TIP.PGD or
- * TNT-64. Which packets belong to the window is told by the trace's bytes alone; but for the TIPs behind a
- * TNT-64 that are deferred, which come with it: these are compared when it was found. A path goes from the
- * place where the first packet comes into sight to the place where the last one is used up, so that whatever
- * stands behind the window may still hold at the first instruction there.
+ * What is looked up is a window: up to eight bytes with one or two whole packets, TNT-8 or TIP, up to four if
+ * there is a TIP among the first ones, and the PADs behind them; or a lone TIP.PGE, TIP.PGD or TNT-64. Which
+ * packets belong to the window is told by the trace's bytes alone; but for the TIPs behind a TNT-64 that are
+ * deferred, which come with it: these are compared when it was found. A path goes from the place where the
+ * first packet comes into sight to the place where the last one is used up, so that whatever stands behind
+ * the window may still hold at the first instruction there.
  *
  * Besides place and bytes, the outcome may depend on the last IP, as far as the first TIP does not replace
  * it, and on the return stack, as far as returns go to callers from before the path: both are compared. And
@@ -82,7 +83,8 @@ enum pt_run_entry_flag {
 	pt_entry_effect = 1 << 3,    /* it has an effect on the return stack */
 	pt_entry_event = 1 << 4,     /* it ends in an event */
 	/* Behind it, execution may be in another half of the address space than before. */
-	pt_entry_crosses = 1 << 5
+	pt_entry_crosses = 1 << 5,
+	pt_entry_rest = 1 << 6 /* the window has more than eight bytes */
 };
 
 static inline uint64_t pt_entry_last_mask(uint32_t flags)
@@ -173,7 +175,9 @@ const struct pt_run_entry *pt_run_cache_add(struct pt_run_cache *cache, const st
 /* By a packet's first byte: its size, if it may be part of a window; whether it is all of it; and how much
  * its address replaces of the last IP: two bytes, four, or all of it. */
 enum pt_window_flag {
-	pt_window_size = 0x0f,
+	pt_window_size = 0x07,
+	pt_window_none =
+	        0x08, /* a PAD, which may stand behind a window's packets; most packets that are about time */
 	pt_window_address = 0x30,
 	pt_window_event = 0x40,
 	pt_window_alone = 0x80
@@ -186,28 +190,45 @@ static inline int pt_window_is_tnt_64(uint64_t word)
 	return (word & 0xffff) == 0xa302 && word >> 17;
 }
 
-/* The size of the window that begins with the bytes of @word; zero: there is none. @events: with TIP.PGE
- * and TIP.PGD. A second address in a window replaces no more than the first. */
+/* The size of the window that begins with the bytes of @word, without PADs; zero: there is none. @events:
+ * with TIP.PGE and TIP.PGD. No address in a window replaces more than the first. */
 static inline uint32_t pt_window_of(uint64_t word, uint32_t events)
 {
-	const uint32_t first = pt_window_packet[word & 0xff], address = first & pt_window_address;
-	uint32_t size = first & pt_window_size, second;
+	enum { most_packets = 4, most_tnts = 2 };
+	const uint32_t first = pt_window_packet[word & 0xff];
+	uint32_t size = first & pt_window_size, address = first & pt_window_address;
 
-	if (first & pt_window_alone)
-		return first & pt_window_event && !events ? 0 : size;
+	if (first & (pt_window_alone | pt_window_none))
+		return first & pt_window_none || (first & pt_window_event && !events) ? 0 : size;
 	if (!size)
 		return pt_window_is_tnt_64(word) ? pt_window_max : 0;
-	second = pt_window_packet[word >> (8 * size) & 0xff];
-	if (!(second & pt_window_alone) && (!address || (second & pt_window_address) <= address) &&
-	    size + (second & pt_window_size) <= pt_window_max)
-		size += second & pt_window_size;
+	for (uint32_t count = 1; size < pt_window_max && count < (address ? most_packets : most_tnts);
+	     ++count) {
+		const uint32_t next = pt_window_packet[word >> (8 * size) & 0xff];
+
+		if ((next & (pt_window_alone | pt_window_none)) || !(next & pt_window_size) ||
+		    (address && (next & pt_window_address) > address) ||
+		    size + (next & pt_window_size) > pt_window_max)
+			break;
+		if (!address)
+			address = next & pt_window_address;
+		size += next & pt_window_size;
+	}
 	return size;
+}
+
+/* How many PADs follow a window of @size bytes in @word. */
+static inline uint32_t pt_window_pads(uint64_t word, uint32_t size)
+{
+	const uint64_t behind = size < pt_window_max ? word >> 8 * size : 1;
+
+	return behind ? (uint32_t)__builtin_ctzll(behind) / 8 : pt_window_max - size;
 }
 
 /* Most packets that are about time: MTC, CYC, TSC. */
 static inline int pt_may_be_timing(uint8_t opcode)
 {
-	return (opcode & 3) == 3 || opcode == 0x59 || opcode == 0x19;
+	return pt_window_packet[opcode] == pt_window_none;
 }
 
 static inline uint64_t pt_window_bytes(uint64_t word, uint32_t size)
@@ -276,22 +297,30 @@ static inline int pt_entry_rest_is(const struct pt_run_entry *entry, const uint8
 	return end - behind >= size && !memcmp(entry->extra->rest, behind, size);
 }
 
-/* Whether @entry is what pt_run_cache_find() would give at @pos, or what leads along a part of that window.
- */
+/* Whether the window at @pos, where @word is, is that of @entry, which is one by return, or has a rest. */
+int pt_entry_is_window(const struct pt_run_entry *entry, uint64_t word, const uint8_t *pos,
+                       const struct pt_return_stack *stack, const uint8_t *end);
+
+/* Whether @entry is what pt_run_cache_find() would give where @word is at @pos, or what leads along a part of
+ * that window. */
 static inline __attribute__((always_inline)) int pt_run_cache_leads(
-        const struct pt_run_cache *cache, const struct pt_run_entry *entry, uint32_t place,
+        const struct pt_run_cache *cache, const struct pt_run_entry *entry, uint32_t place, uint64_t word,
         const uint8_t *pos, uint64_t last, const struct pt_return_stack *stack, const uint8_t *end)
 {
-	const uint32_t size = entry->size < pt_window_max ? entry->size : pt_window_max;
-	const uint32_t by_return = entry->flags & pt_entry_by_return;
-	uint64_t window = pt_window_bytes(pt_get64(pos), size);
+	const uint32_t flags = entry->flags;
+	const uint64_t differ = word ^ entry->window;
 
-	if (by_return)
-		window = pt_window_by_return(window, stack);
-	return pt_entry_is(entry, place, window, last, by_return) &&
-	       pt_ground_stands_here(&cache->grounds, entry->ground) &&
-	       (entry->size <= pt_window_max || pt_entry_rest_is(entry, pos + pt_window_max, end)) &&
-	       (!(entry->flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack));
+	if (entry->place != place || ((entry->last ^ last) & pt_entry_last_mask(flags)))
+		return 0;
+	/* A shift by 64 is none: such a window has eight bytes. */
+	if (__builtin_expect(!(flags & (pt_entry_by_return | pt_entry_rest)), 1)) {
+		if (differ << (-8u * entry->size % 64))
+			return 0;
+	} else if (!pt_entry_is_window(entry, word, pos, stack, end)) {
+		return 0;
+	}
+	return pt_ground_stands_here(&cache->grounds, entry->ground) &&
+	       (!(flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack));
 }
 
 /* The one that came last behind the path found last; there must have been one. */
@@ -312,9 +341,11 @@ static inline void pt_run_cache_note(struct pt_run_cache *cache, const struct pt
 	cache->trail_end = (cache->trail_end + 1) % pt_trail_size;
 }
 
-/* The way from @place along @window, which @behind follows, in the present view; NULL: none is known. */
-static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_cache_find(
-        const struct pt_run_cache *cache, uint32_t place, uint64_t window, uint64_t last,
+/* The way from @place along @window, in the present view; NULL: none is known. The window has up to @room
+ * bytes with PADs, which one of several that differ by them does not matter; @behind stands behind its
+ * packets. */
+static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_cache_look_up(
+        const struct pt_run_cache *cache, uint32_t place, uint64_t window, uint32_t room, uint64_t last,
         const struct pt_return_stack *stack, const uint8_t *behind, const uint8_t *end)
 {
 	uint64_t hash = pt_run_hash(window, place);
@@ -329,7 +360,8 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_c
 		if ((slot ^ pt_run_tag(hash)) >> 16 || !pt_entry_is(entry, place, window, last, by_return) ||
 		    !pt_ground_stands_here(&cache->grounds, entry->ground))
 			continue;
-		if (entry->size > pt_window_max && !pt_entry_rest_is(entry, behind, end))
+		if (entry->size > room &&
+		    (entry->size <= pt_window_max || !pt_entry_rest_is(entry, behind, end)))
 			continue;
 		if (!(entry->flags & pt_entry_effect) || pt_stack_effect_fits(&entry->extra->effect, stack))
 			return entry;
@@ -340,6 +372,15 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_c
 		hash = pt_run_hash(window, place);
 		i = (hash >> cache->shift) - 1;
 	}
+}
+
+/* The same for the window of @size bytes without PADs at @pos. */
+static inline __attribute__((always_inline)) const struct pt_run_entry *pt_run_cache_find(
+        const struct pt_run_cache *cache, uint32_t place, const uint8_t *pos, uint32_t size, uint64_t last,
+        const struct pt_return_stack *stack, const uint8_t *end)
+{
+	return pt_run_cache_look_up(cache, place, pt_window_bytes(pt_get64(pos), size),
+	                            size + pt_window_pads(pt_get64(pos), size), last, stack, pos + size, end);
 }
 
 #endif

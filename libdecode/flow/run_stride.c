@@ -182,18 +182,33 @@ static inline int has_room(const struct pt_run_walk *walk, const struct stride *
 /* What is likely to come next, if it does; NULL: something else. */
 static inline __attribute__((always_inline)) const struct pt_run_entry *guess(struct pt_run_walk *walk,
                                                                               const struct stride *stride,
-                                                                              uint32_t events)
+                                                                              uint64_t word, uint32_t events)
 {
 	const struct pt_run_entry *entry = pt_run_cache_guess(&walk->cache);
 	const struct pt_flow *flow = walk->flow;
 
-	if (!walk->cache.npaths || entry->place != stride->place ||
-	    (!events && (entry->flags & pt_entry_event)) ||
-	    !pt_run_cache_leads(&walk->cache, entry, stride->place, stride->pos, stride->last, &flow->returns,
-	                        flow->evd.config.end))
+	if ((!events && (entry->flags & pt_entry_event)) ||
+	    !pt_run_cache_leads(&walk->cache, entry, stride->place, word, stride->pos, stride->last,
+	                        &flow->returns, flow->evd.config.end))
 		return NULL;
 	pt_run_cache_note(&walk->cache, entry, 1);
 	return entry;
+}
+
+/* Over what is no part of any window: PADs, and what is about time, if events may be inside of runs. Zero: it
+ * must be read on foot. */
+static inline __attribute__((always_inline)) size_t pass_none(struct pt_run_walk *walk, uint64_t word,
+                                                              const uint8_t *pos, uint32_t npaths,
+                                                              uint32_t events)
+{
+	size_t size;
+
+	if (!(word & 0xff))
+		return pt_window_pads(word, 0);
+	if (!events)
+		return 0;
+	size = pass_cyc(walk, word, npaths);
+	return size ? size : pass_time(walk, pos, npaths);
 }
 
 /* Follows what is guessed as long as it is right, without chains. This is where most time goes if they do not
@@ -201,34 +216,37 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *guess(st
 static int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
 {
 	enum { room = 16 };
-	const uint8_t *const end = walk->flow->evd.config.end;
+	const uint8_t *const end = walk->flow->evd.config.end, *last;
 	struct stride at = *stride;
 	uint32_t hits = 0, crosses = 0;
 
-	while (!crosses && end - at.pos >= room && has_room(walk, &at)) {
+	if (!walk->cache.npaths || end - at.pos < room)
+		return 0;
+	last = end - room;
+	while (at.pos <= last && at.npaths < pt_run_max_paths) {
 		const uint64_t word = pt_get64(at.pos);
 		const struct pt_run_entry *entry;
 
-		if (!(word & 0xff)) { /* PAD */
-			at.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
-			continue;
-		}
-		if (events && pt_may_be_timing((uint8_t)word)) {
-			size_t size = pass_cyc(walk, word, at.npaths);
+		if (pt_window_packet[word & 0xff] & pt_window_none) {
+			const size_t size = pass_none(walk, word, at.pos, at.npaths, events);
 
-			if (!size)
-				size = pass_time(walk, at.pos, at.npaths);
 			if (!size)
 				break;
 			at.pos += size;
+			if (walk->ntimes == pt_run_max_times)
+				break;
 			continue;
 		}
-		entry = guess(walk, &at, events);
+		entry = guess(walk, &at, word, events);
 		if (!entry)
 			break;
 		hits += 1;
 		go_along(walk, &at, entry);
-		crosses = entry->flags & pt_entry_crosses;
+		if (entry->flags & (pt_entry_crosses | pt_entry_event)) {
+			crosses = entry->flags & pt_entry_crosses;
+			if (crosses || walk->nevents == pt_run_max_events)
+				break;
+		}
 	}
 	walk->hits += hits;
 	*stride = at;
@@ -264,7 +282,7 @@ int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
 			stride.pos += size;
 			continue;
 		}
-		entry = chains ? guess(walk, &stride, events) : NULL;
+		entry = chains && walk->cache.npaths ? guess(walk, &stride, word, events) : NULL;
 		if (entry) {
 			walk->hits += 1;
 		} else if (!(word & 0xff)) { /* PAD */
@@ -273,8 +291,8 @@ int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
 		} else if (!(size = pt_window_of(word, events))) {
 			break;
 		} else {
-			entry = pt_run_cache_find(&walk->cache, stride.place, pt_window_bytes(word, size),
-			                          stride.last, &flow->returns, stride.pos + size, end);
+			entry = pt_run_cache_find(&walk->cache, stride.place, stride.pos, size, stride.last,
+			                          &flow->returns, end);
 			if (!entry) {
 				walk->misses += 1;
 				break;

@@ -186,6 +186,7 @@ static void begin_record(struct pt_run_walk *walk, uint32_t events)
 	                                    pt_window_bytes(pt_get64(pos), size), size))
 		return;
 	walk->recorder.until = pos + size;
+	walk->recorder.pads = pt_window_pads(pt_get64(pos), size);
 	walk->recording = 1;
 	walk->first_block = walk->sink.count;
 	walk->first_insn = walk->sink.ninsn;
