@@ -76,16 +76,25 @@ static inline uint32_t pt_cyc_size(uint64_t word)
 	return 1 + has_two;
 }
 
-/* What pt_evd_pass_timing() does with such a CYC, but that evd->pos stays. */
-static inline void pt_evd_pass_cyc(struct pt_evd *evd, uint64_t word, uint32_t size)
+/* Its cycles. */
+static inline uint64_t pt_cyc_cycles(uint64_t word, uint32_t size)
 {
-	const uint64_t high = size == 2 ? (word >> 8 & 0xfe) << 4 : 0;
+	return (word >> 3 & 0x1f) | (size == 2 ? (word >> 8 & 0xfe) << 4 : 0);
+}
 
+/* What pt_evd_pass_timing() does with a CYC of so many cycles, but that evd->pos stays. */
+static inline void pt_evd_pass_cycles(struct pt_evd *evd, uint64_t cycles)
+{
 	if (!evd->ahead) {
 		evd->before = evd->time;
 		evd->ahead = 1;
 	}
-	pt_time_pass_cyc(&evd->time, (word >> 3 & 0x1f) | high, &evd->config);
+	pt_time_pass_cyc(&evd->time, cycles, &evd->config);
+}
+
+static inline void pt_evd_pass_cyc(struct pt_evd *evd, uint64_t word, uint32_t size)
+{
+	pt_evd_pass_cycles(evd, pt_cyc_cycles(word, size));
 }
 
 /* pt_evd_fetch(), to be inlined where the next packet is probably a TNT or a TIP. */

@@ -13,6 +13,7 @@ struct pt_block_decoder {
 	struct pt_run_block run[pt_run_capacity]; /* of the present chain or run */
 	struct pt_run_walk *walk;                 /* owned; NULL: no run was asked for yet */
 	uint8_t events_inside;                    /* of runs */
+	uint8_t last_time;                        /* only the last time inside of a run is told */
 	uint8_t counts;                           /* blocks of runs are only counted */
 };
 

@@ -39,6 +39,7 @@ int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *urun, size_t siz
 	if (decoder->walk) {
 		decoder->walk->events_inside = decoder->events_inside && !decoder->counts;
 		decoder->walk->times_inside = decoder->events_inside;
+		decoder->walk->last_time = decoder->last_time || decoder->counts;
 		decoder->walk->sink.counts = decoder->counts;
 	}
 	if (!decoder->walk || pt_run_walk_prepare(decoder->walk) < 0) {
@@ -65,6 +66,14 @@ int pt_blk_set_run_counts(struct pt_block_decoder *decoder, int counts)
 	if (!decoder)
 		return -pte_invalid;
 	decoder->counts = counts != 0;
+	return 0;
+}
+
+int pt_blk_set_run_last_time(struct pt_block_decoder *decoder, int last)
+{
+	if (!decoder)
+		return -pte_invalid;
+	decoder->last_time = last != 0;
 	return 0;
 }
 

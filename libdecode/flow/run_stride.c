@@ -9,14 +9,6 @@
 #include "event/event_packets.h"
 #include "packet/bytes.h"
 
-/* An event that is part of a path gets its time from the moment. */
-static __attribute__((noinline)) void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event,
-                                                       uint32_t npaths)
-{
-	pt_run_put_event(walk, event, npaths);
-	pt_evd_set_event_time(&walk->flow->evd, &walk->event[walk->nevents - 1].event);
-}
-
 /* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind.
  * @before: the paths of the run before the stride. */
 static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t events)
@@ -49,6 +41,25 @@ static inline __attribute__((always_inline)) void tell_time(struct pt_run_walk *
 	}
 }
 
+/* CYCs whose time nobody has asked for yet: see struct pt_run_walk. */
+static void end_lump(struct pt_run_walk *walk)
+{
+	if (!walk->lump.cycles)
+		return;
+	pt_evd_pass_cycles(&walk->flow->evd, walk->lump.cycles);
+	tell_time(walk, walk->lump.npaths);
+	walk->lump.cycles = 0;
+}
+
+/* An event that is part of a path gets its time from the moment. */
+static __attribute__((noinline)) void put_cached_event(struct pt_run_walk *walk, const struct pt_event *event,
+                                                       uint32_t npaths)
+{
+	end_lump(walk);
+	pt_run_put_event(walk, event, npaths);
+	pt_evd_set_event_time(&walk->flow->evd, &walk->event[walk->nevents - 1].event);
+}
+
 /* Nobody listens: time may pass inside of the run, behind its first @npaths paths. Returns how many bytes of
  * such packets and PADs there are at @pos. */
 static __attribute__((noinline)) size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos,
@@ -56,6 +67,7 @@ static __attribute__((noinline)) size_t pass_time(struct pt_run_walk *walk, cons
 {
 	struct pt_evd *evd = &walk->flow->evd;
 
+	end_lump(walk);
 	evd->pos = pos;
 	pt_evd_pass_timing(evd);
 	tell_time(walk, npaths);
@@ -69,6 +81,12 @@ static inline __attribute__((always_inline)) uint32_t pass_cyc(struct pt_run_wal
 	const uint32_t size = pt_cyc_size(word);
 	const uint8_t next = (uint8_t)(word >> 8 * size);
 
+	/* CYCs that are lost are counted, each of them. */
+	if (walk->last_time && size && walk->flow->evd.time.ratio && (npaths || walk->nevents)) {
+		walk->lump.cycles += pt_cyc_cycles(word, size);
+		walk->lump.npaths = npaths;
+		return size;
+	}
 	if (!size || !next || pt_may_be_timing(next))
 		return 0;
 	pt_evd_pass_cyc(&walk->flow->evd, word, size);
@@ -98,6 +116,7 @@ static void end_stride(struct pt_run_walk *walk, const struct stride *stride, ui
 	struct pt_flow *flow = walk->flow;
 	const uint32_t before = walk->npaths;
 
+	end_lump(walk);
 	walk->npaths = stride->npaths;
 	walk->nblocks += stride->nblocks;
 	walk->ninsn += stride->ninsn;

@@ -13,6 +13,8 @@ static inline void pt_run_put_time(struct pt_run_walk *walk, uint32_t npaths)
 {
 	const struct pt_time *time = &walk->flow->evd.time;
 
+	if (walk->last_time)
+		walk->ntimes = 0;
 	walk->told = time->tsc;
 	walk->times[walk->ntimes++] = (struct pt_run_time){.path = npaths,
 	                                                   .lost_mtc = time->lost_mtc,

@@ -115,7 +115,6 @@ static int has_ended(struct pt_run_walk *walk)
 		if (flow->due || flow->evd.time.tsc < walk->told ||
 		    flow->evd.time.have_tsc != walk->time.have_tsc)
 			return 1;
-		walk->ntimes = 0;
 	}
 	pt_run_put_time(walk, walk->npaths);
 	return 0;

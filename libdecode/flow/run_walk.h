@@ -27,6 +27,7 @@ struct pt_run_walk {
 	struct pt_flow_sink sink; /* blocks of the present run that come from the walk */
 	uint8_t events_inside;    /* events come inside of runs */
 	uint8_t times_inside;     /* and changes of time */
+	uint8_t last_time;        /* but only the last one of a run */
 	uint8_t asks_cache;       /* in the present run */
 
 	/* How often the cache knew a window, and did not, since that was last looked at; and for how many
@@ -34,6 +35,14 @@ struct pt_run_walk {
 	uint32_t hits, misses, idle_blocks, idles;
 	/* The same of chains; and how many windows were none's. */
 	uint32_t chain_hits, chain_misses, lone, chainless_blocks;
+
+	/* If only the last time of a run is told: CYCs whose time nobody has asked for yet, the last one
+	 * behind the run's first @npaths paths. One estimate by all their cycles is the same as one by each
+	 * of them after the other. */
+	struct {
+		uint64_t cycles;
+		uint32_t npaths;
+	} lump;
 
 	/* The present run. */
 	const struct pt_run_path *path[pt_run_max_paths];

@@ -93,7 +93,9 @@ struct pt_run {
 	uint32_t lost_cyc;
 	uint32_t has_tsc;
 	uint32_t ntimes;
-	const struct pt_run_time *time; /* as event; later times inside of the run, in order */
+	/* As event; later times inside of the run, in order, or with pt_blk_set_run_last_time() the last one.
+	 */
+	const struct pt_run_time *time;
 	/* With pt_blk_set_run_counts(): the address of the run's last instruction; zero: it has none. */
 	uint64_t end_ip;
 };
@@ -114,6 +116,11 @@ extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run 
  * the next run begins with an event, unless it is fetched. Those that synchronising brought are the first
  * run's, likewise. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
+
+/* @last not zero: of the changes of time inside of a run, time[] has only the last one, and its path is how many
+ * come before the last packet about time. Times of runs and events are the same as without; where CYC packets
+ * are frequent, this is faster. Zero: as it is at first, each of them. Returns zero, or -pte_invalid. */
+extern pt_export int pt_blk_set_run_last_time(struct pt_block_decoder *decoder, int last);
 
 /* @counts not zero: nobody wants to know of blocks but how many there are. Runs have no paths then, but
  * nblocks, ninsn and end_ip, which leave out what ptrf_unproven says of; events do not come inside. With

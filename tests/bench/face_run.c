@@ -1,4 +1,5 @@
-/* face_run.c - the batch interface: every block is counted. See face.h. */
+/* face_run.c - the batch interface: every block is counted. Who counts asks for events inside of runs, and
+ * for the last time in each only. See face.h. */
 #include "face.h"
 
 #include "face_internal.h"
@@ -25,6 +26,8 @@ static int pass(struct subject *subject, struct tally *tally)
 	const struct library *library = subject->library;
 	int status = library->pt_blk_set_run_events(subject->decoder.block, 1);
 
+	if (status >= 0)
+		status = library->pt_blk_set_run_last_time(subject->decoder.block, 1);
 	if (status < 0)
 		return -1;
 	status = library->pt_blk_sync_set(subject->decoder.block, subject->input->first_psb);

@@ -50,6 +50,7 @@ int library_load(struct library *library, const char *path, int ours)
 #undef LIBRARY_FIND
 	(void)find(library->handle, "pt_blk_run", &library->pt_blk_run);
 	(void)find(library->handle, "pt_blk_set_run_events", &library->pt_blk_set_run_events);
+	(void)find(library->handle, "pt_blk_set_run_last_time", &library->pt_blk_set_run_last_time);
 	if (missing || (ours && !library->pt_blk_run)) {
 		fprintf(stderr, "bench: %s: not all of libipt's functions are there\n", path);
 		return -1;

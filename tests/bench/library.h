@@ -40,6 +40,7 @@ struct library {
 	void *handle;
 	__typeof__(&pt_blk_run) pt_blk_run; /* NULL: has none */
 	__typeof__(&pt_blk_set_run_events) pt_blk_set_run_events;
+	__typeof__(&pt_blk_set_run_last_time) pt_blk_set_run_last_time;
 #define LIBRARY_MEMBER(function) __typeof__(&(function)) function;
 	LIBRARY_FUNCTIONS(LIBRARY_MEMBER)
 #undef LIBRARY_MEMBER

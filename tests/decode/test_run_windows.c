@@ -50,6 +50,35 @@ static void windows_of_tnt_and_tip(void **state)
 	assert_int_equal(count(fixture, "1003 "), 8 * 3 + 1);
 }
 
+/* The same packets with more and with fewer PADs behind them; and up to four packets, of which the second
+ * address replaces less than the first, as much, or more. */
+static void pads_and_packets_in_a_window(void **state)
+{
+	static const char *const parts[] = {
+	        "tnt:0 tip:~1000 pad pad pad",
+	        "tnt:0 tip:~1000",
+	        "tnt:0 tip:~1000 pad",
+	        "tnt:0 tip:~1000 pad pad pad pad pad pad pad pad pad pad",
+	        "tnt:0 tip:~1001 tnt:11 tnt:11 pad",
+	        "tnt:0 tip:~1001 tnt:10 tip:~1000",
+	        "tnt:0 tip:~1000 tnt:0 tip:1000",
+	        "tnt:0 tip:1000 tnt:0 tip:~1000 pad",
+	        "tnt:0 tip:7001000 tnt:0 tip:~1000 pad pad tnt:0 tip:1000",
+	};
+	struct fixture *fixture = *state;
+	uint32_t roll = 1;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0", 5);
+	assert_int_equal(pt_image_add_file(fixture->image, fixture->program.path, 0, 5, NULL, 0x7001000), 0);
+	stream_write(&fixture->stream, "pge:1000");
+	for (int i = 0; i < 300; ++i) {
+		roll = roll * 1664525u + 1013904223u;
+		stream_write(&fixture->stream, parts[(roll >> 16) % 9]);
+	}
+	stream_write(&fixture->stream, "tnt:0");
+	check(fixture, 100);
+}
+
 /* Rows of windows that come again and again, in any order, with what stands between them: whatever was found
  * one behind the other, it leads along the same way. */
 static void rows_of_windows(void **state)
@@ -371,6 +400,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(windows_of_tnt_and_tip, setup, teardown),
+	        cmocka_unit_test_setup_teardown(pads_and_packets_in_a_window, setup, teardown),
 	        cmocka_unit_test_setup_teardown(rows_of_windows, setup, teardown),
 	        cmocka_unit_test_setup_teardown(long_tnts, setup, teardown),
 	        cmocka_unit_test_setup_teardown(deferred_tips, setup, teardown),

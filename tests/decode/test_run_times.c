@@ -1,0 +1,178 @@
+/* test_run_times.c - times inside of runs: all of them, or with pt_blk_set_run_last_time() the last one.
+ * Truth is what a decoder tells that hands out each of them: it takes each CYC for itself. */
+#include "run_fixture.h"
+
+enum { passes = 60, most_runs = 64 };
+
+/* What a run has told of blocks, events and time. */
+struct told {
+	uint32_t nblocks, nevents, ntimes;
+	uint64_t ninsn, tsc, events_tsc;
+	struct pt_run_time last;
+	uint32_t lost_mtc, lost_cyc, has_tsc;
+};
+
+struct pass {
+	struct told run[most_runs];
+	uint32_t nruns;
+	int status;
+};
+
+static struct pt_config machine(struct stream *stream)
+{
+	struct pt_config config = stream_config(stream);
+
+	config.cpuid_0x15_eax = 2;
+	config.cpuid_0x15_ebx = 168;
+	config.mtc_freq = 3;
+	config.nom_freq = 21;
+	return config;
+}
+
+static struct told tell(const struct pt_run *run)
+{
+	struct told told = {.nblocks = run->nblocks,
+	                    .nevents = run->nevents,
+	                    .ntimes = run->ntimes,
+	                    .ninsn = run->ninsn,
+	                    .tsc = run->tsc,
+	                    .lost_mtc = run->lost_mtc,
+	                    .lost_cyc = run->lost_cyc,
+	                    .has_tsc = run->has_tsc};
+
+	for (uint32_t i = 0; i < run->nevents; ++i)
+		told.events_tsc = told.events_tsc * 31 + run->event[i].event.tsc + run->event[i].path;
+	if (run->ntimes)
+		told.last = run->time[run->ntimes - 1];
+	return told;
+}
+
+static void decode(struct pt_block_decoder *decoder, struct pass *pass)
+{
+	pass->status = pt_blk_sync_set(decoder, 0);
+	for (pass->nruns = 0; pass->status >= 0; ++pass->nruns) {
+		struct pt_run run;
+
+		assert_true(pass->nruns < most_runs);
+		pass->status = pt_blk_run(decoder, &run, sizeof(run));
+		pass->run[pass->nruns] = tell(&run);
+	}
+	assert_int_equal(pass->status, -pte_eos);
+}
+
+static struct pt_block_decoder *open_decoder(const struct pt_config *config, struct pt_image *image)
+{
+	struct pt_block_decoder *decoder = pt_blk_alloc_decoder(config);
+
+	assert_non_null(decoder);
+	assert_int_equal(pt_blk_set_image(decoder, image), 0);
+	assert_int_equal(pt_blk_set_run_events(decoder, 1), 0);
+	return decoder;
+}
+
+static void assert_same(const struct told *all, const struct told *last)
+{
+	assert_int_equal(last->nblocks, all->nblocks);
+	assert_int_equal(last->ninsn, all->ninsn);
+	assert_int_equal(last->nevents, all->nevents);
+	assert_int_equal(last->events_tsc, all->events_tsc);
+	assert_int_equal(last->tsc, all->tsc);
+	assert_int_equal(last->lost_mtc, all->lost_mtc);
+	assert_int_equal(last->lost_cyc, all->lost_cyc);
+	assert_int_equal(last->has_tsc, all->has_tsc);
+	assert_int_equal(last->ntimes, all->ntimes != 0);
+	assert_int_equal(last->last.tsc, all->last.tsc);
+	assert_int_equal(last->last.lost_cyc, all->last.lost_cyc);
+	assert_int_equal(last->last.lost_mtc, all->last.lost_mtc);
+	assert_int_equal(last->last.has_tsc, all->last.has_tsc);
+	assert_true(last->last.path >= all->last.path);
+}
+
+/* Passes over the trace, often enough for the way to be known, and for chains to be given up. */
+static void check(struct fixture *fixture)
+{
+	static struct pass all, last;
+	const struct pt_config config = machine(&fixture->stream);
+	struct pt_block_decoder *each = open_decoder(&config, fixture->image);
+	struct pt_block_decoder *once = open_decoder(&config, fixture->image);
+	uint32_t ntimes = 0;
+
+	assert_int_equal(pt_blk_set_run_last_time(once, 1), 0);
+	for (int n = 0; n < passes; ++n) {
+		decode(each, &all);
+		decode(once, &last);
+		assert_int_equal(last.nruns, all.nruns);
+		for (uint32_t i = 0; i < all.nruns; ++i) {
+			assert_same(&all.run[i], &last.run[i]);
+			ntimes += all.run[i].ntimes;
+		}
+	}
+	assert_true(ntimes > passes);
+	pt_blk_free_decoder(each);
+	pt_blk_free_decoder(once);
+}
+
+/* Between any two windows is a CYC: so there are no chains. In segments between PSBs, which end runs: each
+ * has fewer times than a run may have. @cbr: cycles have a length; else they are lost. */
+static void write_trace(struct fixture *fixture, int cbr)
+{
+	static const char *const parts[] = {
+	        "cyc:3 tnt:111111 cyc:1f tnt:1110 cyc:2 tip:1000",
+	        "cyc:0 tnt:0 tip:1001 cyc:123 cyc:5 tnt:10 tip:1000",
+	        "cyc:7 tnt:0 cyc:6 pgd:- cyc:1 pad pge:1000 cyc:9",
+	        "cyc:4 tnt:110 tip:~1000 pad pad cyc:5 pad tnt:111111",
+	        "cyc:fff tnt:111111 cyc:1 tnt:0 tip:1000 pad",
+	        "cyc:1 tnt:111111 tnt:0 cyc:1 tip:1000",
+	};
+	uint32_t roll = 1, ctc = 0x21;
+	char text[64];
+
+	for (int segment = 0; segment < 14; ++segment) {
+		snprintf(text, sizeof(text), "psb tsc:%x tma:100,0 %s exec:64 fup:1000 psbend",
+		         0x10000 * (segment + 1), cbr ? "cbr:15" : "");
+		stream_write(&fixture->stream, segment ? text : "tsc:1000 tma:100,0 pge:1000");
+		for (int i = 0; i < 30; ++i) {
+			roll = roll * 1664525u + 1013904223u;
+			stream_write(&fixture->stream, parts[(roll >> 16) % 6]);
+			if (i % 15 == 14) {
+				snprintf(text, sizeof(text), "cyc:20 mtc:%x", ctc++ & 0xff);
+				stream_write(&fixture->stream, text);
+			}
+		}
+	}
+	stream_write(&fixture->stream, "tnt:0 pgd:- pad pad pad pad pad pad pad pad");
+}
+
+static void the_last_time_is_that_of_all(void **state)
+{
+	struct fixture *fixture = *state;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0", 5); /* nop; je 1000; jmp *rax */
+	write_trace(fixture, 1);
+	check(fixture);
+}
+
+static void lost_cycles_are_counted_each(void **state)
+{
+	struct fixture *fixture = *state;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0", 5);
+	write_trace(fixture, 0);
+	check(fixture);
+}
+
+static void bad_arguments(void **state)
+{
+	(void)state;
+	assert_int_equal(pt_blk_set_run_last_time(NULL, 1), -pte_invalid);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test_setup_teardown(the_last_time_is_that_of_all, setup, teardown),
+	        cmocka_unit_test_setup_teardown(lost_cycles_are_counted_each, setup, teardown),
+	        cmocka_unit_test(bad_arguments),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
