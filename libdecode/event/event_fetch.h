@@ -68,12 +68,10 @@ int pt_evd_pass_timing(struct pt_evd *evd);
 /* The size of a CYC of one or two bytes that @word begins with; zero: it is something else. */
 static inline uint32_t pt_cyc_size(uint64_t word)
 {
-	const uint32_t has_two = word >> 2 & 1;
-
+	if ((word & 7) == 3)
+		return 1;
 	/* As pt_packet_is_cyc_2(). */
-	if ((word & 3) != 3 || (has_two && ((word & 0x100) || (word >> 8 & 0xffff) == 0xf302)))
-		return 0;
-	return 1 + has_two;
+	return (word & 0x107) == 7 && (word >> 8 & 0xffff) != 0xf302 ? 2 : 0;
 }
 
 /* Its cycles. */

@@ -79,14 +79,15 @@ static inline __attribute__((always_inline)) uint32_t pass_cyc(struct pt_run_wal
                                                                uint32_t npaths)
 {
 	const uint32_t size = pt_cyc_size(word);
-	const uint8_t next = (uint8_t)(word >> 8 * size);
+	uint8_t next;
 
 	/* CYCs that are lost are counted, each of them. */
-	if (walk->last_time && size && walk->flow->evd.time.ratio && (npaths || walk->nevents)) {
+	if (size && walk->last_time && walk->flow->evd.time.ratio && (npaths || walk->nevents)) {
 		walk->lump.cycles += pt_cyc_cycles(word, size);
 		walk->lump.npaths = npaths;
 		return size;
 	}
+	next = (uint8_t)(word >> 8 * size);
 	if (!size || !next || pt_may_be_timing(next))
 		return 0;
 	pt_evd_pass_cyc(&walk->flow->evd, word, size);
