@@ -28,16 +28,38 @@ static struct code_window window_of(const struct repair_place *place, int32_t pi
 	                            is_alone ? place->until : UINT64_MAX};
 }
 
+/* By then, somebody else has its number. */
+static int has_ended(const struct repair_place *place, int32_t pid)
+{
+	const struct sb_space *space = sb_system_space(place->evidence->system, pid, place->now);
+
+	return space && place->now > space->to && place->now - space->to > place->until - place->now;
+}
+
+/* Who @pid is, or what it has mapped, is not known: that it has no code somewhere refutes nothing. */
+static int is_strange(const struct repair_place *place, const struct strangers *strangers, int32_t pid)
+{
+	return pid < 0 || has_ended(place, pid) ||
+	       strangers_have(strangers, pid, place->now, place->until - place->now);
+}
+
 /* The only one of @suspects who can have run what comes: an index; their number: that is not known; or
  * -pte_nomem. */
 static int find(const struct repair_place *place, const struct suspects *suspects)
 {
+	const struct strangers *strangers;
 	struct code_window window[TRIAL_SUBJECTS_MAX];
 
 	if (suspects->count < 2 || suspects->count > TRIAL_SUBJECTS_MAX)
 		return suspects->count;
-	for (int i = 0; i < suspects->count; ++i)
+	strangers = evidence_strangers(place->evidence);
+	if (!strangers)
+		return -pte_nomem;
+	for (int i = 0; i < suspects->count; ++i) {
+		if (is_strange(place, strangers, suspects->pid[i]))
+			return suspects->count;
 		window[i] = window_of(place, suspects->pid[i]);
+	}
 	return trial_find(place->trial, place->decoder, window, suspects->count, place->is_whole);
 }
 
@@ -64,19 +86,37 @@ int repair_doubt(const struct repair_place *place, struct switch_track *track,
 	return 1;
 }
 
-/* Adds those who are switched to next and have code at @ip. */
+static int has_code(const struct repair_place *place, int32_t pid, uint64_t ip, uint64_t time)
+{
+	return space_has_code(sb_system_space(place->evidence->system, pid, time), &ip, 1, time);
+}
+
+/* Adds those who are switched to next and have code at @ip, then or in the end. */
 static void add_next(const struct repair_place *place, const struct switch_track *track, uint64_t ip,
                      struct suspects *suspects)
 {
 	for (size_t i = track->next; i < track->nscheds && track->sched[i].time <= place->until &&
 	                             suspects->count < EVIDENCE_SUSPECTS_MAX;
 	     ++i) {
-		const int32_t pid = track->sched[i].pid;
-		const struct sb_space *space = sb_system_space(place->evidence->system, pid, place->until);
+		const struct sb_sched *entry = &track->sched[i];
 
-		if (!suspects_have(suspects, pid) && space_has_code(space, &ip, 1, place->until))
-			suspects->pid[suspects->count++] = pid;
+		if (!suspects_have(suspects, entry->pid) && (has_code(place, entry->pid, ip, entry->time) ||
+		                                             has_code(place, entry->pid, ip, place->until)))
+			suspects->pid[suspects->count++] = entry->pid;
 	}
+}
+
+/* Whether one of those who are switched to next may have any code. Positive, zero, or -pte_nomem. */
+static int is_strange_next(const struct repair_place *place, const struct switch_track *track)
+{
+	const struct strangers *strangers = evidence_strangers(place->evidence);
+
+	if (!strangers)
+		return -pte_nomem;
+	for (size_t i = track->next; i < track->nscheds && track->sched[i].time <= place->until; ++i)
+		if (is_strange(place, strangers, track->sched[i].pid))
+			return 1;
+	return 0;
 }
 
 /* The only thread of @pid that is switched to next; -1: there are several. */
@@ -101,6 +141,11 @@ int repair_early(const struct repair_place *place, struct switch_track *track, u
 	if (!may_repair(track))
 		return 0;
 	add_next(place, track, ip, &suspects);
+	if (suspects.count < 2)
+		return 0;
+	found = is_strange_next(place, track);
+	if (found)
+		return found < 0 ? found : 0;
 	found = find(place, &suspects);
 	if (found <= 0 || found == suspects.count)
 		return found < 0 ? found : 0;

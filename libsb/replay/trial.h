@@ -22,6 +22,7 @@ struct trial {
 	const struct image_builder *like; /* borrowed: images are built as its are */
 	struct image_builder images;      /* its own: to the decoder's, nothing happens */
 	struct pt_block_decoder *scout;   /* owned; NULL: none yet */
+	int is_lossy;                     /* records were lost, perhaps of what was mapped */
 	uint64_t psb;                     /* the last one; UINT64_MAX: not known */
 	uint64_t spent;                   /* blocks since then */
 };

@@ -262,6 +262,137 @@ static void who_returns_was_called(void **state)
 	assert_switches(fixture, 1, 0);
 }
 
+/* ---- Who may have code that no record tells of ---------------------------------------------------- */
+
+/* 1000 jmp *%rax */
+static const uint8_t jumping[] = {0xff, 0xe0};
+
+enum { JUMPS = 8, FIRST_JUMP = 0x1000, BEHIND_JUMPS = FIRST_JUMP + JUMPS * 0x1000 };
+
+static void loses(struct fixture *fixture, uint64_t time)
+{
+	const struct sb_write_sample at = sample(1, 1, time);
+
+	assert_int_equal(sb_write_lost(fixture->writer, &at, 1, NULL), 0);
+}
+
+/* As many pages as are looked at in advance. */
+static void maps_jumps(struct fixture *fixture, uint64_t time, int32_t pid)
+{
+	has_programs(fixture);
+	has_file(fixture, "/jumping", jumping, sizeof(jumping));
+	for (uint64_t i = 0; i < JUMPS; ++i)
+		maps(fixture, time, pid, FIRST_JUMP + i * 0x1000, "/jumping");
+}
+
+/* From page to page, and on to where only the first process certainly has code. */
+static void runs_jumps(struct fixture *fixture)
+{
+	struct trace trace = {0};
+
+	trace_start(&trace, 200);
+	trace_tsc(&trace, 300);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_tip_pge, FIRST_JUMP);
+	for (uint64_t i = 1; i <= JUMPS; ++i)
+		trace_ip(&trace, ppt_tip, FIRST_JUMP + i * 0x1000);
+	trace_disabled(&trace);
+	traced(fixture, 0, trace.bytes, trace.size);
+}
+
+static void assert_is_open(struct fixture *fixture)
+{
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_unknown_process);
+	assert_switches(fixture, 0, 0);
+}
+
+static void who_has_nothing_mapped_where_the_trace_goes_was_not_there(void **state)
+{
+	struct fixture *fixture = *state;
+
+	maps_jumps(fixture, 0, 1);
+	maps(fixture, 0, 1, BEHIND_JUMPS, "/straight");
+	maps_jumps(fixture, 0, 2);
+	runs_jumps(fixture);
+	assert_int_equal(replay(fixture), 0);
+	assert_switches(fixture, 1, 0);
+}
+
+/* Of the second one's beginning there is no record: it may have all that its parent has. */
+static void a_stranger_is_not_refuted_by_what_no_record_says_it_has(void **state)
+{
+	struct fixture *fixture = *state;
+
+	maps_jumps(fixture, 0, 1);
+	maps(fixture, 0, 1, BEHIND_JUMPS, "/straight");
+	maps_jumps(fixture, 100, 2);
+	runs_jumps(fixture);
+	assert_is_open(fixture);
+}
+
+/* Records were lost, and one of them may have told of a mapping. */
+static void who_may_have_mapped_what_was_lost_is_not_refuted(void **state)
+{
+	struct fixture *fixture = *state;
+
+	maps_jumps(fixture, 0, 1);
+	maps(fixture, 0, 1, BEHIND_JUMPS, "/straight");
+	maps_jumps(fixture, 0, 2);
+	loses(fixture, 250);
+	runs_jumps(fixture);
+	assert_is_open(fixture);
+}
+
+/* Before 101000 the first one runs, by the records, while the switch to the next one comes so soon that it
+ * may have been before. Only the second one's code fits. */
+static void runs_early(struct fixture *fixture)
+{
+	struct trace trace = {0};
+
+	trace_start(&trace, 200);
+	trace_tsc(&trace, 100900);
+	trace_mode64(&trace);
+	runs_straight(&trace);
+	trace_start(&trace, 130000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+/* The first one's number is somebody else's by then, of whose beginning there is no record. */
+static void what_had_ended_is_not_refuted(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct sb_write_sample end = sample(0, 1, 50);
+
+	has_programs(fixture);
+	execs(fixture, 30, 1, "branching");
+	maps(fixture, 40, 1, 0x1000, "/branching");
+	maps(fixture, 0, 2, 0x1000, "/straight");
+	assert_int_equal(sb_write_exit(fixture->writer, &end, 1, 0, 1, 0, NULL), 0);
+	switches(fixture, 0, 60, 1, 0);
+	switches(fixture, 0, 100150, 0, 1);
+	switches(fixture, 0, 101000, 1, 2);
+	runs_early(fixture);
+	assert_switches(fixture, 0, 0);
+}
+
+/* Between those whose code is known, one is switched to of whom nobody knows what it has. */
+static void a_stranger_may_be_who_runs_early(void **state)
+{
+	struct fixture *fixture = *state;
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x1000, "/branching");
+	maps(fixture, 0, 2, 0x1000, "/straight");
+	switches(fixture, 0, 100150, 0, 1);
+	switches(fixture, 0, 101000, 1, 3);
+	switches(fixture, 0, 101010, 3, 2);
+	runs_early(fixture);
+	assert_switches(fixture, 0, 0);
+}
+
 /* ---- What it costs ------------------------------------------------------------------------------ */
 
 /* 1000 jne 1000  1002 syscall; and with another jump before that. */
@@ -468,6 +599,11 @@ int main(void)
 	        TEST(a_record_that_nothing_contradicts_is_right),
 	        TEST(where_records_of_switches_are_missing_the_code_that_fits_tells),
 	        TEST(who_returns_was_called),
+	        TEST(who_has_nothing_mapped_where_the_trace_goes_was_not_there),
+	        TEST(a_stranger_is_not_refuted_by_what_no_record_says_it_has),
+	        TEST(who_may_have_mapped_what_was_lost_is_not_refuted),
+	        TEST(what_had_ended_is_not_refuted),
+	        TEST(a_stranger_may_be_who_runs_early),
 	        cmocka_unit_test(any_number_of_threads_gives_the_same),
 	        cmocka_unit_test(doubts_cost_no_more_than_the_trace),
 	};
