@@ -30,8 +30,8 @@ static const uint32_t *chain_items(struct pt_cursor *cursor, struct pt_run_chain
 	return chain->items = items;
 }
 
-/* Looks whether chains are worth it: whether it goes on with them, or without. The path that was just found is
- * not noted, so that nothing follows what was found before. */
+/* Looks whether chains are worth it: whether it goes on with them, or without. The path that was just found
+ * is not noted, so that nothing follows what was found before. */
 static void judge_chains(struct pt_cursor *cursor)
 {
 	pt_cursor_end_list(cursor);
@@ -96,6 +96,8 @@ void pt_cursor_unchain(struct pt_cursor *cursor)
 
 	if (!chain)
 		return;
+	/* It was noted as a whole: what is found next may begin before its end. */
+	pt_cursor_end_list(cursor);
 	cursor->chain = NULL;
 	for (uint32_t i = 0;; ++i) {
 		cursor->entry = &cursor->cache->entry[chain->path[i]->id];

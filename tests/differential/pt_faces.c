@@ -52,6 +52,7 @@ struct way {
 	int events_inside;
 	int mixed; /* with pt_blk_next(), and events in runs or not */
 	int counts;
+	int last_time; /* of the changes of time inside of runs, only the last one is told */
 };
 
 static const struct way ways[] = {
@@ -65,6 +66,12 @@ static const struct way ways[] = {
         {.name = "runs", .kind = runs},
         {.name = "runs with events", .kind = runs, .events_inside = 1},
         {.name = "runs with events, tiny cache", .kind = runs, .events_inside = 1, .limit = "3"},
+        {.name = "runs with events, last time", .kind = runs, .events_inside = 1, .last_time = 1},
+        {.name = "runs with events, last time, cache off",
+         .kind = runs,
+         .events_inside = 1,
+         .last_time = 1,
+         .limit = "0"},
         {.name = "runs and blocks", .kind = runs, .mixed = 1},
         {.name = "counts", .kind = runs, .counts = 1},
         {.name = "counts, tiny cache", .kind = runs, .counts = 1, .limit = "3"},
@@ -327,6 +334,9 @@ static void add_run(struct client *client, const struct pt_run *run)
 			has_tsc = (int16_t)run->time[t].has_tsc;
 			tsc = run->time[t].tsc;
 		}
+		/* Of the times in between, the last one alone is told. */
+		if ((p || e) && t < run->ntimes && client->way->last_time)
+			has_tsc = -1;
 		path = run->path[p];
 		client->known += path->id != ptr_no_id;
 		for (uint32_t b = 0; b < path->nblocks; ++b)
@@ -338,6 +348,8 @@ static void add_run(struct client *client, const struct pt_run *run)
 	}
 	if (e != run->nevents)
 		complain(client, "events are not in order");
+	if (run->ntimes > 1 && client->way->last_time)
+		complain(client, "more than the last time is told");
 	if (ninsn != run->ninsn || nblocks != run->nblocks)
 		complain(client, "a run's sum is wrong");
 }
@@ -634,6 +646,7 @@ static void make_decoder(struct client *client, const struct plan *plan)
 	if (client->block) {
 		pt_blk_set_run_events(client->block, client->way->events_inside);
 		pt_blk_set_run_counts(client->block, client->way->counts);
+		pt_blk_set_run_last_time(client->block, client->way->last_time);
 	}
 }
 
