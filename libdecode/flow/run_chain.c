@@ -164,7 +164,9 @@ static void make_chain(struct pt_run_cache *cache, const struct pt_chain_list *l
 		draft = next;
 		count += 1;
 	}
-	if (count < 2)
+	/* Each item of a list brings a path: of events alone, more than it has room for would fit into its
+	 * bytes. */
+	if (count < 2 || !draft.chain.npaths)
 		return;
 	draft.chain.size = (uint8_t)(list->item[count - 1].end - list->begin);
 	chain = keep(cache, &draft, list->begin);
