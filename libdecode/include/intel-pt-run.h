@@ -117,9 +117,10 @@ extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run 
  * run's, likewise. Zero: as it is at first, a run ends before each event. Returns zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_events(struct pt_block_decoder *decoder, int inside);
 
-/* @last not zero: of the changes of time inside of a run, time[] has only the last one, and its path is how many
- * come before the last packet about time. Times of runs and events are the same as without; where CYC packets
- * are frequent, this is faster. Zero: as it is at first, each of them. Returns zero, or -pte_invalid. */
+/* @last not zero: of the changes of time inside of a run, time[] has only the last one, and its path is where
+ * it came or that of a later packet about time that changed nothing. Times of runs and events are the same as
+ * without; where CYC packets are frequent, this is faster. Zero: as it is at first, each of them. Returns
+ * zero, or -pte_invalid. */
 extern pt_export int pt_blk_set_run_last_time(struct pt_block_decoder *decoder, int last);
 
 /* @counts not zero: nobody wants to know of blocks but how many there are. Runs have no paths then, but
@@ -182,11 +183,11 @@ extern pt_export void pt_run_state_free(struct pt_run_state *state);
 extern pt_export int pt_blk_is_in_state(const struct pt_block_decoder *decoder,
                                         const struct pt_run_state *state);
 
-/* Has @decoder stand where @from stands: at the same place of the same bytes, with what @from has come to know
- * of the trace; its own image and observers stay, and are not told. Both were made with the same flags and
- * errata. So a way can be tried with other code, without @from being touched: which may be asked in callbacks
- * of @from's, too. Returns status bits; or a negative code: @from has failed; -pte_invalid: it was never
- * synchronised, or @decoder must not move. */
+/* Has @decoder stand where @from stands: at the same place of the same bytes, with what @from has come to
+ * know of the trace; its own image and observers stay, and are not told. Both were made with the same flags
+ * and errata. So a way can be tried with other code, without @from being touched: which may be asked in
+ * callbacks of @from's observers, too, but not in one that reads an image. Returns status bits; or a negative
+ * code: @from has failed; -pte_invalid: it was never synchronised, or @decoder must not move. */
 extern pt_export int pt_blk_copy_state(struct pt_block_decoder *decoder, const struct pt_block_decoder *from);
 
 #ifdef __cplusplus
