@@ -23,7 +23,8 @@ run_gdb()
 }
 
 # show NAME PROGRAM TRACE CPU PC: what gdb says about this trace, with our library and with Debian's; leaves the
-# addresses in the instruction history in $dir/history. An arrow marks the one where the program stands.
+# addresses in the instruction history in $dir/history. An arrow marks the one where the program stands. gdb asks
+# again when nothing comes for so many seconds, and takes the first answer for the second's: a loaded machine has time.
 show()
 {
 	name=$1
@@ -33,6 +34,7 @@ show()
 		set width 0
 		set record instruction-history-size unlimited
 		set record function-call-history-size unlimited
+		set remotetimeout 600
 		file $2
 		target remote | $BUILD_DIR/tests/gdb_stub $2 $3 $4 $5
 		shell grep -o '/.*/libipt[.]so.*' /proc/\$PPID/maps | sort -u
