@@ -231,7 +231,7 @@ static void settle_doubting(struct evidence *evidence, struct switch_track *trac
 
 	if (fits && goes_on(track, place))
 		return;
-	if (!is_only_one(suspects) || (track->is_fresh && is_recorded(evidence, track, place->now)))
+	if (!is_only_one(suspects) || (!fits && track->is_fresh && is_recorded(evidence, track, place->now)))
 		switch_track_doubt(track);
 	else if (!fits || evidence_has_other_threads(evidence, track->pid, track->tid))
 		infer_process(evidence, track, suspects->pid[0], sb_switch_by_address);
