@@ -106,6 +106,7 @@ static int take_command(struct command *command, char *text)
 	*equals = 0;
 	command->name = text;
 	command->text = equals + 1;
+	wordfree(&command->words); /* an option may be given twice */
 	if (wordexp(command->text, &command->words, WRDE_NOCMD | WRDE_UNDEF))
 		return -1;
 	return command->words.we_wordc ? 0 : -1;
@@ -231,5 +232,7 @@ int main(int argc, char **argv)
 		results_skip(results, arguments.result.measure, arguments.result.input, arguments.skip);
 	else
 		failed = measure_row(&arguments, results);
+	for (unsigned i = 0; i < 2; ++i)
+		wordfree(&arguments.command[i].words);
 	return results_close(results) < 0 || failed;
 }
