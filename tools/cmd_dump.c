@@ -245,7 +245,7 @@ static int open_all(struct dump *dump)
 	if (options->quiet)
 		dump->form.packet = NULL;
 	dump->writer = (struct dump_writer){.raw = options->raw, .no_time = options->no_time};
-	status = output_open(&dump->writer.output, options->output, dump->err);
+	status = output_open_beside(&dump->writer.output, options->output, options->path, dump->err);
 	if (status == 0 && dump->type->open && dump->type->open(&dump->writer) < 0)
 		status = sb_error_set(dump->err, -sbe_nomem, options->path, UINT64_MAX, "out of memory");
 	return status;

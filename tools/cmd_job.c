@@ -124,7 +124,7 @@ static int act(const struct action_row *row, int argc, char **argv)
 	status = replay_command_read(&command, &err);
 	if (!status && !command.job.path)
 		status = sb_error_set(&err, -sbe_invalid, command.job.recording, UINT64_MAX,
-		                      "expected a job, whose name ends in .yaml or .yml");
+		                      "expected a job, whose name ends in .yaml or .yml; a plan is run with --shard");
 	if (!status)
 		status = row->action(&command, &err);
 	if (status < 0) {

@@ -10,6 +10,7 @@
 #include "commands.h"
 #include "interrupt.h"
 #include "job/job_run.h"
+#include "job/job_targets.h"
 #include "job/shard_merge.h"
 #include "job/shard_plan.h"
 #include "job/shard_run.h"
@@ -169,6 +170,19 @@ static struct option_row *plan_rows(size_t *count)
 	return rows;
 }
 
+/* That the plan, and what is beside it, are nothing that the job reads or writes. */
+static int check_plan(const struct job *job, const char *plan, struct sb_error *err)
+{
+	char *checkpoints = shard_plan_checkpoints(plan);
+	int code = checkpoints ? job_targets_check_file(job, plan, "the plan", err)
+	                       : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+
+	if (!code)
+		code = job_targets_check_file(job, checkpoints, "the plan", err);
+	free(checkpoints);
+	return code;
+}
+
 static int make_plan(struct shard_command *command, const char *name, struct sb_error *err)
 {
 	struct job *job = &command->replay.job;
@@ -180,6 +194,8 @@ static int make_plan(struct shard_command *command, const char *name, struct sb_
 		                    "expected a job, whose name ends in .yaml or .yml");
 	if (!code)
 		code = job_check(job, err);
+	if (!code)
+		code = check_plan(job, command->plan, err);
 	if (!code)
 		code = shard_plan_make(job, name, command->nshards, 0, command->plan, &made, err);
 	if (!code && command->nshards && made < command->nshards)

@@ -14,6 +14,7 @@
 
 #include "job/job.h"
 #include "options.h"
+#include "real_path.h"
 #include "record_live.h"
 
 struct record_options {
@@ -393,6 +394,16 @@ static int complain(const char *what)
 	return exit_usage;
 }
 
+static bool is_one_file(const char *a, const char *b)
+{
+	char *real_a = real_path(a), *real_b = real_path(b);
+	const bool same = real_a && real_b && !strcmp(real_a, real_b);
+
+	free(real_a);
+	free(real_b);
+	return same;
+}
+
 static int record_software(struct record_options *options, char *const command[])
 {
 	struct sb_software_tracer_result result;
@@ -405,6 +416,8 @@ static int record_software(struct record_options *options, char *const command[]
 	if (record_live_is_wanted(&options->live))
 		return complain(
 		        "--software goes with a command, and not with what is recorded by the machine");
+	if (options->config.truth && is_one_file(options->config.truth, options->config.output))
+		return complain("the recording and --truth cannot both be written to one file");
 	keep_old_output(options);
 	options->config.progress = on_progress;
 	options->config.context = options;

@@ -9,6 +9,7 @@
 
 #include "interrupt.h"
 #include "job/job_run.h"
+#include "job/job_targets.h"
 #include "replay_options.h"
 #include "tell.h"
 
@@ -16,8 +17,9 @@ static int replay_all(struct replay_command *command, int *status, struct sb_err
 {
 	int code = replay_command_read(command, err);
 
-	if (!code && command->job.path)
-		code = job_check(&command->job, err);
+	if (!code)
+		code = command->job.path ? job_check(&command->job, err)
+		                         : job_targets_check_all(&command->job, err);
 	return code ? code : job_run(&command->job, &command->options, status, err);
 }
 

@@ -192,6 +192,30 @@ int output_open(struct output **result, const char *path, struct sb_error *err)
 	return code;
 }
 
+static bool is_same_file(const char *path, const char *other)
+{
+	struct stat a, b;
+
+	return !stat(path, &a) && !stat(other, &b) && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+int output_open_beside(struct output **output, const char *path, const char *input, struct sb_error *err)
+{
+	char *temporary = NULL;
+	bool same;
+
+	if (!path || !strcmp(path, "-"))
+		return output_open(output, path, err);
+	if (asprintf(&temporary, "%s.tmp", path) < 0)
+		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+	same = is_same_file(path, input) || is_same_file(temporary, input);
+	free(temporary);
+	return same ? sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
+	                           "is read: it would be overwritten")
+	            : output_open(output, path, err);
+}
+
 const char *output_reason(const struct output *output)
 {
 	if (output->broken == EDQUOT && output->limit)

@@ -41,6 +41,9 @@ struct output {
 /* @path NULL or "-": standard output. */
 int output_open(struct output **output, const char *path, struct sb_error *err);
 
+/* The same, unless writing @path would destroy @input, which is read meanwhile. */
+int output_open_beside(struct output **output, const char *path, const char *input, struct sb_error *err);
+
 /* Removes what a run that was killed left of @path, unless somebody is writing it. */
 void output_clean(const char *path);
 

@@ -1,4 +1,5 @@
 /* sbtrace.c - the executable: finds the subcommand in a table and hands over. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,13 +48,13 @@ static int unknown(const char *word)
 	return exit_usage;
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
 	if (argc < 2) {
 		usage(stderr);
 		return exit_usage;
 	}
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h")) {
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") || !strcmp(argv[1], "help")) {
 		usage(stdout);
 		return exit_fine;
 	}
@@ -65,4 +66,22 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[1], commands[i].name))
 			return commands[i].run(argc - 1, argv + 1);
 	return unknown(argv[1]);
+}
+
+/* Whatever was printed has arrived, or it is told; a reader who went away is fine. */
+static int finish(int status)
+{
+	const int failed = ferror(stdout);
+
+	errno = 0;
+	if ((!fflush(stdout) && !failed) || errno == EPIPE || status != exit_fine)
+		return status;
+	fprintf(stderr, "sbtrace: standard output: write failed%s%s\n", errno ? ": " : "",
+	        errno ? strerror(errno) : "");
+	return exit_error;
+}
+
+int main(int argc, char **argv)
+{
+	return finish(run(argc, argv));
 }

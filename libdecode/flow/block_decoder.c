@@ -5,8 +5,10 @@
  */
 #include "flow/block_decoder.h"
 
+#include <intel-pt-run.h>
 #include <string.h>
 
+#include "flow/block_step.h"
 #include "flow/cursor_chain.h"
 #include "flow/decoder_face.h"
 
@@ -123,6 +125,19 @@ static const struct pt_time *pt_blk_now(const struct pt_block_decoder *decoder)
 	return pt_cursor_time(&decoder->cursor, steps_done(decoder));
 }
 
+int pt_blk_time_bound(const struct pt_block_decoder *decoder, uint64_t *tsc)
+{
+	const struct pt_time *time;
+
+	if (!decoder || !tsc)
+		return -pte_invalid;
+	time = pt_blk_now(decoder);
+	if (!time->have_tsc || !time->have_tma || !time->next)
+		return -pte_no_time;
+	*tsc = time->next;
+	return 0;
+}
+
 PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
 
 /* Hands out a block with its flags, as much of it as the caller knows. */
@@ -176,15 +191,33 @@ static int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ubloc
 
 /* ---- On foot ------------------------------------------------------------------------------------ */
 
+/* Behind a block that was stepped over. */
+static int end_step(struct pt_block_decoder *decoder, struct pt_block *block, struct pt_block *ublock,
+                    size_t size)
+{
+	struct pt_flow *flow = &decoder->flow;
+	const uint32_t flags = pt_flow_take_entry_flags(flow) | pt_flow_exit_flags(flow);
+	const int errcode = pt_observers_take_error(&flow->observers);
+
+	if (flags)
+		PT_FACE_SET_FLAGS(block, flags);
+	if (block != ublock)
+		pt_copy_to_user(ublock, size, block, sizeof(*block));
+	return errcode < 0 ? errcode : pt_flow_status(flow);
+}
+
 static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
 {
 	struct pt_flow *flow = &decoder->flow;
-	struct pt_flow_sink sink = {0};
+	struct pt_flow_sink sink;
 	/* Copying what was written just now would wait for it. */
 	struct pt_block known, *const block = size == sizeof(known) ? ublock : &known;
 	uint32_t flags;
 	int status;
 
+	if (pt_block_step(flow, stop_kinds(flow), block))
+		return end_step(decoder, block, ublock, size);
+	sink = (struct pt_flow_sink){0};
 	want_chain(decoder, &sink);
 	status = pt_flow_run(flow, &sink);
 	if (sink.count) {
@@ -213,7 +246,7 @@ static __attribute__((noinline)) int next_with_care(struct pt_block_decoder *dec
 	cursor = &decoder->cursor;
 	if (cursor->entry && !pt_cursor_is_right(cursor))
 		pt_block_settle(decoder);
-	if (!cursor->entry && pt_cursor_enter(cursor))
+	if (!cursor->entry && !pt_cursor_is_on_foot(cursor) && pt_cursor_enter(cursor))
 		pt_cursor_hold(cursor, tail);
 	return cursor->entry ? next_in_path(decoder, ublock, size) : next_on_foot(decoder, ublock, size);
 }

@@ -64,11 +64,10 @@ static inline uint64_t window_bytes(const uint8_t *pos, uint32_t size)
 
 /* A TNT that is not a packet's, or of more bits than a TNT-8's, is gone along in parts of up to six bits.
  * What they lead to is the same as for a TNT-8 of these bits: it is looked up as such. *bits: how many. */
-enum { tnt_8_bits = 6 };
-
 static uint64_t bits_window(const struct pt_flow *flow, uint8_t *bits)
 {
-	const uint32_t left = flow->evd.tnt_count, count = left < tnt_8_bits ? left : tnt_8_bits;
+	const uint32_t left = flow->evd.tnt_count,
+	               count = left < pt_cursor_most_bits ? left : pt_cursor_most_bits;
 	const uint64_t outcomes = flow->evd.tnt >> (left - count) & ((1u << count) - 1);
 
 	*bits = (uint8_t)count;
@@ -322,17 +321,6 @@ static int64_t present_place(struct pt_cursor *cursor)
 	return pt_flow_place(cursor->flow, cursor->cache);
 }
 
-/* Not behind each of the bits that are gone along on foot: most of the parts that begin there will not come
- * again.
- */
-static int may_enter_bits(const struct pt_cursor *cursor)
-{
-	const struct pt_evd *evd = &cursor->flow->evd;
-
-	return evd->tnt_count > tnt_8_bits &&
-	       (cursor->missed_pos != evd->pos || cursor->missed_count >= evd->tnt_count + tnt_8_bits);
-}
-
 static const struct pt_run_entry *enter_bits(struct pt_cursor *cursor)
 {
 	const int64_t place = present_place(cursor);
@@ -386,7 +374,7 @@ int pt_cursor_enter(struct pt_cursor *cursor)
 	pt_cursor_end_list(cursor);
 	if (flow->unit != pt_unit_tnt || flow->evd.tnt_count == flow->fresh_tnt)
 		cursor->entry = enter_packets(cursor);
-	if (!cursor->entry && flow->unit == pt_unit_tnt && may_enter_bits(cursor))
+	if (!cursor->entry && flow->unit == pt_unit_tnt && pt_cursor_may_enter_bits(cursor))
 		cursor->entry = enter_bits(cursor);
 	if (!cursor->entry)
 		return 0;

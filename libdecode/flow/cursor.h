@@ -92,6 +92,29 @@ static inline void pt_cursor_reset(struct pt_cursor *cursor)
 /* An item of the step that is being recorded. Zero: there is no room. */
 int pt_cursor_put(struct pt_cursor *cursor, const void *item);
 
+/* A TNT that was fetched is gone along in parts of so many bits. */
+enum { pt_cursor_most_bits = 6 };
+
+/* Whether such a part may begin where the flow stands. Not behind each of the bits that are gone along on
+ * foot: most of the parts that begin there will not come again. */
+static inline int pt_cursor_may_enter_bits(const struct pt_cursor *cursor)
+{
+	const struct pt_evd *evd = &cursor->flow->evd;
+
+	return evd->tnt_count > pt_cursor_most_bits &&
+	       (cursor->missed_pos != evd->pos ||
+	        cursor->missed_count >= evd->tnt_count + pt_cursor_most_bits);
+}
+
+/* Whether the flow stands in the middle of a TNT, and pt_cursor_enter() would find nothing there. */
+static inline int pt_cursor_is_on_foot(const struct pt_cursor *cursor)
+{
+	const struct pt_flow *flow = cursor->flow;
+
+	return !cursor->entry && flow->unit == pt_unit_tnt && flow->evd.tnt_count != flow->fresh_tnt &&
+	       !pt_cursor_may_enter_bits(cursor);
+}
+
 /* The flow stands between steps: it comes to stand before a path, if the cursor knows it. Returns whether it
  * does. */
 int pt_cursor_enter(struct pt_cursor *cursor);

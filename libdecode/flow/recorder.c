@@ -79,6 +79,7 @@ int pt_recorder_begin(struct pt_recorder *recorder, struct pt_flow *flow, struct
 		return 0;
 	memset(&recorder->record, 0, sizeof(recorder->record));
 	recorder->pads = 0;
+	recorder->mapping = NULL;
 	recorder->before = flow->returns;
 	recorder->generation = pt_image_generation(flow->image);
 	recorder->record.entry = (struct pt_run_entry){
@@ -109,7 +110,7 @@ int pt_recorder_effect(const struct pt_recorder *recorder, const struct pt_retur
 int pt_recorder_pass(struct pt_recorder *recorder, const struct pt_flow *flow, struct pt_run_cache *cache,
                      const struct pt_run_block *block, uint32_t count)
 {
-	const struct pt_mapping *mapping = NULL;
+	const struct pt_mapping *mapping = recorder->mapping;
 
 	if (pt_image_generation(flow->image) != recorder->generation)
 		return 0;
@@ -120,6 +121,7 @@ int pt_recorder_pass(struct pt_recorder *recorder, const struct pt_flow *flow, s
 		if (!mapping)
 			return 0;
 	}
+	recorder->mapping = mapping;
 	return 1;
 }
 

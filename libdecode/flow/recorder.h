@@ -10,11 +10,12 @@
 #include "flow/run_cache.h"
 
 struct pt_recorder {
-	struct pt_run_record record;   /* all but what is handed out along the way */
-	struct pt_return_stack before; /* the return stack where it begins */
-	const uint8_t *until;          /* the window's end, without PADs */
-	uint32_t pads;                 /* and how many of them belong to it */
-	uint64_t generation;           /* of the image */
+	struct pt_run_record record;      /* all but what is handed out along the way */
+	struct pt_return_stack before;    /* the return stack where it begins */
+	const uint8_t *until;             /* the window's end, without PADs */
+	uint32_t pads;                    /* and how many of them belong to it */
+	uint64_t generation;              /* of the image */
+	const struct pt_mapping *mapping; /* of the block that was passed last; NULL: none was */
 };
 
 /* Begins where the flow stands, at the place with that number, with a window of @size bytes without PADs;

@@ -55,4 +55,22 @@ static inline int pt_return_stack_pop(struct pt_return_stack *stack, uint64_t *i
 	return 1;
 }
 
+/* The same for those who are not watched: nobody asks what happened since the mark. */
+static inline void pt_return_stack_put(struct pt_return_stack *stack, uint64_t ip)
+{
+	stack->ip[stack->top] = ip;
+	stack->top = (stack->top + 1) % pt_return_stack_size;
+	stack->depth += stack->depth < pt_return_stack_size;
+}
+
+static inline int pt_return_stack_take(struct pt_return_stack *stack, uint64_t *ip)
+{
+	if (!stack->depth)
+		return 0;
+	stack->top = (stack->top - 1) % pt_return_stack_size;
+	stack->depth -= 1;
+	*ip = stack->ip[stack->top];
+	return 1;
+}
+
 #endif

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "flow/run_leap.h"
+
 enum { first_slot_bits = 10, first_places = 1 << 10, seen_bits = 14, seen_ways = 4, chunk_size = 64 * 1024 };
 
 /* How many places there may be for each path, and how many at least. */
@@ -124,6 +126,7 @@ void pt_run_cache_fini(struct pt_run_cache *cache)
 	free(cache->place_slot);
 	free(cache->seen);
 	free(cache->chains);
+	pt_leaps_free(cache->leaps);
 	free(cache->trail);
 	free(cache->trail_at);
 	pt_grounds_fini(&cache->grounds);
@@ -139,6 +142,7 @@ void pt_run_cache_clear(struct pt_run_cache *cache)
 	cache->npaths = 0;
 	cache->nplaces = 0;
 	cache->nchains = 0;
+	pt_leaps_clear(cache->leaps);
 	memset(cache->trail, 0, pt_trail_size * sizeof(*cache->trail));
 	pt_grounds_clear(&cache->grounds);
 	cache->full = 0;

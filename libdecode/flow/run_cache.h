@@ -59,6 +59,7 @@ struct pt_run_extra {
 /* Memory that lives until the cache is emptied. */
 struct pt_cache_chunk;
 struct pt_run_chain;
+struct pt_run_leaps;
 
 /* A cache line. Those in use stand one after the other, and stay where they are. */
 struct pt_run_entry {
@@ -117,6 +118,7 @@ struct pt_run_cache {
 
 	struct pt_run_chain **chains; /* owned, but not what they point to; by number, from one on */
 	uint32_t nchains, max_chains;
+	struct pt_run_leaps *leaps; /* owned; made at first use */
 
 	struct pt_cache_chunk *chunk; /* owned */
 	size_t nbytes;                /* of all chunks */

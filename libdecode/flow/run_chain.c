@@ -4,14 +4,6 @@
 /* How many chains may begin at one path. */
 enum { max_alike = 4 };
 
-/* What a chain is made of. */
-struct draft {
-	struct pt_run_chain chain;
-	struct pt_stack_effect effect;
-	const struct pt_run_path *path[pt_chain_max_parts];
-	struct pt_chain_event event[pt_chain_max_events];
-};
-
 /* Puts @next behind @effect. Zero: that is too much. */
 static int add_effect(struct pt_stack_effect *effect, const struct pt_stack_effect *next)
 {
@@ -56,7 +48,7 @@ static void add_address(struct pt_run_chain *chain, uint64_t first_last, uint64_
 }
 
 /* Zero: there is no room for it. */
-static int add_event(struct draft *draft, const struct pt_event *event, uint32_t paths)
+static int add_event(struct pt_chain_draft *draft, const struct pt_event *event, uint32_t paths)
 {
 	struct pt_run_chain *chain = &draft->chain;
 
@@ -67,7 +59,7 @@ static int add_event(struct draft *draft, const struct pt_event *event, uint32_t
 }
 
 /* Zero: the chain cannot go on with it. */
-static int add_entry(struct draft *draft, const struct pt_run_entry *entry)
+static int add_entry(struct pt_chain_draft *draft, const struct pt_run_entry *entry)
 {
 	struct pt_run_chain *chain = &draft->chain;
 
@@ -87,7 +79,7 @@ static int add_entry(struct draft *draft, const struct pt_run_entry *entry)
 	return 1;
 }
 
-static int add_chain(struct draft *draft, const struct pt_run_chain *next)
+static int add_chain(struct pt_chain_draft *draft, const struct pt_run_chain *next)
 {
 	struct pt_run_chain *chain = &draft->chain;
 
@@ -111,12 +103,12 @@ static int add_chain(struct draft *draft, const struct pt_run_chain *next)
 }
 
 /* Keeps the draft, whose bytes begin at @byte. NULL: there is no room. */
-static struct pt_run_chain *keep(struct pt_run_cache *cache, const struct draft *draft, const uint8_t *byte)
+static struct pt_run_chain *keep(struct pt_run_cache *cache, const struct pt_chain_draft *draft,
+                                 const uint8_t *byte)
 {
 	const struct pt_run_chain *from = &draft->chain;
 	const struct pt_stack_effect *effect = &draft->effect;
-	const int has_effect = effect->npop || effect->npush || effect->rise;
-	const size_t effect_size = has_effect ? sizeof(*effect) : 0;
+	const size_t effect_size = !pt_effect_is_none(effect) ? sizeof(*effect) : 0;
 	const size_t path_size = from->npaths * sizeof(draft->path[0]);
 	const size_t event_size = from->nevents * sizeof(draft->event[0]);
 	struct pt_run_chain *chain =
@@ -126,7 +118,7 @@ static struct pt_run_chain *keep(struct pt_run_cache *cache, const struct draft 
 	if (!chain)
 		return NULL;
 	*chain = *from;
-	chain->effect = has_effect ? memcpy(memory, effect, effect_size) : NULL;
+	chain->effect = effect_size ? memcpy(memory, effect, effect_size) : NULL;
 	memory += effect_size;
 	chain->path = memcpy(memory, draft->path, path_size);
 	memory += path_size;
@@ -149,26 +141,33 @@ static void forget_oldest(struct pt_run_cache *cache, struct pt_run_entry *ancho
 	}
 }
 
-/* Of as much of the list as one can be made of. */
-static void make_chain(struct pt_run_cache *cache, const struct pt_chain_list *list)
+int pt_chain_draw(struct pt_chain_draft *draft, const struct pt_chain_list *list)
 {
-	struct pt_run_entry *anchor = &cache->entry[list->item[0].entry->path.id];
-	struct draft draft = {0}, next = {0};
-	struct pt_run_chain *chain;
+	struct pt_chain_draft next = {0};
 	uint32_t count = 0;
 
-	if (cache->nchains == cache->max_chains)
-		return;
+	*draft = next;
 	while (count < list->count && (list->item[count].chain ? add_chain(&next, list->item[count].chain)
 	                                                       : add_entry(&next, list->item[count].entry))) {
-		draft = next;
+		*draft = next;
 		count += 1;
 	}
 	/* Each item of a list brings a path: of events alone, more than it has room for would fit into its
 	 * bytes. */
-	if (count < 2 || !draft.chain.npaths)
+	if (count < 2 || !draft->chain.npaths)
+		return 0;
+	draft->chain.size = (uint8_t)(list->item[count - 1].end - list->begin);
+	return 1;
+}
+
+static void make_chain(struct pt_run_cache *cache, const struct pt_chain_list *list)
+{
+	struct pt_run_entry *anchor = &cache->entry[list->item[0].entry->path.id];
+	struct pt_chain_draft draft;
+	struct pt_run_chain *chain;
+
+	if (cache->nchains == cache->max_chains || !pt_chain_draw(&draft, list))
 		return;
-	draft.chain.size = (uint8_t)(list->item[count - 1].end - list->begin);
 	chain = keep(cache, &draft, list->begin);
 	if (!chain)
 		return;
@@ -179,8 +178,7 @@ static void make_chain(struct pt_run_cache *cache, const struct pt_chain_list *l
 	anchor->chain = (uint16_t)cache->nchains;
 }
 
-/* What followed an anchor is told by how much it was, and by how it ends; the lowest bit is left free. */
-static uint16_t tag_of(const struct pt_chain_list *list)
+uint16_t pt_chain_tag(const struct pt_chain_list *list)
 {
 	const uint8_t *end = list->item[list->count - 1].end;
 	const uint64_t size = (uint64_t)(end - list->begin);
@@ -194,7 +192,7 @@ void pt_chain_close(struct pt_run_cache *cache, struct pt_chain_list *list)
 {
 	if (list->count > 1) {
 		struct pt_run_entry *anchor = &cache->entry[list->item[0].entry->path.id];
-		const uint16_t tag = tag_of(list);
+		const uint16_t tag = pt_chain_tag(list);
 
 		/* Odd: it was tried. */
 		if (anchor->tag == tag)

@@ -51,8 +51,42 @@ struct pt_chain_list {
 	uint32_t count, npaths;
 };
 
+/* What a chain is made of. */
+struct pt_chain_draft {
+	struct pt_run_chain chain;
+	struct pt_stack_effect effect;
+	const struct pt_run_path *path[pt_chain_max_parts];
+	struct pt_chain_event event[pt_chain_max_events];
+};
+
+/* Puts together as much of the list as one chain can be made of. Zero: none can. */
+int pt_chain_draw(struct pt_chain_draft *draft, const struct pt_chain_list *list);
+
+static inline int pt_effect_is_none(const struct pt_stack_effect *effect)
+{
+	return !(effect->npop | effect->npush | effect->rise);
+}
+
+/* What was found one behind the other is told by how much it is, and by how it ends; the lowest bit is left
+ * free. */
+uint16_t pt_chain_tag(const struct pt_chain_list *list);
+
 /* The list ends, and is empty then. What was met before becomes a chain, if it has more than one item. */
 void pt_chain_close(struct pt_run_cache *cache, struct pt_chain_list *list);
+
+/* Adds what begins at @pos and ends at @end: there is room for it. */
+static inline void pt_chain_append(struct pt_chain_list *list, const struct pt_run_entry *entry,
+                                   const struct pt_run_chain *chain, const uint8_t *pos, const uint8_t *end)
+{
+	const uint32_t count = list->count;
+
+	if (!count)
+		list->begin = pos;
+	list->item[count].entry = entry;
+	list->item[count].chain = chain;
+	list->item[count].end = end;
+	list->count = count + 1;
+}
 
 /* @entry, or @chain that begins with it, was found at @pos. */
 static inline void pt_chain_note(struct pt_run_cache *cache, struct pt_chain_list *list,
@@ -64,26 +98,19 @@ static inline void pt_chain_note(struct pt_run_cache *cache, struct pt_chain_lis
 	if (list->npaths + npaths > pt_chain_max_parts ||
 	    (list->count && pos + size - list->begin > pt_chain_max_size))
 		pt_chain_close(cache, list);
-	if (!list->count)
-		list->begin = pos;
-	list->item[list->count].entry = entry;
-	list->item[list->count].chain = chain;
-	list->item[list->count++].end = pos + size;
+	pt_chain_append(list, entry, chain, pos, pos + size);
 	list->npaths += npaths;
 }
 
-/* @size is not zero. */
+/* @size is not zero. Most have at least eight bytes: the last eight overlap those before. */
 static inline int pt_chain_same_bytes(const uint8_t *a, const uint8_t *b, uint32_t size)
 {
-	uint32_t i = 0;
-
-	for (; i + 8 <= size; i += 8)
+	if (__builtin_expect(size < 8, 0))
+		return !memcmp(a, b, size);
+	for (uint32_t i = 0; i < size - 8; i += 8)
 		if (pt_get64(a + i) != pt_get64(b + i))
 			return 0;
-	for (; i < size; ++i)
-		if (a[i] != b[i])
-			return 0;
-	return 1;
+	return pt_get64(a + size - 8) == pt_get64(b + size - 8);
 }
 
 static inline int pt_chain_stands(const struct pt_run_cache *cache, struct pt_run_chain *chain)

@@ -9,6 +9,9 @@
 #include "event/event_packets.h"
 #include "packet/bytes.h"
 
+/* What takes part in a stride is inlined, which is kept in registers then. */
+#define inlined static inline __attribute__((always_inline))
+
 /* The flags of the next block, as pt_blk_next() would tell them: of events that no block came behind.
  * @before: the paths of the run before the stride. */
 static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t events)
@@ -29,7 +32,7 @@ static void stride_ended(struct pt_run_walk *walk, uint32_t before, uint32_t eve
 }
 
 /* Time may have gone on behind the run's first @npaths paths. */
-static inline __attribute__((always_inline)) void tell_time(struct pt_run_walk *walk, uint32_t npaths)
+inlined void tell_time(struct pt_run_walk *walk, uint32_t npaths)
 {
 	if (walk->flow->evd.time.tsc == walk->told)
 		return;
@@ -75,8 +78,7 @@ static __attribute__((noinline)) size_t pass_time(struct pt_run_walk *walk, cons
 }
 
 /* The same where @word begins with one short CYC alone; zero: with something else. */
-static inline __attribute__((always_inline)) uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word,
-                                                               uint32_t npaths)
+inlined uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word, uint32_t npaths)
 {
 	const uint32_t size = pt_cyc_size(word);
 	uint8_t next;
@@ -136,8 +138,7 @@ static void end_stride(struct pt_run_walk *walk, const struct stride *stride, ui
 		flow->observers.state = flow->enabled ? ptds_enabled : ptds_disabled;
 }
 
-static inline __attribute__((always_inline)) void go_along(struct pt_run_walk *walk, struct stride *stride,
-                                                           const struct pt_run_entry *entry)
+inlined void go_along(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_entry *entry)
 {
 	if (entry->flags & pt_entry_effect)
 		pt_stack_effect_apply(&entry->extra->effect, &walk->flow->returns);
@@ -156,8 +157,8 @@ static inline __attribute__((always_inline)) void go_along(struct pt_run_walk *w
 /* The chain that begins with @entry and goes on here, and fits into what is left of the run; NULL: there is
  * none.
  */
-static inline const struct pt_run_chain *find_chain(struct pt_run_walk *walk, const struct stride *stride,
-                                                    const struct pt_run_entry *entry, uint32_t events)
+inlined const struct pt_run_chain *find_chain(struct pt_run_walk *walk, const struct stride *stride,
+                                              const struct pt_run_entry *entry, uint32_t events)
 {
 	const struct pt_flow *flow = walk->flow;
 	const struct pt_run_chain *chain;
@@ -175,7 +176,7 @@ static inline const struct pt_run_chain *find_chain(struct pt_run_walk *walk, co
 	return NULL;
 }
 
-static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_chain *chain)
+inlined void go_along_chain(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_chain *chain)
 {
 	if (chain->effect)
 		pt_stack_effect_apply(chain->effect, &walk->flow->returns);
@@ -192,17 +193,33 @@ static void go_along_chain(struct pt_run_walk *walk, struct stride *stride, cons
 	stride->npaths += chain->npaths;
 }
 
-/* Whether there is room for what a window brings. */
-static inline int has_room(const struct pt_run_walk *walk, const struct stride *stride)
+inlined void go_along_leap(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_leap *leap)
 {
-	return stride->npaths < pt_run_max_paths && walk->nevents < pt_run_max_events &&
+	if (leap->effect)
+		pt_stack_effect_apply(leap->effect, &walk->flow->returns);
+	for (uint32_t i = 0; i < leap->nevents; ++i)
+		put_cached_event(walk, leap->event[i].event, stride->npaths + leap->event[i].paths);
+	/* All of them, as a block: that is faster than to count. */
+	memcpy(&walk->path[stride->npaths], leap->path, sizeof(leap->path));
+	stride->pos += leap->size;
+	stride->place = leap->place_after;
+	stride->last = leap->flags & pt_entry_address ? leap->last : stride->last;
+	stride->flags |= leap->flags;
+	stride->ninsn += leap->ninsn;
+	stride->nblocks += leap->nblocks;
+	stride->npaths += leap->npaths;
+}
+
+/* Whether there is room for what a window brings. */
+inlined int has_room(const struct pt_run_walk *walk, const struct stride *stride)
+{
+	return stride->npaths < pt_run_max_paths && walk->nevents <= pt_run_enough_events &&
 	       walk->ntimes < pt_run_max_times;
 }
 
 /* What is likely to come next, if it does; NULL: something else. */
-static inline __attribute__((always_inline)) const struct pt_run_entry *guess(struct pt_run_walk *walk,
-                                                                              const struct stride *stride,
-                                                                              uint64_t word, uint32_t events)
+inlined const struct pt_run_entry *guess(struct pt_run_walk *walk, const struct stride *stride, uint64_t word,
+                                         uint32_t events)
 {
 	const struct pt_run_entry *entry = pt_run_cache_guess(&walk->cache);
 	const struct pt_flow *flow = walk->flow;
@@ -217,9 +234,8 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *guess(st
 
 /* Over what is no part of any window: PADs, and what is about time, if events may be inside of runs. Zero: it
  * must be read on foot. */
-static inline __attribute__((always_inline)) size_t pass_none(struct pt_run_walk *walk, uint64_t word,
-                                                              const uint8_t *pos, uint32_t npaths,
-                                                              uint32_t events)
+inlined size_t pass_none(struct pt_run_walk *walk, uint64_t word, const uint8_t *pos, uint32_t npaths,
+                         uint32_t events)
 {
 	size_t size;
 
@@ -233,7 +249,7 @@ static inline __attribute__((always_inline)) size_t pass_none(struct pt_run_walk
 
 /* Follows what is guessed as long as it is right, without chains. This is where most time goes if they do not
  * help: nothing else is done here. Returns whether the stride must end there. */
-static int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
+inlined int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
 {
 	enum { room = 16 };
 	const uint8_t *const end = walk->flow->evd.config.end, *last;
@@ -264,7 +280,7 @@ static int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t even
 		go_along(walk, &at, entry);
 		if (entry->flags & (pt_entry_crosses | pt_entry_event)) {
 			crosses = entry->flags & pt_entry_crosses;
-			if (crosses || walk->nevents == pt_run_max_events)
+			if (crosses || walk->nevents > pt_run_enough_events)
 				break;
 		}
 	}
@@ -273,71 +289,189 @@ static int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t even
 	return crosses || !has_room(walk, stride);
 }
 
-int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
+/* Goes along leaps as long as they are known. Returns whether the stride must end there. */
+inlined int follow_leaps(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
+{
+	const struct pt_flow *flow = walk->flow;
+	const uint8_t *const end = flow->evd.config.end, *last;
+	struct stride at = *stride;
+	uint32_t count = 0;
+
+	if (walk->noting || end - at.pos < pt_leap_most)
+		return 0;
+	last = end - pt_leap_most;
+	while (at.pos <= last && at.npaths + pt_leap_parts <= pt_run_max_paths &&
+	       walk->nevents <= pt_run_enough_events) {
+		const struct pt_run_leap *leap;
+
+		if (!*at.pos) {
+			at.pos += pt_window_pads(pt_get64(at.pos), 0);
+			continue;
+		}
+		if (!(pt_window_packet[*at.pos] & pt_window_size))
+			break;
+		leap = pt_leap_find(&walk->cache, at.place, at.pos, at.last, &flow->returns);
+		if (!leap) {
+			walk->leap_misses += 1;
+			walk->noting = 1;
+			break;
+		}
+		if (!events && leap->nevents)
+			break;
+		count += 1;
+		go_along_leap(walk, &at, leap);
+	}
+	walk->leap_hits += count;
+	walk->hits += at.npaths - stride->npaths;
+	*stride = at;
+	return !has_room(walk, stride);
+}
+
+/* Makes what is needed for leaps. Zero: there is no memory. */
+static int have_leaps(struct pt_run_cache *cache)
+{
+	if (!cache->leaps)
+		cache->leaps = pt_leaps_new(cache->limit < UINT16_MAX ? cache->limit : UINT16_MAX);
+	return cache->leaps != NULL;
+}
+
+/* What helps beside single windows. */
+enum stride_by { by_chains, by_leaps, by_windows };
+
+/* What was found so far does not go on. */
+inlined void end_list(struct pt_run_walk *walk, enum stride_by by)
+{
+	if (by == by_chains)
+		pt_chain_close(&walk->cache, &walk->list);
+	else if (by == by_leaps)
+		walk->list.count = walk->noting = 0;
+}
+
+/* Whether the stride must end where those end that need not go through go_along_next(). */
+inlined int follow_others(struct pt_run_walk *walk, struct stride *stride, uint32_t events, enum stride_by by)
+{
+	return by == by_leaps     ? follow_leaps(walk, stride, events)
+	       : by == by_windows ? follow(walk, stride, events)
+	                          : 0;
+}
+
+/* The path along the window that @word begins with; NULL: it is not known. */
+inlined const struct pt_run_entry *find_entry(struct pt_run_walk *walk, const struct stride *stride,
+                                              uint64_t word, uint32_t events)
+{
+	const uint32_t size = pt_window_of(word, events);
+	const struct pt_run_entry *entry;
+
+	if (!size)
+		return NULL;
+	entry = pt_run_cache_find(&walk->cache, stride->place, stride->pos, size, stride->last,
+	                          &walk->flow->returns, walk->flow->evd.config.end);
+	if (entry)
+		pt_run_cache_note(&walk->cache, entry, 0);
+	else
+		walk->misses += 1;
+	return entry;
+}
+
+/* Along @entry, or what begins with it. */
+inlined void go_along_any(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_entry *entry,
+                          uint32_t events, enum stride_by by)
+{
+	const struct pt_run_chain *chain = by == by_chains ? find_chain(walk, stride, entry, events) : NULL;
+
+	walk->hits += 1;
+	if (chain) {
+		pt_chain_note(&walk->cache, &walk->list, entry, chain, stride->pos);
+		walk->hits += chain->npaths;
+		go_along_chain(walk, stride, chain);
+		return;
+	}
+	if (by == by_chains) {
+		pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride->pos);
+		walk->lone += 1;
+	} else if (walk->noting) {
+		walk->noting = pt_leap_note(&walk->cache, &walk->list, entry, stride->pos,
+		                            walk->flow->evd.config.end);
+	}
+	go_along(walk, stride, entry);
+}
+
+/* One step; zero: the stride ends. */
+inlined int step(struct pt_run_walk *walk, struct stride *stride, uint32_t events, enum stride_by by)
+{
+	const struct pt_run_entry *entry;
+	uint64_t word;
+	uint32_t size;
+
+	if (follow_others(walk, stride, events, by) ||
+	    walk->flow->evd.config.end - stride->pos < pt_window_max)
+		return 0;
+	word = pt_get64(stride->pos);
+	if (events && pt_may_be_timing((uint8_t)word)) {
+		size = (uint32_t)pass_time(walk, stride->pos, stride->npaths);
+		if (size)
+			end_list(walk, by);
+		stride->pos += size;
+		return size != 0;
+	}
+	entry = by != by_windows && walk->cache.npaths ? guess(walk, stride, word, events) : NULL;
+	if (!entry && !(word & 0xff)) {
+		stride->pos += pt_window_pads(word, 0);
+		return 1;
+	}
+	if (!entry)
+		entry = find_entry(walk, stride, word, events);
+	if (!entry)
+		return 0;
+	go_along_any(walk, stride, entry, events, by);
+	return !(entry->flags & pt_entry_crosses);
+}
+
+/* Goes along what is known from @start on, by the means given. Returns whether there was anything. */
+inlined int stride_by(struct pt_run_walk *walk, uint32_t start, uint32_t events, enum stride_by by)
 {
 	struct pt_flow *flow = walk->flow;
-	const uint8_t *const begin = flow->evd.pos, *const end = flow->evd.config.end;
-	const int64_t start = pt_flow_place(flow, &walk->cache);
-	const int chains = !walk->chainless_blocks;
+	const uint8_t *const begin = flow->evd.pos;
 	struct stride stride;
+
+	begin_stride(&stride, walk, start);
+	while (has_room(walk, &stride) && step(walk, &stride, events, by))
+		continue;
+	end_list(walk, by);
+	if (stride.pos == begin && flow->evd.pos == begin)
+		return 0;
+	end_stride(walk, &stride, start, events);
+	return 1;
+}
+
+/* Functions of their own: each keeps what it needs in registers. */
+
+static int stride_by_chains(struct pt_run_walk *walk, uint32_t start, uint32_t events)
+{
+	return stride_by(walk, start, events, by_chains);
+}
+
+static __attribute__((noinline)) int stride_by_leaps(struct pt_run_walk *walk, uint32_t start,
+                                                     uint32_t events)
+{
+	return stride_by(walk, start, events, by_leaps);
+}
+
+static __attribute__((noinline)) int stride_by_windows(struct pt_run_walk *walk, uint32_t start,
+                                                       uint32_t events)
+{
+	return stride_by(walk, start, events, by_windows);
+}
+
+int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
+{
+	const int64_t start = pt_flow_place(walk->flow, &walk->cache);
 
 	if (start < 0)
 		return 0;
-	begin_stride(&stride, walk, (uint32_t)start);
-	walk->list.count = walk->list.npaths = 0;
-	while (has_room(walk, &stride)) {
-		const struct pt_run_entry *entry;
-		const struct pt_run_chain *chain;
-		uint64_t word;
-		uint32_t size;
-
-		if ((!chains && follow(walk, &stride, events)) || end - stride.pos < pt_window_max)
-			break;
-		word = pt_get64(stride.pos);
-		if (events && pt_may_be_timing((uint8_t)word)) {
-			size = (uint32_t)pass_time(walk, stride.pos, stride.npaths);
-			if (!size)
-				break;
-			pt_chain_close(&walk->cache, &walk->list);
-			stride.pos += size;
-			continue;
-		}
-		entry = chains && walk->cache.npaths ? guess(walk, &stride, word, events) : NULL;
-		if (entry) {
-			walk->hits += 1;
-		} else if (!(word & 0xff)) { /* PAD */
-			stride.pos += word ? (uint32_t)__builtin_ctzll(word) / 8 : 8;
-			continue;
-		} else if (!(size = pt_window_of(word, events))) {
-			break;
-		} else {
-			entry = pt_run_cache_find(&walk->cache, stride.place, stride.pos, size, stride.last,
-			                          &flow->returns, end);
-			if (!entry) {
-				walk->misses += 1;
-				break;
-			}
-			walk->hits += 1;
-			pt_run_cache_note(&walk->cache, entry, 0);
-		}
-		chain = chains ? find_chain(walk, &stride, entry, events) : NULL;
-		if (chain) {
-			pt_chain_note(&walk->cache, &walk->list, entry, chain, stride.pos);
-			walk->hits += chain->npaths;
-			go_along_chain(walk, &stride, chain);
-			continue;
-		}
-		if (chains) {
-			pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride.pos);
-			walk->lone += 1;
-		}
-		go_along(walk, &stride, entry);
-		if (entry->flags & pt_entry_crosses)
-			break;
-	}
-	pt_chain_close(&walk->cache, &walk->list);
-	if (stride.pos == begin && flow->evd.pos == begin)
-		return 0;
-	end_stride(walk, &stride, (uint32_t)start, events);
-	return 1;
+	if (!walk->chainless_blocks)
+		return stride_by_chains(walk, (uint32_t)start, events);
+	if (!walk->leapless_blocks && have_leaps(&walk->cache))
+		return stride_by_leaps(walk, (uint32_t)start, events);
+	return stride_by_windows(walk, (uint32_t)start, events);
 }

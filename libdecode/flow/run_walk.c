@@ -7,6 +7,7 @@
 #include "flow/run_walk.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "event/event_fetch.h"
 #include "event/event_packets.h"
@@ -23,6 +24,18 @@ enum { least_room = 64 };
 /* Runs of blocks that are only counted end, too: whoever wants to stop somewhere must be able to. */
 enum { most_counted = 1 << 16 };
 
+/* The environment says it for tests and comparisons. */
+static void choose_means(struct pt_run_walk *walk)
+{
+	const char *text = secure_getenv("SBTRACE_RUN_BY");
+
+	if (!text || !*text)
+		return;
+	walk->chosen = 1;
+	walk->chainless_blocks = strcmp(text, "chains") != 0;
+	walk->leapless_blocks = strcmp(text, "leaps") != 0;
+}
+
 struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *block)
 {
 	struct pt_run_walk *walk = calloc(1, sizeof(*walk));
@@ -34,6 +47,7 @@ struct pt_run_walk *pt_run_walk_new(struct pt_flow *flow, struct pt_run_block *b
 	walk->sink.block = block;
 	walk->sink.capacity = pt_run_capacity;
 	walk->sink.no_fetch = 1;
+	choose_means(walk);
 	return walk;
 }
 
@@ -75,7 +89,7 @@ static int is_empty(const struct pt_run_walk *walk)
 static int has_room(const struct pt_run_walk *walk)
 {
 	return walk->npaths < pt_run_max_paths && walk->nloose < pt_run_max_loose &&
-	       walk->nevents < pt_run_max_events && walk->ntimes < pt_run_max_times &&
+	       walk->nevents <= pt_run_enough_events && walk->ntimes < pt_run_max_times &&
 	       walk->sink.count + least_room <= pt_run_capacity && walk->sink.nblocks < most_counted;
 }
 
@@ -408,7 +422,8 @@ static uint8_t cache_is_asked(struct pt_run_walk *walk)
 	return walk->cache.limit && !walk->idle_blocks;
 }
 
-/* Chains, too, are left alone for a while where most do not go on as they did, or hardly any come about. */
+/* Chains, too, are left alone for a while where most do not go on as they did, or hardly any come about. Then
+ * leaps are tried, and if these do not help, either, nothing but single windows. */
 static void look_at_chains(struct pt_run_walk *walk)
 {
 	enum {
@@ -432,12 +447,37 @@ static void look_at_chains(struct pt_run_walk *walk)
 	walk->chain_hits = walk->chain_misses = walk->lone = 0;
 }
 
+static void look_at_leaps(struct pt_run_walk *walk)
+{
+	enum { enough = 4096, misses_per_leap = 16, other_blocks = 1 << 22 };
+	const uint32_t count = walk->cache.leaps ? walk->cache.leaps->count : 0;
+	const uint32_t news = count > walk->leaps_before ? count - walk->leaps_before : 0;
+
+	if (walk->leapless_blocks > walk->nblocks) {
+		walk->leapless_blocks -= walk->nblocks;
+		return;
+	}
+	walk->leapless_blocks = 0;
+	if (walk->leap_hits + walk->leap_misses < enough)
+		return;
+	/* What was met twice will be known. */
+	if (walk->leap_misses > walk->leap_hits + misses_per_leap * news)
+		walk->leapless_blocks = other_blocks;
+	else
+		walk->chainless_blocks = other_blocks;
+	walk->leap_hits = walk->leap_misses = 0;
+	walk->leaps_before = count;
+}
+
 /* A new run begins. */
 static void begin_run(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
-	look_at_chains(walk);
+	if (!walk->chosen) {
+		look_at_chains(walk);
+		look_at_leaps(walk);
+	}
 	walk->asks_cache = !walk->sink.counts && cache_is_asked(walk);
 	if (walk->cache.full)
 		pt_run_cache_clear(&walk->cache);

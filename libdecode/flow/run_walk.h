@@ -4,13 +4,14 @@
 
 #include "flow/flow.h"
 #include "flow/recorder.h"
-#include "flow/run_chain.h"
+#include "flow/run_leap.h"
 
 enum {
 	pt_run_capacity = 512,
 	pt_run_max_paths = 1024,
 	pt_run_max_loose = 64,
 	pt_run_max_events = 64,
+	pt_run_enough_events = pt_run_max_events - pt_chain_max_events, /* a chain might not fit any more */
 	pt_run_max_times = 256
 };
 
@@ -35,6 +36,10 @@ struct pt_run_walk {
 	uint32_t hits, misses, idle_blocks, idles;
 	/* The same of chains; and how many windows were none's. */
 	uint32_t chain_hits, chain_misses, lone, chainless_blocks;
+	/* The same of leaps, which are tried where there are no chains. */
+	uint32_t leap_hits, leap_misses, leaps_before, leapless_blocks;
+	uint8_t noting; /* the list may become a leap */
+	uint8_t chosen; /* which of them are used was told, and does not change */
 
 	/* If only the last time of a run is told: CYCs whose time nobody has asked for yet, the last one
 	 * behind the run's first @npaths paths. One estimate by all their cycles is the same as one by each
@@ -45,7 +50,7 @@ struct pt_run_walk {
 	} lump;
 
 	/* The present run. */
-	const struct pt_run_path *path[pt_run_max_paths];
+	const struct pt_run_path *path[pt_run_max_paths + pt_leap_parts]; /* the rest is never told */
 	struct pt_run_path loose[pt_run_max_loose];
 	struct pt_run_event event[pt_run_max_events];
 	struct pt_run_time times[pt_run_max_times];

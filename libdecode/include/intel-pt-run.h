@@ -167,6 +167,11 @@ extern pt_export int pt_blk_get_named_ip(const struct pt_block_decoder *decoder,
  * asked in callbacks, too. */
 extern pt_export int pt_blk_is_non_root(const struct pt_block_decoder *decoder);
 
+/* How late it may be where pt_blk_time() tells the time of the last timing packet: in *tsc the time of the
+ * MTC packet that comes next, which has not come yet. Zero; -pte_no_time: that is not known, as without MTC
+ * packets, or behind an overflow; -pte_invalid. May be asked in callbacks, too. */
+extern pt_export int pt_blk_time_bound(const struct pt_block_decoder *decoder, uint64_t *tsc);
+
 /* As pt_blk_resync(), but goes on only at an address that does not depend on any packet before it: one that a
  * packet holds as a whole, or a PSB. So whatever led to the error does not mislead what follows. */
 extern pt_export int pt_blk_resync_whole(struct pt_block_decoder *decoder);

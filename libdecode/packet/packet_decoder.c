@@ -118,7 +118,10 @@ static __attribute__((noinline)) int read_any(struct pt_packet_decoder *decoder,
 	if (read < 0)
 		return read;
 	decoder->pos += read;
-	pt_copy_to_user(packet, size, &next, sizeof(next));
+	if (size == sizeof(next))
+		*packet = next;
+	else
+		pt_copy_to_user(packet, size, &next, sizeof(next));
 	return read;
 }
 
@@ -148,6 +151,7 @@ typedef int read_size_t(struct pt_packet_decoder *decoder, struct pt_packet *pac
 		pt_packet_fill(packet, &pt_packet_forms[*pos], pt_get64(pos + 1));                           \
 		return count;                                                                                \
 	}
+READ_SIZE(1)
 READ_SIZE(2)
 READ_SIZE(3)
 READ_SIZE(5)
@@ -202,9 +206,9 @@ static int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packe
 	return read_rare(decoder, packet);
 }
 
-/* A packet by its first byte. pt_pkt_next() itself reads those of one byte, and those of two that are an MTC
- * or a CYC: as they take turns where both are on, a branch between them would be one more to take. A row
- * begins as the packet does.
+/* A packet by its first byte. pt_pkt_next() itself reads PADs and TNTs, and of those of two bytes MTCs and
+ * CYCs: as they take turns where both are on, a branch between them would be one more to take. A row begins
+ * as the packet does.
  */
 struct row {
 	uint32_t type;
@@ -214,12 +218,13 @@ struct row {
 	uint64_t word[2];
 	read_size_t *read;
 };
-enum { cyc_more = 1, cyc_factor = 1 << 4 };
+enum { cyc_more = 1, cyc_factor = 1 << 4, opcode_extended = 0x02 };
 
 #define IS_CYC(type, size)   ((type) == ppt_cyc && !(size))
 #define ROW_SIZE(type, size) (IS_CYC(type, size) ? 2 : (size) <= 2 ? (size) : 0)
 #define ROW_READ(type, size)                                                                                 \
-	((size) == 2          ? read_2                                                                       \
+	((size) == 1          ? read_1                                                                       \
+	 : (size) == 2        ? read_2                                                                       \
 	 : (size) == 3        ? read_3                                                                       \
 	 : (size) == 5        ? read_5                                                                       \
 	 : (size) == 7        ? read_7                                                                       \
@@ -247,14 +252,18 @@ __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, 
 	const struct row *row;
 	const uint8_t *pos;
 	uint32_t behind;
+	uint8_t byte;
 
 	if (unlikely(!decoder) || unlikely(!packet))
 		return read_any(decoder, packet, size);
 	pos = decoder->pos;
 	if (unlikely(pos >= decoder->room) || unlikely(size != sizeof(*packet)))
 		return read_any(decoder, packet, size);
-	row = &rows[*pos];
-	if (likely(row->size == 1)) {
+	byte = *pos;
+	row = &rows[byte];
+	/* PAD or TNT: the byte is there sooner than its row, and so it is noticed sooner if that was not what
+	 * the processor had guessed. */
+	if (likely(!(byte & 1)) && likely(byte != opcode_extended)) {
 		decoder->pos = pos + 1;
 		memcpy(packet, row, sizeof(*packet));
 		return 1;

@@ -334,15 +334,17 @@ int pt_packet_read_other(struct pt_packet *packet, const uint8_t *pos, const str
 	}
 }
 
-/* The eight bytes behind the first one; those past the end are zero. */
+/* The eight bytes behind the first one; those past the end are zero. A word that was written byte by byte
+ * just before would have to be waited for: it is made in a register. */
 static uint64_t bytes_behind(const uint8_t *pos, ptrdiff_t left)
 {
-	uint8_t bytes[pt_packet_form_room] = {0};
+	uint64_t bytes = 0;
 
 	if (left >= pt_packet_form_room)
 		return pt_get64(pos + 1);
-	memcpy(bytes, pos, (size_t)left);
-	return pt_get64(bytes + 1);
+	while (--left > 0)
+		bytes = bytes << 8 | pos[left];
+	return bytes;
 }
 
 int pt_packet_read(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)

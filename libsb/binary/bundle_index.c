@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "bisect.h"
 #include "binary/file_fit.h"
 #include "binary/sha256.h"
 
@@ -423,22 +424,16 @@ const char *bundle_directory(const struct bundle_index *index)
 static const struct bundle_row *first_row(const struct row_list *list, const char *filename)
 {
 	char *path = escaped(filename);
-	size_t low = 0, high = list->count;
+	struct bisect at = {.high = list->count};
+	const struct bundle_row *first;
 
 	if (!path)
 		return NULL;
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (strcmp(list->row[middle].path, path) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == list->count || strcmp(list->row[low].path, path) != 0)
-		low = list->count;
+	while (bisect_more(&at))
+		bisect_go(&at, strcmp(list->row[at.middle].path, path) < 0);
+	first = at.low < list->count && strcmp(list->row[at.low].path, path) == 0 ? &list->row[at.low] : NULL;
 	free(path);
-	return low < list->count ? &list->row[low] : NULL;
+	return first;
 }
 
 /* The next row from @row on that is about what was asked for; NULL: none. */

@@ -1,4 +1,5 @@
 /* bundle_recording.c - what a bundle has of recordings themselves; see sb/bundle.h. */
+#include <errno.h>
 #include <sb/bundle.h>
 
 #include <stdio.h>
@@ -76,7 +77,13 @@ int sb_bundle_recording(const char *directory, const char *name, char **path, st
 		                      "there is more than one recording in this bundle: which one?");
 	else if (!name)
 		name = json_object_iter_key(json_object_iter(recordings));
-	if (status == 0 && (!name || strchr(name, '/') || !json_object_get(recordings, name)))
+	if (status == 0 && !name && access(directory, F_OK))
+		status = sb_error_set(err, -sbe_not_found, directory, UINT64_MAX, "%s", strerror(errno));
+	else if (status == 0 && !name)
+		status = sb_error_set(err, -sbe_not_found, directory, UINT64_MAX,
+		                      "holds no recording: name one, or make the bundle with one "
+		                      "(sbtrace bundle --with-recording)");
+	else if (status == 0 && (strchr(name, '/') || !json_object_get(recordings, name)))
 		status = sb_error_set(err, -sbe_not_found, directory, UINT64_MAX,
 		                      "there is no such recording in this bundle");
 	if (status == 0 && asprintf(path, "%s/recordings/%s", directory, name) < 0)

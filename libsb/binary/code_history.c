@@ -9,6 +9,7 @@
 
 #include <stdlib.h>
 
+#include "bisect.h"
 #include "system/arena.h"
 
 enum { LEVELS = 6 }; /* 64^6 numbers are more than memory holds */
@@ -79,17 +80,11 @@ static int compare_places(const void *a, const void *b)
 static size_t places_before(const struct history *history, int32_t pid, uint64_t begin)
 {
 	const struct place wanted = {(uint32_t)pid, begin};
-	size_t low = 0, high = history->nplaces;
+	struct bisect at = {.high = history->nplaces};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (compare_places(&history->place[middle], &wanted) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_more(&at))
+		bisect_go(&at, compare_places(&history->place[at.middle], &wanted) < 0);
+	return at.low;
 }
 
 static void find_places(struct history *history, size_t count)

@@ -11,6 +11,7 @@
 
 #include <sb/error.h>
 
+#include "bisect.h"
 #include "system/arena.h"
 
 enum {
@@ -164,17 +165,11 @@ static int read_slots(struct slots *slots, const struct elf_image *image)
 
 static const struct slot *find_slot(const struct slots *slots, uint64_t address)
 {
-	size_t low = 0, high = slots->count;
+	struct bisect at = {.high = slots->count};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (slots->slot[middle].address < address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < slots->count && slots->slot[low].address == address ? &slots->slot[low] : NULL;
+	while (bisect_more(&at))
+		bisect_go(&at, slots->slot[at.middle].address < address);
+	return at.low < slots->count && slots->slot[at.low].address == address ? &slots->slot[at.low] : NULL;
 }
 
 /* ---- Entries ---------------------------------------------------------------------------------- */

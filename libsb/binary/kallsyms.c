@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "binary/compressed_file.h"
 #include "binary/text_file.h"
 #include "system/arena.h"
@@ -158,17 +159,12 @@ void kallsyms_index_fini(struct kallsyms_index *index)
 
 const struct kallsyms_line *kallsyms_index_lines(const struct kallsyms_index *index, const char *name)
 {
-	size_t low = 0, high = index->count;
+	struct bisect at = {.high = index->count};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (strcmp(index->line[middle].name, name) < 0)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < index->count && strcmp(index->line[low].name, name) == 0 ? &index->line[low] : NULL;
+	while (bisect_more(&at))
+		bisect_go(&at, strcmp(index->line[at.middle].name, name) < 0);
+	return at.low < index->count && strcmp(index->line[at.low].name, name) == 0 ? &index->line[at.low]
+	                                                                            : NULL;
 }
 
 uint64_t kallsyms_index_find(const struct kallsyms_index *index, const char *name)

@@ -6,6 +6,7 @@
 
 #include <sb/error.h>
 
+#include "bisect.h"
 #include "system/arena.h"
 
 /* Items are counted in 32 bits: each entry is in at most 2 * 32 nodes. */
@@ -71,17 +72,11 @@ static int make_borders(struct symbol_ranges *ranges)
 /* How many borders are not above @address: its leaf and one. */
 static size_t borders_until(const struct symbol_ranges *ranges, uint64_t address)
 {
-	size_t low = 0, high = ranges->nleaves + 1;
+	struct bisect at = {.high = ranges->nleaves + 1};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (ranges->border[middle] <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_more(&at))
+		bisect_go(&at, ranges->border[at.middle] <= address);
+	return at.low;
 }
 
 /* The nodes that make up @entry: each is counted in @count, and given @index at its place in items unless
@@ -158,21 +153,15 @@ static int build(struct symbol_ranges *ranges)
 static void look_at_node(const struct symbol_ranges *ranges, size_t node, uint64_t time, int64_t *best,
                          uint64_t *next)
 {
-	size_t low = ranges->first[node], high = ranges->first[node + 1];
-	const size_t begin = low, end = high;
+	const size_t begin = ranges->first[node], end = ranges->first[node + 1];
+	struct bisect at = {.low = begin, .high = end};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (ranges->entry[ranges->item[middle]].from <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low > begin && (int64_t)ranges->item[low - 1] > *best)
-		*best = ranges->item[low - 1];
-	if (low < end && ranges->entry[ranges->item[low]].from < *next)
-		*next = ranges->entry[ranges->item[low]].from;
+	while (bisect_more(&at))
+		bisect_go(&at, ranges->entry[ranges->item[at.middle]].from <= time);
+	if (at.low > begin && (int64_t)ranges->item[at.low - 1] > *best)
+		*best = ranges->item[at.low - 1];
+	if (at.low < end && ranges->entry[ranges->item[at.low]].from < *next)
+		*next = ranges->entry[ranges->item[at.low]].from;
 }
 
 int symbol_ranges_find(struct symbol_ranges *ranges, uint64_t address, uint64_t time,

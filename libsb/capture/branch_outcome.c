@@ -2,8 +2,7 @@
  * simple enough to be exact. What may fault or is rare is left to the processor. */
 #include "tracee.h"
 
-#include <errno.h>
-#include <sys/ptrace.h>
+#include <sys/uio.h>
 
 enum { FLAG_CF = 1 << 0, FLAG_PF = 1 << 2, FLAG_ZF = 1 << 6, FLAG_SF = 1 << 7, FLAG_OF = 1 << 11 };
 
@@ -26,14 +25,12 @@ static uint64_t general_register(const struct user_regs_struct *regs, uint8_t nu
 	return value[number & 15];
 }
 
+/* As the program itself would: not what it may not read, as ptrace(2) does. */
 static int read_word(const struct tracee *t, uint64_t address, uint64_t *value)
 {
-	long word;
+	const struct iovec local = {value, sizeof(*value)}, remote = {(void *)(uintptr_t)address, sizeof(*value)};
 
-	errno = 0;
-	word = ptrace(PTRACE_PEEKDATA, t->tid, (void *)(uintptr_t)address, NULL);
-	*value = (uint64_t)word;
-	return errno ? -1 : 0;
+	return process_vm_readv(t->tid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof(*value) ? 0 : -1;
 }
 
 static int user_address(uint64_t address)
@@ -64,9 +61,10 @@ static int indirect_target(const struct tracee *t, const struct traced_insn *ins
 
 static int push(struct tracee *t, uint64_t value)
 {
-	uint64_t address = t->regs.rsp - 8;
+	const uint64_t address = t->regs.rsp - sizeof(value);
+	const struct iovec local = {&value, sizeof(value)}, remote = {(void *)(uintptr_t)address, sizeof(value)};
 
-	if (ptrace(PTRACE_POKEDATA, t->tid, (void *)(uintptr_t)address, (void *)(uintptr_t)value))
+	if (process_vm_writev(t->tid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(value))
 		return -1;
 	t->regs.rsp = address;
 	return 0;

@@ -8,14 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
+#include "capture/fd_path.h"
 #include "capture/shortage.h"
 
 struct cgroups {
 	int version; /* 1 or 2 */
 	char *mount; /* where it is mounted; NULL: nowhere that we see */
 	char *root;  /* the cgroup that is mounted there */
+	int error;   /* errno: what is mounted cannot be known */
 	uint64_t *met;
 	size_t nmet, room;
 };
@@ -49,26 +50,35 @@ static int take_mount(struct cgroups *cgroups, const char *line)
 	cgroups->version = version;
 	cgroups->mount = strdup(mount);
 	cgroups->root = strdup(root);
-	return cgroups->mount && cgroups->root ? 0 : -1;
+	return cgroups->mount && cgroups->root ? 0 : -ENOMEM;
 }
 
-struct cgroups *cgroups_open(void)
+int cgroups_open(struct cgroups **out)
 {
 	struct cgroups *cgroups = calloc(1, sizeof(*cgroups));
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	FILE *file = cgroups ? fopen("/proc/self/mountinfo", "re") : NULL;
 	char *line = NULL;
 	size_t room = 0;
-	int status = cgroups && (file || !is_shortage(errno)) ? 0 : -1;
+	int status = cgroups ? 0 : -ENOMEM;
 
+	if (cgroups && !file)
+		cgroups->error = errno;
+	if (cgroups && is_shortage(cgroups->error))
+		status = -cgroups->error;
+	errno = 0;
 	while (file && !status && getline(&line, &room, file) > 0)
 		status = take_mount(cgroups, line);
+	if (file && !status && is_shortage(errno))
+		status = -errno;
 	free(line);
 	if (file)
 		fclose(file);
-	if (!status)
-		return cgroups;
-	cgroups_close(cgroups);
-	return NULL;
+	*out = cgroups;
+	if (status) {
+		cgroups_close(cgroups);
+		*out = NULL;
+	}
+	return status;
 }
 
 void cgroups_close(struct cgroups *cgroups)
@@ -96,22 +106,36 @@ static char *path_of(const struct cgroups *cgroups, char *line)
 	return path;
 }
 
-/* The number that the kernel knows the cgroup by; where it cannot be had, one that the path makes. */
-static uint64_t id_of(const struct cgroups *cgroups, const char *path)
+/* Where the hierarchy is mounted from another cgroup on, so much of a path is left out; but zero: it is not
+ * below. */
+static int skip_root(const struct cgroups *cgroups, const char *path, size_t *skip)
 {
-	const size_t skip = cgroups->root && strcmp(cgroups->root, "/") != 0 ? strlen(cgroups->root) : 0;
-	char full[2 * PATH_MAX];
-	uint64_t id = UINT64_C(0xcbf29ce484222325);
-	struct stat info;
+	*skip = cgroups->root && strcmp(cgroups->root, "/") != 0 ? strlen(cgroups->root) : 0;
+	return cgroups->mount && (!*skip || !strncmp(path, cgroups->root, *skip));
+}
 
-	if (cgroups->mount && (!skip || !strncmp(path, cgroups->root, skip))) {
+/* The number that the kernel knows the cgroup by; where it cannot be had, one that the path makes. Zero, or
+ * -errno of a shortage. */
+static int id_of(const struct cgroups *cgroups, const char *path, uint64_t *id)
+{
+	char full[2 * PATH_MAX];
+	struct stat info;
+	size_t skip;
+
+	if (skip_root(cgroups, path, &skip)) {
 		snprintf(full, sizeof(full), "%s%s", cgroups->mount, path + skip);
-		if (!stat(full, &info) && info.st_ino)
-			return info.st_ino;
+		if (!stat(full, &info) && info.st_ino) {
+			*id = info.st_ino;
+			return 0;
+		}
+		if (is_shortage(errno))
+			return -errno;
 	}
+	*id = UINT64_C(0xcbf29ce484222325);
 	for (; *path; path++)
-		id = (id ^ (uint8_t)*path) * UINT64_C(0x100000001b3);
-	return id | UINT64_C(1) << 63;
+		*id = (*id ^ (uint8_t)*path) * UINT64_C(0x100000001b3);
+	*id |= UINT64_C(1) << 63;
+	return 0;
 }
 
 int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgroup *cgroup)
@@ -132,8 +156,7 @@ int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgrou
 		status = -errno;
 	if (path && strlen(path) < sizeof(cgroup->path)) {
 		strcpy(cgroup->path, path);
-		cgroup->id = id_of(cgroups, path);
-		status = 0;
+		status = id_of(cgroups, path, &cgroup->id);
 	}
 	free(line);
 	fclose(file);
@@ -142,13 +165,15 @@ int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgrou
 
 int cgroups_place(const struct cgroups *cgroups, const char *path, char place[PATH_MAX])
 {
-	const size_t skip = cgroups->root && strcmp(cgroups->root, "/") != 0 ? strlen(cgroups->root) : 0;
+	size_t skip;
 	int size;
 
-	if (!cgroups->mount || (skip && strncmp(path, cgroups->root, skip) != 0))
-		return -1;
+	if (!cgroups->mount)
+		return cgroups->error ? -cgroups->error : -ENOENT;
+	if (!skip_root(cgroups, path, &skip))
+		return -EXDEV;
 	size = snprintf(place, PATH_MAX, "%s/%s", cgroups->mount, path + skip + (path[skip] == '/'));
-	return size >= 0 && size < PATH_MAX ? 0 : -1;
+	return size >= 0 && size < PATH_MAX ? 0 : -ENAMETOOLONG;
 }
 
 /* The path of a directory of the hierarchy, which is mounted from .root on; "" stands for the uppermost. */
@@ -212,14 +237,11 @@ int cgroups_meet(struct cgroups *cgroups, uint64_t id)
 int cgroups_moves(pid_t pid, int fd)
 {
 	static const char *const files[] = {"/cgroup.procs", "/cgroup.threads", "/tasks"};
-	char name[64], path[PATH_MAX];
-	ssize_t size;
+	char path[PATH_MAX];
+	const int size = fd_path(pid, fd, path);
 
-	snprintf(name, sizeof(name), "/proc/%d/fd/%d", pid, fd);
-	size = readlink(name, path, sizeof(path) - 1);
 	if (size < 0)
 		return 0;
-	path[size] = '\0';
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
 		const size_t length = strlen(files[i]);
 

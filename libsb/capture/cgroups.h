@@ -13,8 +13,8 @@
 
 struct cgroups;
 
-/* NULL when there is no memory. */
-struct cgroups *cgroups_open(void);
+/* Zero, or -errno: see shortage.h. */
+int cgroups_open(struct cgroups **cgroups);
 void cgroups_close(struct cgroups *cgroups); /* NULL is fine */
 
 struct cgroup {
@@ -31,8 +31,8 @@ int cgroups_of(const struct cgroups *cgroups, pid_t pid, pid_t tid, struct cgrou
 int cgroups_walk(const struct cgroups *cgroups, int (*take)(void *context, const struct cgroup *cgroup),
                  void *context);
 
-/* Where the directory of a cgroup is, which is named by its path in the hierarchy. Zero, or -1: nowhere that
- * we see. */
+/* Where the directory of a cgroup is, which is named by its path in the hierarchy. Zero, or -ENOENT: there is
+ * no hierarchy that we see; -EXDEV: we see another part of it; or why what is mounted cannot be known. */
 int cgroups_place(const struct cgroups *cgroups, const char *path, char place[PATH_MAX]);
 
 /* Whether the cgroup with this id is new here; from now on it is not. Negative: no memory. */

@@ -127,7 +127,24 @@ static int open_mapped(pid_t pid, const struct exec_map *map)
 {
 	const int fd = exec_map_open(pid, map);
 
-	return fd >= 0 ? fd : open(map->name, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : open(map->name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+}
+
+/* /dev/zero can be mapped as well, but not copied. */
+static int has_end(int fd)
+{
+	struct stat info;
+
+	return !fstat(fd, &info) && S_ISREG(info.st_mode);
+}
+
+/* One that has no name any more can be had only by who may look into map_files. */
+static int is_deleted(const char *name)
+{
+	static const char mark[] = " (deleted)";
+	const size_t size = strlen(name);
+
+	return size >= sizeof(mark) && !strcmp(name + size - (sizeof(mark) - 1), mark);
 }
 
 /* The file at @from, from its beginning, as @name. */
@@ -145,14 +162,16 @@ static int copy_descriptor(const struct copy_root *root, const char *name, int f
 static int copy_file(const struct copy_root *root, pid_t pid, const struct exec_map *map,
                      struct sb_error *err)
 {
-	int from, status = make_parents(root, map->name + strspn(map->name, "/"), err);
+	const int from = open_mapped(pid, map);
+	int status = 0;
 
-	if (status < 0)
-		return status;
-	from = open_mapped(pid, map);
 	if (from < 0)
-		return fail(map->name, err);
-	status = copy_descriptor(root, map->name, from, err);
+		return is_deleted(map->name) ? 0 : fail(map->name, err);
+	if (has_end(from)) {
+		status = make_parents(root, map->name + strspn(map->name, "/"), err);
+		if (status >= 0)
+			status = copy_descriptor(root, map->name, from, err);
+	}
 	close(from);
 	return status;
 }

@@ -203,14 +203,15 @@ static int stop_new(struct freeze *freeze, pid_t pid)
 static int stop_all(struct freeze *freeze, pid_t pid)
 {
 	const size_t before = freeze->count;
-	int found;
+	int found = 0;
 
 	if (array_reserve(&freeze->process, &freeze->process_capacity, freeze->nprocesses,
 	                  sizeof(*freeze->process)) < 0)
 		return -ENOMEM;
-	do
+	/* The list is read by places in it: where a thread ends meanwhile, another one moves up, and is
+	 * passed over. So once more. */
+	for (int quiet = 0; quiet < 2 && found >= 0; quiet = found ? 0 : quiet + 1)
 		found = stop_new(freeze, pid);
-	while (found > 0);
 	if (found < 0)
 		return found;
 	if (freeze->count == before)

@@ -103,6 +103,13 @@ static struct perf_event_attr least(void)
 	return attr;
 }
 
+int live_cpu_is_offline(uint32_t cpu)
+{
+	const struct perf_event_attr attr = least();
+
+	return try_open(&attr, -1, (int)cpu) == -ENODEV;
+}
+
 /* Says that the kernel does not know it; those that others need besides are no loss of their own. */
 static void note_missing(struct live_attrs *attrs, enum kind kind)
 {
@@ -138,7 +145,10 @@ int live_attrs_probe(struct live_attrs *attrs, int pid, int cpu)
 		struct perf_event_attr with = attr;
 
 		set(&with, (enum kind)kind);
-		if (try_open(&with, pid, cpu) == 0)
+		status = try_open(&with, pid, cpu);
+		if (status == -ENODEV)
+			return status;
+		if (status == 0)
 			set(&attrs->sideband, (enum kind)kind);
 		else
 			note_missing(attrs, (enum kind)kind);

@@ -26,7 +26,11 @@ enum {
 /* Opens an event (perf_event_open(2)). The descriptor, or -errno. */
 int live_event_open(const struct perf_event_attr *attr, int pid, int cpu, unsigned long flags);
 
-/* Finds out, on @cpu, what the kernel knows. Zero or -errno: not even the least is possible there. */
+/* Whether not even the least can be opened there: so that an event which cannot be says nothing of itself. */
+int live_cpu_is_offline(uint32_t cpu);
+
+/* Finds out, on @cpu, what the kernel knows. Zero or -errno: not even the least is possible there; -ENODEV:
+ * the CPU is offline. */
 int live_attrs_probe(struct live_attrs *attrs, int pid, int cpu);
 
 /* What all of a recording's events have in common. */

@@ -64,23 +64,38 @@ int live_command_start(struct live_command *command, char *const argv[], struct 
 	return 0;
 }
 
-int live_command_go(struct live_command *command, const char *name, struct sb_error *err)
+int live_command_let_go(struct live_command *command)
+{
+	/* One that was killed meanwhile does not listen: that is no reason to end without a word. */
+	const ssize_t size = send(command->go, "", 1, MSG_NOSIGNAL);
+
+	close_fd(&command->go);
+	return size == 1 ? 0 : -1;
+}
+
+int live_command_ran(struct live_command *command, int is_gone, const char *name, struct sb_error *err)
 {
 	int error = 0;
 	ssize_t size;
 
-	/* A command that was killed meanwhile is no reason to end without a word. */
-	if (send(command->go, "", 1, MSG_NOSIGNAL) != 1)
-		error = errno;
-	close_fd(&command->go);
 	do
 		size = read(command->failed, &error, sizeof(error));
 	while (size < 0 && errno == EINTR);
 	close_fd(&command->failed);
-	if (!error)
+	if (!error && !is_gone)
 		return 0;
-	live_command_ended(command, 1);
-	return sb_error_set(err, -sbe_not_found, name, UINT64_MAX, "it cannot be run: %s", strerror(error));
+	return sb_error_set(err, -sbe_not_found, name, UINT64_MAX, "it cannot be run: %s",
+	                    error ? strerror(error) : "it was killed before");
+}
+
+int live_command_go(struct live_command *command, const char *name, struct sb_error *err)
+{
+	const int is_gone = live_command_let_go(command) < 0;
+	const int status = live_command_ran(command, is_gone, name, err);
+
+	if (status < 0)
+		live_command_ended(command, 1);
+	return status;
 }
 
 int live_command_ended(struct live_command *command, int wait)

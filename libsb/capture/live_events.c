@@ -170,7 +170,7 @@ static int open_for(struct live_events *events, struct live_cpu *cpu, size_t ind
 	        .fd = open_one(events, event, cpu->cpu, tid), .cpu = cpu->cpu, .event = index, .tid = tid};
 	int status;
 
-	if (fd.fd == -ENODEV && cpu->owner < 0)
+	if (fd.fd == -ENODEV && live_cpu_is_offline(cpu->cpu))
 		return 1;
 	if (fd.fd == -ESRCH && events->targets.count > 1)
 		return 2;
@@ -212,22 +212,6 @@ struct live_cpu *live_events_cpu(struct live_events *events, uint32_t number)
 	return &events->cpu[events->ncpus++];
 }
 
-int live_events_open(struct live_events *events, uint32_t number, size_t *first, struct sb_error *err)
-{
-	struct live_cpu *cpu = live_events_cpu(events, number);
-	int status = 0;
-
-	*first = events->nfds;
-	if (!cpu)
-		return out_of_memory(err);
-	for (int aux = 1; aux >= 0 && status == 0; --aux)
-		for (size_t i = 0; i < events->nevents && status == 0; ++i)
-			if (events->event[i].has_aux == aux)
-				status = open_event(events, cpu, i, err);
-	cpu->online = status == 0;
-	return status;
-}
-
 /* Its value, identifier, and what was lost of it. */
 static uint64_t lost_of(const struct live_events *events, const struct live_fd *fd)
 {
@@ -263,6 +247,24 @@ void live_events_close(struct live_events *events, struct live_cpu *cpu)
 	events->nfds = kept;
 	cpu->online = 0;
 	cpu->owner = -1;
+}
+
+int live_events_open(struct live_events *events, uint32_t number, size_t *first, struct sb_error *err)
+{
+	struct live_cpu *cpu = live_events_cpu(events, number);
+	int status = 0;
+
+	*first = events->nfds;
+	if (!cpu)
+		return out_of_memory(err);
+	for (int aux = 1; aux >= 0 && status == 0; --aux)
+		for (size_t i = 0; i < events->nevents && status == 0; ++i)
+			if (events->event[i].has_aux == aux)
+				status = open_event(events, cpu, i, err);
+	if (status > 0) /* some may have been opened before it went */
+		live_events_close(events, cpu);
+	cpu->online = status == 0;
+	return status;
 }
 
 void live_events_fini(struct live_events *events)

@@ -51,11 +51,14 @@ static int is_new(struct live_state *state, uint64_t fact)
 
 int live_state_init(struct live_state *state, struct sb_perfdata_writer *writer, struct sb_error *err)
 {
-	*state = (struct live_state){.writer = writer, .err = err, .cgroups = cgroups_open()};
+	int status;
+
+	*state = (struct live_state){.writer = writer, .err = err};
 	key_table_init(&state->facts, sizeof(uint64_t), 0);
 	key_table_init(&state->forked, sizeof(int32_t), 0);
 	key_table_init(&state->files, sizeof(struct file_key), 0);
-	return state->cgroups ? 0 : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	status = cgroups_open(&state->cgroups);
+	return status < 0 ? fail_short(-status, "/proc/self/mountinfo", err) : 0;
 }
 
 void live_state_fini(struct live_state *state)

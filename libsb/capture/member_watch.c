@@ -4,10 +4,12 @@
 #include "tracer.h"
 
 #include <linux/perf_event.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/syscall.h>
 
 #include "capture/namespaces.h"
+#include "capture/shortage.h"
 
 /* A cgroup that nobody has been in before gets its record. */
 static int introduce(struct tracer *tracer, const struct sb_write_sample *sample, const struct cgroup *cgroup)
@@ -19,15 +21,26 @@ static int introduce(struct tracer *tracer, const struct sb_write_sample *sample
 	return is_new ? sb_write_cgroup(tracer->writer, sample, cgroup->id, cgroup->path, tracer->err) : 0;
 }
 
+/* As a rule, the thread is gone, or there are no cgroups. */
+static int not_read(struct tracer *tracer, pid_t tid, int status)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d", tid);
+	return is_shortage(-status) ? fail_short(-status, path, tracer->err) : 0;
+}
+
 static int report_namespaces(struct tracer *tracer, struct vcpu *cpu)
 {
 	struct tracee *t = cpu->current;
 	struct sb_namespace now[NR_NAMESPACES];
 	struct sb_write_sample sample;
+	const int status = namespaces_read(t->process->pid, t->tid, now);
 
 	_Static_assert(sizeof(t->member.namespaces) == sizeof(now), "as many as a record has");
-	if (namespaces_read(t->process->pid, t->tid, now) ||
-	    (!t->member.forked && !memcmp(now, t->member.namespaces, sizeof(now))))
+	if (status < 0)
+		return not_read(tracer, t->tid, status);
+	if (!t->member.forked && !memcmp(now, t->member.namespaces, sizeof(now)))
 		return 0;
 	memcpy(t->member.namespaces, now, sizeof(now));
 	sample = vcpu_sample(tracer, cpu, t);
@@ -40,9 +53,11 @@ static int report_cgroup(struct tracer *tracer, struct vcpu *cpu)
 	struct tracee *t = cpu->current;
 	struct sb_write_sample sample;
 	struct cgroup cgroup;
-	int status;
+	int status = cgroups_of(tracer->cgroups, t->process->pid, t->tid, &cgroup);
 
-	if (cgroups_of(tracer->cgroups, t->process->pid, t->tid, &cgroup) || t->member.cgroup == cgroup.id)
+	if (status < 0)
+		return not_read(tracer, t->tid, status);
+	if (t->member.cgroup == cgroup.id)
 		return 0;
 	t->member.cgroup = cgroup.id;
 	sample = vcpu_sample(tracer, cpu, t);
@@ -100,25 +115,39 @@ void members_after_call(struct tracer *tracer, struct tracee *t)
 	}
 }
 
+/* Where a process is before it all begins: a record of its namespaces, if they can be known. */
+static int begin_namespaces(struct tracer *tracer, pid_t pid, struct sb_namespace namespaces[NR_NAMESPACES])
+{
+	const int status = namespaces_read(pid, pid, namespaces);
+
+	if (status < 0)
+		return not_read(tracer, pid, status);
+	return sb_write_namespaces(tracer->writer, NULL, pid, pid, namespaces, NR_NAMESPACES, tracer->err);
+}
+
+/* The cgroup that processes are in before they come to another one. */
+static int begin_cgroup(struct tracer *tracer, pid_t pid)
+{
+	struct cgroup cgroup;
+	const int status = cgroups_of(tracer->cgroups, pid, pid, &cgroup);
+
+	return status < 0 ? not_read(tracer, pid, status) : introduce(tracer, NULL, &cgroup);
+}
+
 /* Process 1 tells which namespaces are the machine's. */
 int members_begin(struct tracer *tracer)
 {
 	struct tracee *t = thread_find(tracer, tracer->command);
 	struct sb_namespace init[NR_NAMESPACES];
-	struct cgroup cgroup;
-	int status = 0;
+	int status = cgroups_open(&tracer->cgroups);
 
-	tracer->cgroups = cgroups_open();
-	if (!tracer->cgroups)
-		return out_of_memory(tracer);
-	if (!namespaces_read(1, 1, init))
-		status = sb_write_namespaces(tracer->writer, NULL, 1, 1, init, NR_NAMESPACES, tracer->err);
-	if (status >= 0 && t && !namespaces_read(t->tid, t->tid, t->member.namespaces))
-		status = sb_write_namespaces(tracer->writer, NULL, t->tid, t->tid, t->member.namespaces,
-		                             NR_NAMESPACES, tracer->err);
-	/* Those that processes are in before they come here. */
-	if (status >= 0 && t && !cgroups_of(tracer->cgroups, t->tid, t->tid, &cgroup))
-		status = introduce(tracer, NULL, &cgroup);
+	if (status < 0)
+		return fail_short(-status, "/proc/self/mountinfo", tracer->err);
+	status = begin_namespaces(tracer, 1, init);
+	if (status >= 0 && t)
+		status = begin_namespaces(tracer, t->tid, t->member.namespaces);
+	if (status >= 0 && t)
+		status = begin_cgroup(tracer, t->tid);
 	if (t)
 		t->member.due = 1;
 	return status;

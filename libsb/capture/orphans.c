@@ -1,9 +1,13 @@
 /* orphans.c - threads whose parent was killed before it could tell of them. */
 #include "tracer.h"
 
+#include <errno.h>
 #include <stdio.h>
 
-static void read_parents(pid_t tid, pid_t *pid, pid_t *ppid)
+#include "capture/shortage.h"
+
+/* Zero, also when it is gone; or an error, when we cannot look. */
+static int read_parents(struct tracer *tracer, pid_t tid, pid_t *pid, pid_t *ppid)
 {
 	char path[64], line[256];
 	FILE *file;
@@ -12,6 +16,8 @@ static void read_parents(pid_t tid, pid_t *pid, pid_t *ppid)
 	*ppid = 0;
 	snprintf(path, sizeof(path), "/proc/%d/status", tid);
 	file = fopen(path, "re");
+	if (!file && is_shortage(errno))
+		return fail_short(errno, path, tracer->err);
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "Tgid: %d", pid) == 1)
 			continue;
@@ -20,6 +26,7 @@ static void read_parents(pid_t tid, pid_t *pid, pid_t *ppid)
 	}
 	if (file)
 		fclose(file);
+	return 0;
 }
 
 /* The mappings of a child whose parent is not known any more. */
@@ -41,7 +48,9 @@ static int adopt(struct tracer *tracer, struct tracee *t)
 	pid_t pid, ppid;
 	int status;
 
-	read_parents(t->tid, &pid, &ppid);
+	status = read_parents(tracer, t->tid, &pid, &ppid);
+	if (status < 0)
+		return status;
 	t->process = process_find(tracer, pid);
 	parent = t->process ? t->process : process_find(tracer, ppid);
 	if (!t->process)

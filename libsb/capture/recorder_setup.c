@@ -52,25 +52,37 @@ static int add_thread(struct recorder *recorder, pid_t tid)
 	return recorder_is_target(recorder, tid) ? 0 : recorder_add_target(recorder, pid, tid);
 }
 
+static int fail_cgroup(struct recorder *recorder, const char *path, int error)
+{
+	if (is_shortage(error))
+		return fail_short(error, path, recorder->err);
+	if (error == ENOENT)
+		return sb_error_set(recorder->err, -sbe_not_found, path, UINT64_MAX,
+		                    "no hierarchy of cgroups with perf_event is mounted here");
+	return sb_error_set(recorder->err, -sbe_not_found, path, UINT64_MAX,
+	                    "where the control group is cannot be known: %s",
+	                    error == EXDEV ? "another part of the hierarchy is mounted here"
+	                                   : strerror(error));
+}
+
 static int open_cgroup(struct recorder *recorder, const char *path)
 {
-	struct cgroups *cgroups = cgroups_open();
+	struct cgroups *cgroups;
 	char full[PATH_MAX];
-	int status = 0;
+	int status = cgroups_open(&cgroups);
 
-	if (!cgroups)
-		return sb_error_set(recorder->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	if (cgroups_place(cgroups, path, full) < 0)
-		status = sb_error_set(recorder->err, -sbe_not_found, path, UINT64_MAX,
-		                      "no hierarchy of cgroups with perf_event is mounted here");
+	if (status == 0)
+		status = cgroups_place(cgroups, path, full);
 	cgroups_close(cgroups);
 	if (status < 0)
-		return status;
+		return fail_cgroup(recorder, path, -status);
 	recorder->events.targets.cgroup = open(full, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	return recorder->events.targets.cgroup < 0
-	               ? sb_error_set(recorder->err, -sbe_not_found, full, UINT64_MAX,
-	                              "there is no such cgroup: %s", strerror(errno))
-	               : 0;
+	if (recorder->events.targets.cgroup >= 0)
+		return 0;
+	if (is_shortage(errno))
+		return fail_short(errno, full, recorder->err);
+	return sb_error_set(recorder->err, -sbe_not_found, full, UINT64_MAX, "there is no such cgroup: %s",
+	                    strerror(errno));
 }
 
 /* ---- Which events ----------------------------------------------------------------------------- */
@@ -155,10 +167,20 @@ static int add_sideband(struct recorder *recorder, int of_targets)
 	return status;
 }
 
+/* On the first CPU that is still there. */
+static int probe_cpus(struct recorder *recorder)
+{
+	int status = -ENODEV;
+
+	for (size_t i = 0; i < recorder->events.ncpus && status == -ENODEV; ++i)
+		status = live_attrs_probe(&recorder->attrs, -1, (int)recorder->events.cpu[i].cpu);
+	return status;
+}
+
 static int probe(struct recorder *recorder, int *of_targets)
 {
 	const pid_t own = 0;
-	int status = live_attrs_probe(&recorder->attrs, -1, (int)recorder->events.cpu[0].cpu);
+	int status = probe_cpus(recorder);
 
 	*of_targets = is_targeted(recorder) && !recorder->config->nevents;
 	if ((status == -EACCES || status == -EPERM) && recorder->events.targets.count) {
@@ -213,7 +235,8 @@ int recorder_open_cpus(struct recorder *recorder)
 		if (status < 0)
 			return status;
 		if (status > 0)
-			recorder_note(recorder, "CPU %" PRIu32 " went offline: it is not recorded",
+			recorder_note(recorder,
+			              "CPU %" PRIu32 " went offline: it is not recorded until it comes back",
 			              events->cpu[i].cpu);
 		nonline += status == 0;
 	}

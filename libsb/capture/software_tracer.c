@@ -3,7 +3,6 @@
 #include "tracer.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,8 @@
 #include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "capture/live_command.h"
 
 enum {
 	NCPUS_MAX = 256,
@@ -248,24 +249,6 @@ static int turn_wheel(struct tracer *tracer)
 
 /* The beginning */
 
-static void become_command(char *const argv[], int go, int failure)
-{
-	char byte;
-	int error;
-	ssize_t size;
-
-	do /* handlers are still the caller's */
-		size = read(go, &byte, 1);
-	while (size < 0 && errno == EINTR);
-	if (size == 1) {
-		execvp(argv[0], argv);
-		error = errno;
-		if (write(failure, &error, sizeof(error)) < 0)
-			_exit(126);
-	}
-	_exit(127);
-}
-
 static int first_thread(struct tracer *tracer)
 {
 	struct tracee_mm *mm = tracee_mm_new();
@@ -280,53 +263,65 @@ static int first_thread(struct tracer *tracer)
 		return out_of_memory(tracer);
 	t->process->nthreads = 1;
 	t->place = tp_blocked;
-	t->in_syscall = 1; /* execve(2) */
+	t->in_syscall = 1; /* execve(2), of which .first_report tells */
 	return 0;
 }
 
-/* Attaches to the child and lets it become the command. */
-static int release_command(struct tracer *tracer, int go, int failure, const char *name)
+/* A signal that comes before exec is the child's, whose handlers are still the caller's. */
+static int pass_on(struct tracer *tracer, int report)
 {
-	int error = 0;
-	ssize_t size;
+	const int event = report >> 16, stays = event == PTRACE_EVENT_STOP && stops_a_group(WSTOPSIG(report));
+	const long signal = event ? 0 : WSTOPSIG(report);
 
-	if (ptrace(PTRACE_SEIZE, tracer->command, NULL, (void *)(long)TRACE_OPTIONS))
+	if (ptrace(stays ? PTRACE_LISTEN : PTRACE_CONT, tracer->command, NULL, (void *)signal) &&
+	    errno != ESRCH)
 		return system_error(tracer, "ptrace");
-	if (write(go, "", 1) != 1)
-		return system_error(tracer, "starting the command");
-	do
-		size = read(failure, &error, sizeof(error));
-	while (size < 0 && errno == EINTR);
-	if (size == (ssize_t)sizeof(error))
-		return sb_error_set(tracer->err, -sbe_not_found, name, UINT64_MAX, "%s", strerror(error));
 	return 0;
+}
+
+/* Waits until the child has become the command, of which the wheel is to hear. 1; 0: it has ended before. */
+static int await_exec(struct tracer *tracer)
+{
+	int *report = &tracer->first_report, status = 0;
+
+	while (status == 0) {
+		if (waitpid(tracer->command, report, __WALL) < 0) {
+			if (errno != EINTR)
+				status = system_error(tracer, "waiting for the command");
+			continue;
+		}
+		if (!WIFSTOPPED(*report)) {
+			tracer->command = 0;
+			return 0;
+		}
+		if (*report >> 16 == PTRACE_EVENT_EXEC)
+			return 1;
+		status = pass_on(tracer, *report);
+	}
+	return status;
 }
 
 static int start_command(struct tracer *tracer, char *const argv[])
 {
-	int go[2], failure[2], status;
+	struct live_command command;
+	int status = live_command_start(&command, argv, tracer->err);
 
-	if (pipe2(go, O_CLOEXEC))
-		return system_error(tracer, "pipe");
-	if (pipe2(failure, O_CLOEXEC)) {
-		close(go[0]);
-		close(go[1]);
-		return system_error(tracer, "pipe");
+	if (status < 0)
+		return status;
+	tracer->command = command.pid;
+	if (ptrace(PTRACE_SEIZE, command.pid, NULL, (void *)(long)TRACE_OPTIONS)) {
+		status = system_error(tracer, "ptrace");
+	} else {
+		live_command_let_go(&command);
+		status = await_exec(tracer);
 	}
-	tracer->command = fork();
-	if (!tracer->command) {
-		close(go[1]);
-		become_command(argv, go[0], failure[1]);
-	}
-	close(go[0]);
-	close(failure[1]);
-	if (tracer->command < 0)
-		status = system_error(tracer, "fork");
-	else
-		status = release_command(tracer, go[1], failure[0], argv[0]);
-	close(go[1]);
-	close(failure[0]);
-	return status < 0 ? status : first_thread(tracer);
+	if (status >= 0)
+		status = live_command_ran(&command, status == 0, argv[0], tracer->err);
+	if (status >= 0)
+		return first_thread(tracer);
+	command.pid = tracer->command;
+	live_command_stop(&command, SIGKILL);
+	return status;
 }
 
 static uint64_t pt_config_bits(const struct sb_software_tracer_config *config)
@@ -428,14 +423,17 @@ static void kill_command(struct tracer *tracer)
 		kill(t->tid, SIGKILL);
 	if (tracer->command > 0)
 		kill(tracer->command, SIGKILL);
-	/* Those that stop on their way out are let go. */
+	/* Those that stop on their way out are let go, after those that nobody had told of. */
 	for (;;) {
 		pid_t tid = waitpid(-1, &report, __WALL);
 
 		if (tid < 0 && errno != EINTR)
 			return;
-		if (tid > 0 && WIFSTOPPED(report))
-			ptrace(PTRACE_CONT, tid, NULL, NULL);
+		if (tid <= 0 || !WIFSTOPPED(report))
+			continue;
+		if (report >> 16 != PTRACE_EVENT_EXIT)
+			kill(tid, SIGKILL);
+		ptrace(PTRACE_CONT, tid, NULL, NULL);
 	}
 }
 
@@ -471,6 +469,8 @@ static int record(struct tracer *tracer, char *const argv[])
 		status = sb_write_finished_init(tracer->writer, tracer->err);
 	if (status >= 0)
 		status = vcpus_init(tracer);
+	if (status >= 0)
+		status = take_report(tracer, tracer->command, tracer->first_report);
 	if (status >= 0)
 		status = turn_wheel(tracer);
 	if (status >= 0)

@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -75,25 +74,6 @@ static int go_on(struct tracer *tracer, struct vcpu *cpu, int request)
 
 /* System calls */
 
-static int write_comm(struct tracer *tracer, struct vcpu *cpu, int exec)
-{
-	const struct tracee *t = cpu->current;
-	struct sb_write_sample sample = vcpu_sample(tracer, cpu, t);
-	char path[64], comm[64] = "";
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/%d/task/%d/comm", t->process->pid, t->tid);
-	file = fopen(path, "re");
-	if (!file && is_shortage(errno))
-		return fail_short(errno, path, tracer->err);
-	if (file) {
-		if (fgets(comm, sizeof(comm), file))
-			comm[strcspn(comm, "\n")] = '\0';
-		fclose(file);
-	}
-	return sb_write_comm(tracer->writer, &sample, t->process->pid, t->tid, comm, exec, tracer->err);
-}
-
 static int is_exec(const struct tracee *t)
 {
 	return t->call.orig_rax == SYS_execve || t->call.orig_rax == SYS_execveat;
@@ -133,8 +113,8 @@ static int syscall_exit(struct tracer *tracer, struct vcpu *cpu)
 	affinity_after_call(tracer, t);
 	members_after_call(tracer, t);
 	status = maps_after_call(tracer, cpu);
-	if (status >= 0 && t->call.orig_rax == SYS_prctl && t->call.rdi == PR_SET_NAME)
-		status = write_comm(tracer, cpu, 0);
+	if (status >= 0)
+		status = names_after_call(tracer, cpu);
 	if (status < 0 || !may_restart(&t->regs))
 		return status;
 	t->restarting = 1;
@@ -226,7 +206,7 @@ static int group_stop(struct tracer *tracer, struct vcpu *cpu)
 	struct tracee *t = cpu->current;
 	int signal = WSTOPSIG(t->status), status;
 
-	if (signal != SIGSTOP && signal != SIGTSTP && signal != SIGTTIN && signal != SIGTTOU)
+	if (!stops_a_group(signal))
 		return t->restarting ? go_on(tracer, cpu, PTRACE_SYSCALL) : 0;
 	vcpu_interrupt(cpu, t->regs.rip);
 	status = tracee_resume(t, PTRACE_LISTEN, tracer->err);
@@ -309,7 +289,7 @@ static int forked(struct tracer *tracer, struct vcpu *cpu)
 
 static int executed(struct tracer *tracer, struct vcpu *cpu)
 {
-	int status = write_comm(tracer, cpu, 1);
+	int status = names_after_exec(tracer, cpu);
 
 	/* Somebody may have moved it. */
 	cpu->current->member.due = 1;

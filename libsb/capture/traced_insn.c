@@ -44,6 +44,8 @@ static const struct mnemonic_row mnemonic_table[] = {
         {ZYDIS_MNEMONIC_IRETQ, ik_far, br_step, 0},
         {ZYDIS_MNEMONIC_RDTSC, ik_other, br_counter, 0},
         {ZYDIS_MNEMONIC_RDTSCP, ik_other, br_counter, 0},
+        {ZYDIS_MNEMONIC_PUSHF, ik_other, br_pushf, 0},
+        {ZYDIS_MNEMONIC_PUSHFQ, ik_other, br_pushf, 0},
         /* Aborts at once when it is stepped, which looks like an interrupt with another way back. */
         {ZYDIS_MNEMONIC_XBEGIN, ik_other, br_step, 0},
 };

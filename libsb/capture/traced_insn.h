@@ -36,6 +36,7 @@ enum branch_rule {
 	br_indirect, /* from a register or a memory operand */
 	br_syscall,  /* stops the tracee by itself */
 	br_counter,  /* no branch: reads the time stamp counter */
+	br_pushf,    /* no branch: writes RFLAGS to memory, with what steps it */
 	br_step      /* too rare for a rule of its own: let the processor do it */
 };
 

@@ -79,6 +79,9 @@ enum tracee_mode { tm_paths, tm_steps };
 int tracee_run(struct tracee *t, enum tracee_mode mode, uint32_t limit, struct tracee_run_result *result,
                struct sb_error *err);
 
+/* Whether PTRACE_EVENT_STOP with that signal is of a process that is stopped as a whole (job control). */
+int stops_a_group(int signal);
+
 /* Reads the registers of a stopped thread, if they are not known. A thread that is gone has none:
  * returns 0 as well, for its end will be reported. */
 int tracee_get_regs(struct tracee *t, struct sb_error *err);

@@ -95,6 +95,7 @@ static enum path_end end_of_rule(uint8_t rule)
 		return path_syscall;
 	case br_step:
 	case br_counter:
+	case br_pushf:
 		return path_step;
 	default:
 		return path_branch;

@@ -6,15 +6,22 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 
 /* After so many computed branches in a row the thread has to run, so that signals get to it. */
 enum { UNRUN_MAX = 64 };
+#define FLAG_TF UINT64_C(0x100)
 
 static int system_error(struct sb_error *err, const struct tracee *t, const char *what)
 {
 	return sb_error_set(err, -sbe_io, NULL, UINT64_MAX, "%s, thread %d: %s", what, t->tid,
 	                    strerror(errno));
+}
+
+int stops_a_group(int signal)
+{
+	return signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
 }
 
 int tracee_get_regs(struct tracee *t, struct sb_error *err)
@@ -145,9 +152,28 @@ static void show_counter(struct tracee *t)
 	t->regs_changed = 1;
 }
 
+/* PUSHF writes down that it was stepped: POPF would take that for the program's wish. */
+static void hide_trap_flag(const struct tracee *t)
+{
+	uint8_t byte = (uint8_t)((t->regs.eflags & ~FLAG_TF) >> 8);
+	const struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)(t->regs.rsp + 1), 1};
+
+	process_vm_writev(t->tid, &local, 1, &remote, 1, 0);
+}
+
+/* What stepping changes for the program, which is not to notice. */
+static void set_right(struct tracee *t, uint8_t rule, uint64_t flags_before)
+{
+	if (rule == br_counter)
+		show_counter(t);
+	else if (rule == br_pushf && !(flags_before & FLAG_TF))
+		hide_trap_flag(t);
+}
+
 static int step(struct tracee *t, uint32_t index, struct tracee_run_result *result, struct sb_error *err)
 {
 	const struct traced_insn *insn = &result->path->insn[index];
+	const uint64_t flags = t->regs.eflags;
 	uint32_t before = result->nretired;
 	int status;
 
@@ -162,9 +188,8 @@ static int step(struct tracee *t, uint32_t index, struct tracee_run_result *resu
 		return stop_result(t, result);
 	}
 	step_result(t, index, result);
-	if (result->path->end == path_step && result->path->branch.rule == br_counter &&
-	    result->nretired > before)
-		show_counter(t);
+	if (result->path->end == path_step && index + 1 == result->path->ninsns && result->nretired > before)
+		set_right(t, result->path->branch.rule, flags);
 	if (result->nretired == before && !result->moved && is_foreign_trap(t))
 		return stop_result(t, result);
 	return 0;

@@ -6,6 +6,7 @@
  *   thread_turn.c      what a thread on a CPU does: runs in user space, deals with its stops
  *   thread_stop.c      one stop: system call, signal, fork, exec, exit
  *   map_watch.c        executable mappings, and MMAP2 records of them
+ *   name_watch.c       names of threads, and COMM records of them
  *   member_watch.c     cgroups and namespaces, and records of them
  *   orphans.c          threads that nobody has told of
  *   affinity.c         all on one processor
@@ -59,7 +60,8 @@ struct tracer {
 	struct tracee_process *processes;
 	struct tracee *ready_first, *ready_last;
 	uint32_t nready;
-	pid_t command; /* the first process */
+	pid_t command;    /* the first process; 0: none */
+	int first_report; /* waitpid(2)'s of its exec */
 	uint64_t random;
 
 	uint64_t newest_record; /* TSC */
@@ -128,6 +130,10 @@ void maps_before_call(struct tracee *t);
 int maps_after_call(struct tracer *tracer, struct vcpu *cpu);
 /* The whole address space is new. */
 int maps_after_exec(struct tracer *tracer, struct vcpu *cpu);
+
+/* name_watch.c */
+int names_after_call(struct tracer *tracer, struct vcpu *cpu);
+int names_after_exec(struct tracer *tracer, struct vcpu *cpu);
 
 /* member_watch.c */
 /* Where the machine and the command are before it all begins. */

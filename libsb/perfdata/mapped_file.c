@@ -77,6 +77,19 @@ int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_err
 	return status;
 }
 
+int sb_mapped_file_open_in(struct mapped_file *map, const char *directory, const char *name,
+                           struct sb_error *err)
+{
+	char *path = sb_path_join(directory, name);
+	int status;
+
+	if (!path)
+		return sb_error_set(err, -sbe_nomem, directory, UINT64_MAX, "out of memory");
+	status = sb_mapped_file_open(map, path, err);
+	free(path);
+	return status;
+}
+
 /* A regular file that is not packed. */
 static int is_mappable(int fd)
 {

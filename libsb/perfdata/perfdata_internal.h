@@ -165,6 +165,8 @@ enum sb_pt_priv {
 
 /* Maps a regular file read-only. A file of no bytes gives bytes NULL, size 0. */
 int sb_mapped_file_open(struct mapped_file *map, const char *path, struct sb_error *err);
+int sb_mapped_file_open_in(struct mapped_file *map, const char *directory, const char *name,
+                           struct sb_error *err);
 /* The same for an open file, which may be closed afterwards; @name is what errors call it. */
 int sb_mapped_file_from(struct mapped_file *map, int fd, const char *name, struct sb_error *err);
 /* What a caller names: also "-" (standard input), a pipe (whose writer is waited for), and what gzip, zstd or

@@ -60,14 +60,9 @@ int sb_perfdata_take_record_file(struct sb_perfdata *perfdata, const struct mapp
 int sb_perfdata_add_record_file(struct sb_perfdata *perfdata, const char *directory, const char *name,
                                 int32_t cpu, struct sb_error *err)
 {
-	char *path = sb_path_join(directory, name);
 	struct mapped_file map;
-	int status;
+	int status = sb_mapped_file_open_in(&map, directory, name, err);
 
-	if (!path)
-		return sb_error_set(err, -sbe_nomem, directory, UINT64_MAX, "out of memory");
-	status = sb_mapped_file_open(&map, path, err);
-	free(path);
 	if (status < 0)
 		return status == -sbe_not_found ? 0 : status;
 	status = sb_perfdata_take_record_file(perfdata, &map, err);

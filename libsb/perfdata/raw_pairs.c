@@ -129,15 +129,10 @@ static int parse_info(struct recording_info *info, const struct mapped_file *map
 
 static int read_info(struct recording_info *info, const char *directory, struct sb_error *err)
 {
-	char *path = sb_path_join(directory, "recording.info");
-	char *text;
 	struct mapped_file map;
-	int status;
+	int status = sb_mapped_file_open_in(&map, directory, "recording.info", err);
+	char *text;
 
-	if (!path)
-		return sb_error_set(err, -sbe_nomem, directory, UINT64_MAX, "out of memory");
-	status = sb_mapped_file_open(&map, path, err);
-	free(path);
 	if (status < 0)
 		return status == -sbe_not_found ? 0 : status;
 	if (map.size > INFO_MAX) {
@@ -204,16 +199,13 @@ static int add_trace(struct sb_perfdata *perfdata, const char *directory, const 
                      struct sb_error *err)
 {
 	struct mapped_file *grown = sb_array_room(perfdata->trace, perfdata->ntraces, sizeof(*grown));
-	char *path = grown ? sb_path_join(directory, name) : NULL;
 	struct sb_aux_chunk chunk = {.cpu = cpu, .tid = -1, .idx = (uint32_t)cpu};
 	int status;
 
-	if (grown)
-		perfdata->trace = grown;
-	if (!path)
+	if (!grown)
 		return sb_error_set(err, -sbe_nomem, directory, UINT64_MAX, "out of memory");
-	status = sb_mapped_file_open(&grown[perfdata->ntraces], path, err);
-	free(path);
+	perfdata->trace = grown;
+	status = sb_mapped_file_open_in(&grown[perfdata->ntraces], directory, name, err);
 	if (status < 0)
 		return status;
 	chunk.bytes = grown[perfdata->ntraces].bytes;

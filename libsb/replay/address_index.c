@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 
+#include "replay/fork_scan.h"
 #include "system/arena.h"
 #include "system/system.h"
 
@@ -17,6 +18,7 @@ void address_index_init(struct address_index *index, const struct sb_system *sys
 {
 	*index = (struct address_index){.system = system};
 	pthread_mutex_init(&index->lock, NULL);
+	pthread_mutex_init(&index->unseen_lock, NULL);
 }
 
 void address_index_fini(struct address_index *index)
@@ -25,6 +27,7 @@ void address_index_fini(struct address_index *index)
 	box_tree_free(&index->spaces);
 	strangers_fini(&index->strangers);
 	pthread_mutex_destroy(&index->lock);
+	pthread_mutex_destroy(&index->unseen_lock);
 }
 
 /* ---- Making ----------------------------------------------------------------------------------- */
@@ -270,4 +273,40 @@ int address_index_find_within(struct address_index *index, const uint64_t *ip, s
 		return -sbe_nomem;
 	box_tree_find(&index->code, ip[0], question.from, question.to, ask_family, &question);
 	return (int)question.found;
+}
+
+/* ---- Strangers ---------------------------------------------------------------------------------- */
+
+/* Whether somebody who has code there may run whom no record names. Positive, zero, or -sbe_nomem. */
+static int may_be_unseen(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time)
+{
+	const struct fork_source source = {.perfdata = index->perfdata,
+	                                   .system = index->system,
+	                                   .resolver = index->resolver,
+	                                   .addresses = index,
+	                                   .lost = &index->strangers.lost,
+	                                   .slack = index->slack};
+
+	pthread_mutex_lock(&index->unseen_lock);
+	if (!index->unseen_made)
+		index->unseen_status = fork_scan(&source, &index->forks);
+	index->unseen_made = 1;
+	pthread_mutex_unlock(&index->unseen_lock);
+	if (index->unseen_status < 0)
+		return index->unseen_status;
+	return fork_sites_may_run(&index->forks, &source, ip, nips, time);
+}
+
+int address_index_add_strangers(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
+                                uint64_t slack, int32_t *pid, int count, int max)
+{
+	int unseen = make_once(index);
+
+	if (unseen == 0 && index->strangers.lost.count)
+		unseen = may_be_unseen(index, ip, nips, time + slack);
+	if (unseen < 0)
+		return unseen;
+	if (unseen && count < max)
+		pid[count++] = STRANGER_UNSEEN;
+	return (int)strangers_add(&index->strangers, time, slack, pid, (size_t)count, (size_t)max);
 }

@@ -11,6 +11,7 @@
 #include <sb/system.h>
 
 #include "replay/box_tree.h"
+#include "replay/fork_scan.h"
 #include "replay/strangers.h"
 
 struct address_index {
@@ -20,6 +21,14 @@ struct address_index {
 	struct box_tree code;   /* where, and while it was there, a family of spaces has code */
 	struct box_tree spaces; /* of each family, by its number: those that there are at a time */
 	struct strangers strangers;
+
+	/* Of fork_scan(), when it is asked for; borrowed, and may be NULL. */
+	const struct sb_perfdata *perfdata;
+	struct sb_resolver *resolver;
+	uint64_t slack;
+	pthread_mutex_t unseen_lock;
+	int unseen_made, unseen_status;
+	struct fork_sites forks;
 };
 
 void address_index_init(struct address_index *index, const struct sb_system *system);
@@ -43,6 +52,14 @@ int address_index_find_within(struct address_index *index, const uint64_t *ip, s
 
 /* Those of whom nobody knows where they have code; NULL: no memory. */
 const struct strangers *address_index_strangers(struct address_index *index);
+
+/* The number of somebody whom no record names at all: see fork_scan.h. */
+enum { STRANGER_UNSEEN = INT32_MAX };
+
+/* As strangers_add(); STRANGER_UNSEEN may be among them, if it may have code at all of @nips addresses. How
+ * many there are then, or -sbe_nomem. */
+int address_index_add_strangers(struct address_index *index, const uint64_t *ip, size_t nips, uint64_t time,
+                                uint64_t slack, int32_t *pid, int count, int max);
 
 /* The space of @pid at @time. NULL: it has none; or it had come to its end @slack ago, so that whoever has
  * its number by then is somebody else, of whose beginning no record tells. */

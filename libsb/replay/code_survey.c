@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "replay/code_vote.h"
 #include "replay/survey_scan.h"
 #include "system/arena.h"
@@ -370,7 +371,8 @@ int code_survey_is_made(struct code_survey *survey)
 int code_survey_find(struct code_survey *survey, const struct sb_epoch *epoch, uint64_t ip,
                      struct sb_map *map)
 {
-	size_t low = 0, high;
+	const struct surveyed_map *last;
+	struct bisect at = {0};
 	int status;
 
 	if (!survey->system)
@@ -379,17 +381,18 @@ int code_survey_find(struct code_survey *survey, const struct sb_epoch *epoch, u
 	if (status < 0)
 		return status;
 	/* The last one that begins at or before it. */
-	for (high = survey->nfound; low < high;) {
-		const size_t middle = low + (high - low) / 2;
-		const struct surveyed_map *found = &survey->found[middle];
+	at.high = survey->nfound;
+	while (bisect_more(&at)) {
+		const struct surveyed_map *found = &survey->found[at.middle];
 
-		if (found->epoch < epoch->id || (found->epoch == epoch->id && found->map.begin <= ip))
-			low = middle + 1;
-		else
-			high = middle;
+		bisect_go(&at,
+		          found->epoch < epoch->id || (found->epoch == epoch->id && found->map.begin <= ip));
 	}
-	if (!low || survey->found[low - 1].epoch != epoch->id || survey->found[low - 1].map.end <= ip)
+	if (!at.low)
 		return 0;
-	*map = survey->found[low - 1].map;
+	last = &survey->found[at.low - 1];
+	if (last->epoch != epoch->id || last->map.end <= ip)
+		return 0;
+	*map = last->map;
 	return 1;
 }

@@ -167,16 +167,15 @@ static int may_have_ended(const struct cr3_map *map, const struct cr3_use *use, 
 static int begin_use(struct cr3_map *map, const struct user_stretch *stretch, struct cr3_use *use)
 {
 	int32_t pid[CR3_PIDS_MAX + 1];
-	const struct strangers *strangers;
 	int count = address_index_find(map->addresses, stretch->ip, stretch->nips, stretch->from, map->slack,
 	                               pid, CR3_PIDS_MAX + 1);
 
 	if (count <= 0)
 		return count < 0 ? count : 1;
-	strangers = address_index_strangers(map->addresses);
-	if (strangers)
-		count = (int)strangers_add(strangers, stretch->from, map->slack, pid, (size_t)count,
-		                           CR3_PIDS_MAX + 1);
+	count = address_index_add_strangers(map->addresses, stretch->ip, stretch->nips, stretch->from,
+	                                    map->slack, pid, count, CR3_PIDS_MAX + 1);
+	if (count < 0)
+		return count;
 	*use = (struct cr3_use){.cr3 = stretch->cr3,
 	                        .from = stretch->from,
 	                        .to = stretch->to,
@@ -463,7 +462,7 @@ static int32_t claim_of(const struct cr3_map *map, const struct cr3_use *use)
 		found = use->pid[i];
 	}
 	/* Somebody whom no record tells of. */
-	return found < 0 && use->npids ? cr3_contradictory : found;
+	return found == STRANGER_UNSEEN || (found < 0 && use->npids) ? cr3_contradictory : found;
 }
 
 /* How surely @use is its claimant's, beside another one of the same: by votes. */

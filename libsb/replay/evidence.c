@@ -8,6 +8,8 @@ int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
 {
 	evidence->system = system;
 	address_index_init(&evidence->addresses, system);
+	evidence->addresses.perfdata = perfdata;
+	evidence->addresses.slack = slack;
 	cr3_map_init(&evidence->cr3s, perfdata, system, &evidence->addresses, slack);
 	if (lost_maps_init(&evidence->maps, system) == 0)
 		return 0;
@@ -152,14 +154,15 @@ static void add_strangers(struct evidence *evidence, const struct switch_track *
 	const struct sb_sched *next = switch_track_next(track);
 	const int32_t named[] = {track->pid, next ? next->prev_pid : -1};
 
-	if (!strangers || !strangers->count)
+	if (!strangers)
 		return;
 	for (size_t i = 0; i < 2; ++i)
 		if (suspects->count < EVIDENCE_SUSPECTS_MAX && !suspects_have(suspects, named[i]) &&
 		    strangers_have(strangers, named[i], now, slack))
 			suspects->pid[suspects->count++] = named[i];
-	suspects->count = (int)strangers_add(strangers, now, slack, suspects->pid, (size_t)suspects->count,
-	                                     EVIDENCE_SUSPECTS_MAX);
+	suspects->count =
+	        address_index_add_strangers(&evidence->addresses, place->ip, place->nips, now, slack,
+	                                    suspects->pid, suspects->count, EVIDENCE_SUSPECTS_MAX);
 }
 
 /* Who has code at as many of the addresses as anybody has. */
@@ -215,7 +218,8 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
  * Where time stands still, what has just been applied may be long past, and what is due may have come. */
 static int goes_on(const struct switch_track *track, const struct evidence_place *place)
 {
-	if ((track->is_fresh && !place->is_late) || (place->resumed < 0 && place->interrupted))
+	if ((track->is_fresh && !place->is_late && !place->has_strayed) ||
+	    (place->resumed < 0 && place->interrupted))
 		return 1;
 	if (place->is_late && switch_track_until(track) <= place->until)
 		return 0;

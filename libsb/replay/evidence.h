@@ -41,8 +41,9 @@ struct evidence_place {
 	uint64_t now, until; /* it is then or, where time stands still, some time up to @until */
 	uint64_t cr3;        /* the page of the page tables in force; 0: not known, or not to be asked for */
 	int resumed;         /* execution goes on where it stopped last on this CPU: 1, 0, or -1: not known */
-	int is_late;         /* time stands still between TSC packets: see late_time.h */
+	int is_late;         /* time stands still: see late_time.h */
 	int interrupted;     /* it stopped where an interrupt came, not at a system call; or not at all */
+	int has_strayed;     /* nobody knows where it stopped, and others may have run since */
 };
 
 /* Whether what @track says does not go without saying. Negative: -sbe_nomem. */

@@ -6,27 +6,49 @@
 /* More switches than that between two TSC packets: nobody knows. */
 enum { RUNS_MAX = 256 };
 
-/* Reads on, up to the first TSC packet at or behind @offset. */
-static void find_tsc(struct pt_packet_decoder *packets, uint64_t offset, struct late_tsc *next)
+int late_time_keeps_stamp(const struct pt_packet *packet)
+{
+	switch (packet->type) {
+	case ppt_tma:
+	case ppt_mode:
+	case ppt_pip:
+	case ppt_vmcs:
+	case ppt_pad:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Reads on, up to the first packet that tells the time at or behind @offset. */
+static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64_t mtc, struct late_tsc *next)
 {
 	struct pt_packet packet;
+	int is_fresh = 0; /* a TSC packet has just come */
 	uint64_t at;
 
 	while (pt_pkt_get_offset(packets, &at) >= 0 && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0) {
 		if (at >= offset)
 			next->at = at;
-		if (packet.type == ppt_tip_pge)
+		if (packet.type == ppt_tip_pge) {
 			next->on = at;
-		else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf)
+			if (at < offset)
+				next->stamped = is_fresh;
+		} else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf) {
 			next->off = at;
-		if (packet.type == ppt_tsc && at >= offset) {
-			next->tsc = packet.payload.tsc.tsc;
-			return;
 		}
+		if (at >= offset && packet.type == ppt_tsc)
+			next->tsc = packet.payload.tsc.tsc;
+		else if (at >= offset && packet.type == ppt_mtc && mtc)
+			next->tsc = mtc;
+		else
+			is_fresh = packet.type == ppt_tsc || (is_fresh && late_time_keeps_stamp(&packet));
+		if (next->tsc != UINT64_MAX)
+			return;
 	}
 }
 
-uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc *next)
+uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, struct late_tsc *next)
 {
 	struct pt_config config = *pt_blk_get_config(decoder);
 	struct pt_packet_decoder *packets;
@@ -41,12 +63,19 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc
 		begin = next->at;
 	else
 		next->on = next->off = 0;
-	*next = (struct late_tsc){offset, offset, UINT64_MAX, next->on, next->off};
+	*next = (struct late_tsc){offset, offset, UINT64_MAX, next->on, next->off, 0};
 	packets = pt_pkt_alloc_decoder(&config);
 	if (packets && pt_pkt_sync_set(packets, begin) >= 0)
-		find_tsc(packets, offset, next);
+		find_time(packets, offset, mtc, next);
 	pt_pkt_free_decoder(packets);
 	return next->tsc;
+}
+
+int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct late_tsc *next)
+{
+	uint64_t offset;
+
+	return next->stamped && pt_blk_get_offset(decoder, &offset) >= 0 && offset == next->from;
 }
 
 int late_time_stays_on(const struct pt_block_decoder *decoder, const struct late_tsc *next)

@@ -1,8 +1,11 @@
 /* late_time.h - who may run where the trace's time is known only now and then.
  *
- * Without MTC packets, time stands still from one TSC packet to the next: where user space is entered, it is
- * that time or later, up to the next packet's. All switches in between may have come, or not yet; addresses
- * tell, where only one of those who ran then has code there.
+ * Without CYC packets, time stands still from one TSC or MTC packet to the next: where user space is entered,
+ * it is that time or later, up to the next packet's. All switches in between may have come, or not yet. They
+ * have if tracing stays on up to that packet, which is the rule where MTCs are frequent; else addresses tell,
+ * where only one of those who ran then has code there.
+ *
+ * A processor does not tell the time where user space is entered; tracers in software do.
  */
 #ifndef SB_LATE_TIME_H
 #define SB_LATE_TIME_H
@@ -35,19 +38,30 @@ struct late_verdict {
 	int nsuspects, is_full; /* there may be more of them */
 };
 
-/* What the next TSC packet of the decoder's buffer is: the same from one offset to the other. And where
- * tracing is turned on and off before it for the last time, as far as it is. */
+/* What the next packet of the decoder's buffer is that tells the time: the same from one offset to the other.
+ * And where tracing is turned on and off before it for the last time, as far as it is; and whether it was
+ * turned on right behind a TSC packet, where it was before the first offset. */
 struct late_tsc {
 	uint64_t from, at, tsc;
 	uint64_t on, off;
+	int stamped;
 };
 
 /* Nothing is known of the buffer. */
-static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX, 0, 0};
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX, 0, 0, 0};
 
-/* The time stamp of the next TSC packet behind the place where @decoder stands; UINT64_MAX: there is none.
- * *next is what was found before, in the same buffer. */
-uint64_t late_time_until(const struct pt_block_decoder *decoder, struct late_tsc *next);
+/* The time stamp of the next TSC packet behind the place where @decoder stands, or, if @mtc is not zero, of
+ * the next MTC packet, which comes at that time; UINT64_MAX: there is none. *next is what was found before,
+ * in the same buffer. */
+uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, struct late_tsc *next);
+
+/* Whether @packet may stand between the TSC packet that tells when tracing is turned on and the packet that
+ * says so. */
+int late_time_keeps_stamp(const struct pt_packet *packet);
+
+/* Whether a TSC packet says when tracing was turned on, which was right before the place where @decoder
+ * stands. *next: late_time_until() was asked there. */
+int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct late_tsc *next);
 
 /* Whether tracing, which has just been turned on where @decoder stands, stays on up to that packet. *next:
  * late_time_until() was asked there. */

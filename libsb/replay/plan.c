@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "bisect.h"
+
 /* After so many PSBs that are not good to begin at, any will do. */
 enum { TRIES_MAX = 64 };
 
@@ -132,17 +134,11 @@ int plan_next(struct plan *plan, struct planned *planned)
 /* The last of the cutter's pieces that does not begin behind @position. */
 static size_t find_piece(const struct segment_cutter *cutter, uint64_t position)
 {
-	size_t low = 0, high = cutter->npieces;
+	struct bisect at = {.high = cutter->npieces};
 
-	while (high - low > 1) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (cutter->piece[middle].position <= position)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_more(&at))
+		bisect_go(&at, cutter->piece[at.middle].position <= position);
+	return at.low ? at.low - 1 : 0;
 }
 
 /* Opens @stream at @position. */

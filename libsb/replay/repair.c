@@ -60,6 +60,7 @@ static int find(const struct repair_place *place, const struct suspects *suspect
 			return suspects->count;
 		window[i] = window_of(place, suspects->pid[i]);
 	}
+	place->trial->lost = &strangers->lost;
 	return trial_find(place->trial, place->decoder, window, suspects->count, place->is_whole);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "system/arena.h"
 
 enum { PSB_SIZE = 16 };
@@ -105,17 +106,11 @@ static int find_holes(struct holes *holes, const struct sb_aux_flag *flag, size_
 /* The first hole at or behind @offset. */
 static size_t first_hole(const struct holes *holes, uint64_t offset)
 {
-	size_t low = 0, high = holes->count;
+	struct bisect at = {.high = holes->count};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (holes->offset[middle] < offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_more(&at))
+		bisect_go(&at, holes->offset[at.middle] < offset);
+	return at.low;
 }
 
 /* Adds @piece, cut at the holes in it. */

@@ -181,6 +181,7 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 	if (evidence_init(&session->evidence, session->perfdata, session->system,
 	                  stream_replay_slack_ns(info)) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	session->evidence.addresses.resolver = session->resolver;
 	/* Where time stands still for long, what is not mapped was another process's as likely as not. */
 	if (info->pt_mtc)
 		lost_maps_survey(&session->evidence.maps, session->perfdata, session->resolver);

@@ -85,10 +85,18 @@ static void find_out(struct sideband_observer *observer, uint64_t now)
 	                           .unwanted = !filter_wants(observer->filter, observer->memory, &subject)};
 }
 
-/* The time of the next TSC packet; UINT64_MAX: there is none. */
+/* The time stamp of the MTC packet that is due next; 0: none is, as far as is known. */
+static uint64_t next_mtc(const struct sideband_observer *observer)
+{
+	uint64_t tsc;
+
+	return !observer->is_coarse && pt_blk_time_bound(observer->decoder, &tsc) >= 0 ? tsc : 0;
+}
+
+/* When the next packet comes that tells the time; UINT64_MAX: there is none. */
 static uint64_t latest_time(struct sideband_observer *observer)
 {
-	const uint64_t tsc = late_time_until(observer->decoder, &observer->next_tsc);
+	const uint64_t tsc = late_time_until(observer->decoder, next_mtc(observer), &observer->next_tsc);
 
 	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
 }
@@ -176,10 +184,20 @@ static int is_behind_psb(struct sideband_observer *observer)
 	return observer->psb != before;
 }
 
-/* Whether @now may be long past: with a TSC packet since tracing was turned off, time is exact. */
-static int is_standing(const struct sideband_observer *observer, uint64_t now)
+/* User space is entered: whether @now may be past, and others may have been switched to since. With a TSC
+ * packet right before it, time is exact; but not that of the TSC packet by which an idle CPU awakes. */
+static int is_standing(struct sideband_observer *observer, uint64_t now)
 {
-	return observer->is_late && now && now == observer->off_time;
+	const uint64_t mtc = next_mtc(observer);
+
+	if (!observer->is_late || !now)
+		return 0;
+	if (observer->is_coarse && now == observer->off_time)
+		return 1;
+	if (mtc && switch_track_until(&observer->track) > to_ns(observer, mtc))
+		return 0;
+	latest_time(observer);
+	return !late_time_is_stamped(observer->decoder, &observer->next_tsc) || !observer->track.pid;
 }
 
 /* User space is entered at @now, if the trace says it right. */
@@ -189,8 +207,9 @@ static struct repair_place repair_here(struct sideband_observer *observer, uint6
 	                             .decoder = observer->decoder,
 	                             .evidence = observer->evidence,
 	                             .now = now,
-	                             .until = observer->is_coarse ? latest_time(observer)
-	                                                          : now + observer->track.slack,
+	                             .until = observer->is_coarse || observer->is_late
+	                                              ? latest_time(observer)
+	                                              : now + observer->track.slack,
 	                             .is_whole = is_whole};
 }
 
@@ -202,6 +221,9 @@ static int examine_early(struct sideband_observer *observer, uint64_t now, uint6
 
 	if (observer->kernel || observer->is_coarse || track->losses || track->inferred || !now ||
 	    switch_track_until(track) > now + track->slack)
+		return 0;
+	/* Where time stands still, all has been looked into. */
+	if (observer->is_late && !late_time_is_stamped(observer->decoder, &observer->next_tsc))
 		return 0;
 	place = repair_here(observer, now, is_whole);
 	return repair_early(&place, track, ip);
@@ -229,14 +251,16 @@ static int settle(struct sideband_observer *observer, struct evidence_place *pla
 /* User space is entered at @ip: is it that of whoever runs? */
 static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed, int is_whole)
 {
+	const int standing = is_standing(observer, now);
 	struct evidence_place place = {.ip = &ip,
 	                               .nips = 1,
 	                               .now = now,
-	                               .until = is_standing(observer, now) ? latest_time(observer) : now,
-	                               .is_late = observer->is_late,
+	                               .until = standing ? latest_time(observer) : now,
+	                               .is_late = observer->is_coarse ? observer->is_late : standing,
 	                               .cr3 = observer->cr3,
 	                               .resumed = resumed,
-	                               .interrupted = observer->interrupted || observer->is_unbroken};
+	                               .interrupted = observer->interrupted || observer->is_unbroken,
+	                               .has_strayed = observer->has_strayed};
 	const int needed = evidence_is_needed(observer->evidence, &observer->track, observer->space, &place);
 	uint64_t moment;
 	int status;
@@ -315,7 +339,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	int status;
 
 	/* Where records are missing, others may run than the schedule says. */
-	if (!is_standing(observer, now) || track->losses || !switch_track_next(track))
+	if (track->losses || !switch_track_next(track) || !is_standing(observer, now))
 		return 0;
 	entry.until = latest_time(observer);
 	if (switch_track_until(track) > entry.until)
@@ -368,6 +392,7 @@ int sideband_observer_enabled(struct sideband_observer *observer, uint64_t ip, i
 		settled = examine(observer, now, ip, resumed, is_whole);
 	observer->track.is_fresh = 0;
 	observer->interrupted = 0;
+	observer->has_strayed = 0;
 	observer->is_unbroken = observer->track.losses != switch_losses_none;
 	return settled < 0 ? settled : 0;
 }
@@ -383,6 +408,37 @@ void sideband_observer_lose_way(struct sideband_observer *observer)
 	observer->interrupted = observer->is_unbroken = 0;
 }
 
+static uint64_t passed_psb(const struct sideband_observer *observer)
+{
+	uint64_t passed, read;
+
+	return pt_blk_get_psb_offset(observer->decoder, &passed, &read) < 0 ? UINT64_MAX : passed;
+}
+
+void sideband_observer_stray(struct sideband_observer *observer, int strays)
+{
+	sideband_observer_lose_way(observer);
+	observer->has_strayed = strays;
+	observer->stray_psb = strays ? passed_psb(observer) : UINT64_MAX;
+}
+
+int sideband_observer_regained(struct sideband_observer *observer, uint64_t ip)
+{
+	const uint64_t now = sideband_observer_now(observer);
+	int settled = 0;
+
+	if (ip >> 63 || observer->kernel || !observer->has_strayed)
+		return 0;
+	observer->judged = 0;
+	/* At a PSB, time is exact, and who runs then has been found already. */
+	if (passed_psb(observer) == observer->stray_psb)
+		settled = settle_late(observer, now, ip, 0);
+	if (!settled)
+		settled = examine(observer, now, ip, 0, 0);
+	observer->has_strayed = 0;
+	return settled < 0 ? settled : 0;
+}
+
 /* Whether the flow is in a virtual machine. It comes back to the kernel, which it was entered from. */
 static int is_in_guest(struct sideband_observer *observer)
 {
@@ -394,7 +450,8 @@ static int is_in_guest(struct sideband_observer *observer)
 	return observer->in_guest;
 }
 
-/* The flow comes from user space to the kernel, or back; or to a virtual machine, or back. */
+/* The flow comes from user space to the kernel, or back; or to a virtual machine, or back; or it begins at
+ * @ip. */
 static int on_crossing(void *context, uint64_t ip)
 {
 	struct sideband_observer *observer = context;
@@ -421,6 +478,8 @@ static int on_crossing(void *context, uint64_t ip)
 	sideband_observer_begin_run(observer);
 	if (status < 0 || ip >> 63)
 		return status;
+	if (observer->has_strayed && !observer->kernel)
+		return sideband_observer_regained(observer, ip);
 	status = examine(observer, now, ip, resumed, 0);
 	return status < 0 || !left ? status : doubt_coarse(observer, now, ip);
 }
@@ -565,7 +624,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	switch_track_forget(&observer->track, jump);
 	observer->in_kernel = 0;
 	observer->in_guest = 0;
-	sideband_observer_lose_way(observer);
+	sideband_observer_stray(observer, 0);
 	observer->examined = 0;
 	observer->late = (struct late_time){0};
 	observer->next_tsc = late_tsc_unknown;
@@ -612,6 +671,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .inferred = track->losses && track->inferred,
 	                               .interrupted = observer->interrupted,
 	                               .is_unbroken = observer->is_unbroken,
+	                               .has_strayed = observer->has_strayed,
 	                               .just_off = observer->is_late && observer->state != ptds_enabled &&
 	                                           observer->off_time == now,
 	                               .who = observer->who,
@@ -632,7 +692,7 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->late == b->late &&
 	       a->is_fresh == b->is_fresh && a->inferred == b->inferred && a->interrupted == b->interrupted &&
-	       a->is_unbroken == b->is_unbroken && a->just_off == b->just_off &&
-	       a->is_judged == b->is_judged && a->limit == b->limit && a->cr3 == b->cr3 &&
-	       a->mm_insns == b->mm_insns;
+	       a->is_unbroken == b->is_unbroken && a->has_strayed == b->has_strayed &&
+	       a->just_off == b->just_off && a->is_judged == b->is_judged && a->limit == b->limit &&
+	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
 }

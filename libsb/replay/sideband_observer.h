@@ -43,17 +43,19 @@ struct sideband_observer {
 	struct trial *trial;         /* borrowed */
 	struct switch_track track;   /* who runs */
 	int is_coarse;               /* the trace has no MTC packets */
-	int is_late;                 /* time stands still between TSC packets */
+	int is_late;                 /* time stands still between TSC and MTC packets */
 	struct late_time late;
 	struct late_tsc next_tsc;
 	uint64_t judged;         /* by late_time, at that time, who entered user space last; 0: was not */
 	uint64_t still, settled; /* while time stands still at the first one, it is known who runs up to the
 	                            second one; 0: not so */
-	uint64_t off_time; /* when tracing was turned off last; 0: before the PSB where decoding began */
-	int was_on;        /* tracing was on, since then */
-	int interrupted;   /* it was turned off by an interrupt, as far as that matters */
-	int is_unbroken;   /* it has been on, and the flow known, since user space was entered */
-	uint64_t tsc_base; /* the bits of the counter that the trace does not have */
+	uint64_t off_time;  /* when tracing was turned off last; 0: before the PSB where decoding began */
+	int was_on;         /* tracing was on, since then */
+	int interrupted;    /* it was turned off by an interrupt, as far as that matters */
+	int is_unbroken;    /* it has been on, and the flow known, since user space was entered */
+	int has_strayed;    /* user space may have been entered where the flow is not known, up to here, */
+	uint64_t stray_psb; /* as far as there was no PSB since this one */
+	uint64_t tsc_base;  /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;
 	int sees_switches; /* it is known where the kernel switches */
@@ -85,7 +87,7 @@ struct sideband_sources {
 	struct trial *trial;
 	uint64_t slack;   /* ns, see struct switch_track */
 	int is_coarse;    /* the trace has no MTC packets */
-	int is_late;      /* the same, and the kernel is not traced: see late_time.h */
+	int is_late;      /* nor CYC packets, and the kernel is not traced: see late_time.h */
 	uint32_t without; /* see struct switch_track */
 };
 
@@ -125,6 +127,13 @@ void sideband_observer_disabled(struct sideband_observer *observer, int interrup
 /* What comes next does not follow what came before. */
 void sideband_observer_lose_way(struct sideband_observer *observer);
 
+/* Nor is known how often user space was entered in between: others may have run. Zero: nobody has, or what
+ * comes next is at a PSB, where time is exact. */
+void sideband_observer_stray(struct sideband_observer *observer, int strays);
+
+/* The flow is known again from @ip on. Zero or a negative pt_error_code. */
+int sideband_observer_regained(struct sideband_observer *observer, uint64_t ip);
+
 /* The page tables @cr3, a page, are in force; 0: that is not known any more. */
 void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3);
 
@@ -153,6 +162,7 @@ struct sideband_state {
 	int in_guest;
 	int expects_switch;
 	int is_fresh, inferred, interrupted, is_unbroken; /* where records of switches are missing */
+	int has_strayed;
 	int just_off; /* tracing was turned off at the present time, as far as the trace tells it */
 	struct flow_owner who;
 	const struct sb_space *space;

@@ -31,8 +31,10 @@
 
 enum { SPAN_VERSION = 2, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
-/* Basic blocks in the flow of an item, at most: guesses take hardly any room. */
+/* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
+/* Those that are told how often they ran, at most, in an item. */
+enum { SPAN_TIMES_MAX = 1 << 12 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 

@@ -321,7 +321,7 @@ static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_s
 	int status = 0;
 
 	reader->nloose = reader->nblocks = 0;
-	if (!has(reader, npaths))
+	if (npaths > SPAN_FLOW_BLOCKS_MAX || !has(reader, npaths))
 		return -sbe_format;
 	if (array_reserve_more(&reader->path, &reader->path_capacity, 0, npaths, sizeof(*reader->path)) < 0)
 		return -sbe_nomem;
@@ -385,7 +385,7 @@ static int get_times(struct span_reader *reader, struct sb_flow *flow)
 
 	for (uint32_t i = 0; i < flow->npaths; ++i)
 		nblocks += flow->path[i]->nblocks;
-	if (!has(reader, nblocks))
+	if (nblocks > SPAN_TIMES_MAX || !has(reader, nblocks))
 		return -sbe_format;
 	if (array_reserve_more(&reader->times, &reader->times_capacity, 0, nblocks, sizeof(*reader->times)) <
 	    0)
@@ -500,25 +500,32 @@ static void get_account(struct span_reader *reader, struct sb_account *account)
 	}
 }
 
+/* As many as there are, not as many as are said to be: a slot is larger than what it is read from. */
+static int get_slots(struct span_reader *reader, uint64_t count)
+{
+	for (uint64_t i = 0; i < count; ++i) {
+		if (array_reserve(&reader->slot, &reader->slot_capacity, i, sizeof(*reader->slot)) < 0)
+			return -sbe_nomem;
+		if (get_slot(reader, &reader->slot[i]) < 0 || is_over(reader))
+			return -sbe_format;
+	}
+	return 0;
+}
+
 static int get_piece_end(struct span_reader *reader, struct span_item *item)
 {
 	uint64_t count;
+	int status;
 
 	item->position = get(reader) - 1;
 	item->last_tsc = get(reader);
 	item->part = (struct ledger_part){0};
 	get_account(reader, &item->part.account);
 	count = get(reader);
-	if (!has(reader, count))
-		return -sbe_format;
-	if (array_reserve_more(&reader->slot, &reader->slot_capacity, 0, count, sizeof(*reader->slot)) < 0)
-		return -sbe_nomem;
-	for (uint64_t i = 0; i < count; ++i)
-		if (get_slot(reader, &reader->slot[i]) < 0)
-			return -sbe_format;
+	status = has(reader, count) ? get_slots(reader, count) : -sbe_format;
 	item->part.slot = reader->slot;
 	item->part.nslots = item->part.nused = count;
-	return 0;
+	return status;
 }
 
 static int get_begin(struct span_reader *reader, struct span_item *item)

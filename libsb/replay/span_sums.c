@@ -6,12 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replay/span_format.h"
+
 enum {
 	slots_first = 1 << 12,
 	found_bits = 12,
-	sums_most = 1 << 17,   /* then, all are written */
-	rows_most = 1 << 16,   /* likewise */
-	blocks_most = 1 << 12, /* of a flow that is written, or of a path that is counted as a whole */
+	sums_most = 1 << 17,          /* then, all are written */
+	rows_most = 1 << 16,          /* likewise */
+	blocks_most = SPAN_TIMES_MAX, /* of a flow that is written, or of a path counted as a whole */
 };
 
 /* A block of a file, whoever ran it, or else of an address space: of those that begin at the same place, are

@@ -119,6 +119,8 @@ int strangers_init(struct strangers *strangers, const struct sb_system *system)
 	}
 	for (size_t i = 0; i < ncpus && status == 0; ++i)
 		status = see_cpu(strangers, (int32_t)i);
+	if (status == 0)
+		status = lost_spans_init(&strangers->lost, system);
 	return status < 0 ? status : sort(strangers);
 }
 
@@ -127,6 +129,7 @@ void strangers_fini(struct strangers *strangers)
 	free(strangers->of);
 	free(strangers->latest);
 	free(strangers->joined);
+	lost_spans_fini(&strangers->lost);
 	*strangers = (struct strangers){0};
 }
 

@@ -13,6 +13,8 @@
 
 #include <sb/system.h>
 
+#include "replay/lost_spans.h"
+
 /* A process is one at these times, ns. */
 struct stranger {
 	uint64_t pid; /* first: sorted by it */
@@ -26,6 +28,7 @@ struct strangers {
 	struct stranger *latest; /* owned: the same, those first that are it longest */
 	uint64_t *joined;        /* owned: threads of which only switches tell: pid << 32 | tid; sorted */
 	size_t njoined, joined_capacity;
+	struct lost_spans lost;
 };
 
 /* Zero or -sbe_nomem; then too, strangers_fini() is due. */

@@ -229,10 +229,13 @@ static int reach_psb(struct stream_replay *replay)
 	return status < 0 ? status : ended;
 }
 
-static int note_overflow(struct stream_replay *replay)
+static int note_overflow(struct stream_replay *replay, const struct pt_event *event)
 {
 	const struct sb_gap gap = gap_here(replay, sb_gap_overflow, read_offset(replay));
 
+	if (!event->ip_suppressed &&
+	    sideband_observer_regained(replay->observer, event->variant.overflow.ip) < 0)
+		return fatal(replay, -pte_nomem);
 	return ledger_hold_gap(replay->ledger, &gap);
 }
 
@@ -321,7 +324,7 @@ static void note_interruption(struct stream_replay *replay, const struct pt_even
 	if (event->type == ptev_disabled || event->type == ptev_async_disabled)
 		sideband_observer_disabled(replay->observer, event->type == ptev_async_disabled);
 	else if (event->type == ptev_overflow)
-		sideband_observer_lose_way(replay->observer);
+		sideband_observer_stray(replay->observer, 1);
 }
 
 /* What the event says of the page tables in force. */
@@ -380,7 +383,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 				return fatal(replay, -pte_nomem);
 		}
 		if (status == 0 && event.type == ptev_overflow)
-			status = note_overflow(replay);
+			status = note_overflow(replay, &event);
 		if (status == 0)
 			status = note_event(replay, &event);
 		if (status)
@@ -495,6 +498,7 @@ static int synchronise(struct stream_replay *replay, int *bits)
 	replay->noted = UINT64_MAX;
 	replay->last_tsc = replay->psb_tsc = 0;
 	begin_again(replay, psbs(replay).read);
+	sideband_observer_stray(replay->observer, 0);
 	replay->resumed = 0;
 	return settle_gap(replay);
 }
@@ -510,6 +514,7 @@ static uint64_t next_psb(const struct stream_replay *replay, uint64_t offset)
 /* Goes on at the next address that the trace tells, or at the next PSB. As synchronise(). */
 static int resume(struct stream_replay *replay, int *bits)
 {
+	const struct pt_config *config = pt_blk_get_config(replay->decoder);
 	const uint64_t from = read_offset(replay);
 
 	*bits = replay->resume == gap_resume_whole ? pt_blk_resync_whole(replay->decoder)
@@ -526,9 +531,10 @@ static int resume(struct stream_replay *replay, int *bits)
 	if (*bits < 0)
 		return synchronise(replay, bits);
 	begin_again(replay, read_offset(replay));
+	if (is_entered_within(config, from, read_offset(replay)))
+		sideband_observer_stray(replay->observer, 1);
 	if (replay->observer->asks_cr3)
-		sideband_observer_paging(replay->observer,
-		                         cr3_before(pt_blk_get_config(replay->decoder), read_offset(replay)));
+		sideband_observer_paging(replay->observer, cr3_before(config, read_offset(replay)));
 	replay->noted = replay->confirmed;
 	replay->resumed = 1;
 	return 0;

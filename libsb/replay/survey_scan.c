@@ -1,22 +1,31 @@
-/* survey_scan.c - see survey_scan.h. Packets alone are read: whose they are is told by their time. */
+/* survey_scan.c - see survey_scan.h. Whose addresses are is told by their time: where it is only known to lie
+ * in a span, they count if nothing changes meanwhile. */
 #include "replay/survey_scan.h"
 
-#include <intel-pt-time.h>
 #include <sb/error.h>
-#include <sb/trace.h>
 #include <stdlib.h>
 
-#include "replay/sideband_observer.h"
+#include "replay/ip_scan.h"
 
-enum { SLOTS = 1 << 18, IPS_MAX = SLOTS / 2 }; /* further addresses are not looked at */
+enum {
+	SLOTS = 1 << 18,
+	IPS_MAX = SLOTS / 2 /* further addresses are not looked at */
+};
+
+/* Who runs, and what they have mapped. */
+struct present {
+	int32_t pid;
+	const struct sb_epoch *epoch; /* NULL: not known */
+};
 
 struct scanner {
 	const struct sb_system *system;
-	const struct sb_clock *clock;
 	const struct sb_sched *sched;
 	size_t nscheds, at;
-	uint64_t tsc_base;
-	int32_t pid; /* of the stream, when it is a thread's; else -1 */
+	int32_t pid;       /* of the stream, when it is a thread's; else -1 */
+	uint64_t from, to; /* a span of time, and whether nothing changes meanwhile */
+	struct present present;
+	int is_alike;
 	struct survey_ip *slot;
 	size_t count;
 };
@@ -48,103 +57,66 @@ static int32_t who(struct scanner *scanner, uint64_t now)
 	return sched[scanner->at].time <= now ? sched[scanner->at].pid : -1;
 }
 
-static void look_at(struct scanner *scanner, uint64_t ip, uint64_t tsc)
+static struct present present_at(struct scanner *scanner, uint64_t now)
 {
-	const uint64_t now = sb_clock_tsc_to_ns(scanner->clock, tsc | scanner->tsc_base);
 	const int32_t pid = who(scanner, now);
 	const struct sb_space *space = pid > 0 ? sb_system_space(scanner->system, pid, now) : NULL;
-	const struct sb_epoch *epoch = space ? sb_space_epoch(space, now) : NULL;
 
-	if (epoch && !sb_epoch_code(epoch, ip))
-		add(scanner,
-		    (struct survey_ip){.epoch = epoch, .ip = ip, .time = now, .pid = pid, .tid = pid});
+	return (struct present){pid, space ? sb_space_epoch(space, now) : NULL};
 }
 
-static int is_target(const struct pt_packet *packet)
+static void look_at(struct scanner *scanner, const struct ip_seen *seen)
 {
-	return (packet->type == ppt_tip || packet->type == ppt_tip_pge) &&
-	       packet->payload.ip.ipc != pt_ipc_suppressed;
+	const struct present *present = &scanner->present;
+
+	if (present->epoch && !sb_epoch_code(present->epoch, seen->ip))
+		add(scanner, (struct survey_ip){.epoch = present->epoch,
+		                                .ip = seen->ip,
+		                                .time = seen->from,
+		                                .pid = present->pid,
+		                                .tid = present->pid});
 }
 
-static void scan_packets(struct scanner *scanner, struct pt_packet_decoder *packets, struct pt_clock *clock,
-                         uint64_t stop)
+/* Whether somebody else ran in between, or something was mapped. */
+static int has_changed(struct scanner *scanner, const struct ip_seen *seen)
 {
-	uint64_t last = 0, offset, tsc;
-	int status = pt_pkt_sync_forward(packets);
+	const struct sb_sched *sched = scanner->sched;
+	const struct present *present = &scanner->present, later = present_at(scanner, seen->to);
 
-	while (status >= 0) {
-		struct pt_packet packet;
+	if (scanner->pid < 0)
+		for (size_t i = scanner->at; i && i < scanner->nscheds && sched[i].time > seen->from; --i)
+			if (sched[i - 1].pid != present->pid || sched[i].pid != present->pid)
+				return 1;
+	return later.pid != present->pid || later.epoch != present->epoch;
+}
 
-		if (pt_pkt_get_offset(packets, &offset) < 0 || offset >= stop)
-			return;
-		status = pt_pkt_next(packets, &packet, sizeof(packet));
-		if (status < 0) {
-			status = pt_pkt_sync_forward(packets);
-			continue;
-		}
-		pt_clock_packet(clock, &packet);
-		if (packet.type == ppt_psb)
-			last = 0;
-		if (packet.type != ppt_fup && packet.type != ppt_tip && packet.type != ppt_tip_pge &&
-		    packet.type != ppt_tip_pgd)
-			continue;
-		last = sb_last_ip(last, &packet.payload.ip);
-		if (is_target(&packet) && last && !(last >> 63) &&
-		    pt_clock_time(clock, &tsc, NULL, NULL) >= 0)
-			look_at(scanner, last, tsc);
+static int on_ip(void *context, const struct ip_seen *seen)
+{
+	struct scanner *scanner = context;
+
+	if (!seen->ip || !seen->from || seen->to == UINT64_MAX)
+		return 0;
+	if (seen->from != scanner->from || seen->to != scanner->to) {
+		scanner->from = seen->from;
+		scanner->to = seen->to;
+		scanner->present = present_at(scanner, seen->from);
+		scanner->is_alike = seen->from == seen->to || !has_changed(scanner, seen);
 	}
-}
-
-static int scan_segment(struct scanner *scanner, const struct sb_perfdata *perfdata,
-                        const struct sb_segment *segment)
-{
-	struct pt_packet_decoder *packets;
-	struct pt_clock *clock;
-	struct pt_config config;
-	int status = 0;
-
-	sb_trace_config(&config, sb_perfdata_info(perfdata));
-	/* The decoder only reads. */
-	config.begin = (uint8_t *)(uintptr_t)segment->begin;
-	config.end = (uint8_t *)(uintptr_t)segment->end;
-	packets = pt_pkt_alloc_decoder(&config);
-	clock = pt_clock_alloc(&config);
-	if (packets && clock)
-		scan_packets(scanner, packets, clock, segment->stop);
-	else
-		status = -sbe_nomem;
-	pt_pkt_free_decoder(packets);
-	pt_clock_free(clock);
-	sb_perfdata_release(perfdata, segment->begin, segment->begin + segment->stop);
-	return status;
+	if (scanner->is_alike)
+		look_at(scanner, seen);
+	return 0;
 }
 
 static int scan_stream(struct scanner *scanner, const struct sb_perfdata *perfdata,
                        const struct sb_aux_stream *stream)
 {
-	struct sb_segment segment;
-	struct sb_trace *trace;
-	size_t nflags;
-	const struct sb_aux_flag *flag = sb_system_stream_flags(scanner->system, stream, &nflags);
-	int status = sb_trace_open(&trace, stream, flag, nflags);
+	const struct ip_sink sink = {scanner, on_ip};
 
-	if (status < 0)
-		return status;
 	scanner->pid = stream->cpu < 0 ? sb_system_thread_pid(scanner->system, stream->tid) : -1;
 	scanner->at = 0;
+	scanner->from = scanner->to = 0;
 	scanner->sched = sb_system_schedule(scanner->system, stream->cpu, &scanner->nscheds);
-	scanner->tsc_base = sideband_upper_bits(scanner->clock, scanner->sched, scanner->nscheds);
-	for (;;) {
-		status = sb_trace_next(trace, &segment);
-		if (status > 0)
-			status = scan_segment(scanner, perfdata, &segment);
-		else
-			break;
-		if (status < 0)
-			break;
-	}
-	sb_trace_close(trace);
-	return status;
+	return ip_scan(perfdata, scanner->system, stream, &sink);
 }
 
 static int compare(const void *a, const void *b)
@@ -158,9 +130,7 @@ static int compare(const void *a, const void *b)
 
 int survey_scan(struct survey_scan *scan, const struct sb_perfdata *perfdata, const struct sb_system *system)
 {
-	struct scanner scanner = {.system = system,
-	                          .clock = &sb_perfdata_info(perfdata)->clock,
-	                          .slot = calloc(SLOTS, sizeof(*scanner.slot))};
+	struct scanner scanner = {.system = system, .slot = calloc(SLOTS, sizeof(*scanner.slot))};
 	size_t nstreams, count = 0;
 	const struct sb_aux_stream *stream = sb_perfdata_streams(perfdata, &nstreams);
 	int status = scanner.slot ? 0 : -sbe_nomem;

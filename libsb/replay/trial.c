@@ -2,7 +2,8 @@
 #include "replay/trial.h"
 
 #include <intel-pt-run.h>
-#include <linux/perf_event.h>
+
+#include "system/address_space.h"
 
 /* In blocks: a trial costs so many, even when it is refuted at once, and is given up after so many; behind a
  * PSB, and for each byte since, another one may begin while it was no more than that. The trace itself has
@@ -27,17 +28,6 @@ void trial_begin_buffer(struct trial *trial)
 	trial->psb = UINT64_MAX;
 }
 
-static int loses_records(const struct sb_system *system)
-{
-	size_t count;
-	const struct sb_lost *lost = sb_system_lost(system, &count);
-
-	for (size_t i = 0; i < count; ++i)
-		if (lost[i].type == PERF_RECORD_LOST)
-			return 1;
-	return 0;
-}
-
 static int make_scout(struct trial *trial, const struct pt_block_decoder *decoder)
 {
 	const struct image_builder *like = trial->like;
@@ -49,7 +39,6 @@ static int make_scout(struct trial *trial, const struct pt_block_decoder *decode
 	                       &err) < 0)
 		return -pte_nomem;
 	trial->images.system = like->system;
-	trial->is_lossy = loses_records(like->system);
 	trial->scout = pt_blk_alloc_decoder(pt_blk_get_config(decoder));
 	if (!trial->scout) {
 		image_builder_fini(&trial->images);
@@ -79,6 +68,14 @@ static struct pt_image *image_of(struct trial *trial, const struct code_window *
 	                               : image_builder_certain(&trial->images, subject, &ends);
 }
 
+/* Whether a mapping may be missing that the subject has, or its parent had. */
+static int may_lack_map(const struct trial *trial, const struct code_window *subject)
+{
+	const struct sb_space *space = sb_system_space(subject->system, subject->pid, subject->from);
+
+	return lost_spans_meet(trial->lost, space ? space_since(space) : 0, subject->to);
+}
+
 /* The scout found no code. Where the trace itself says that there is some, and nothing is mapped, it is not
  * that process'. What was mapped, but is not known, may fit; and so may what a record may have been lost of.
  */
@@ -88,7 +85,7 @@ static int judge_missing(const struct trial *trial, const struct code_window *su
 	const struct sb_map *map;
 	uint64_t named;
 
-	if (trial->is_lossy || !images->has_missing_ip || images->is_uncertain ||
+	if (may_lack_map(trial, subject) || !images->has_missing_ip || images->is_uncertain ||
 	    pt_blk_get_named_ip(trial->scout, &named) < 0 || named != images->missing_ip)
 		return trial_open;
 	return code_window_find(subject, named, &map) == 0 ? trial_refuted : trial_open;

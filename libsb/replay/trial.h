@@ -15,6 +15,7 @@
 
 #include "replay/code_window.h"
 #include "replay/image_build.h"
+#include "replay/lost_spans.h"
 
 enum { TRIAL_SUBJECTS_MAX = 8 };
 
@@ -22,7 +23,7 @@ struct trial {
 	const struct image_builder *like; /* borrowed: images are built as its are */
 	struct image_builder images;      /* its own: to the decoder's, nothing happens */
 	struct pt_block_decoder *scout;   /* owned; NULL: none yet */
-	int is_lossy;                     /* records were lost, perhaps of what was mapped */
+	const struct lost_spans *lost;    /* borrowed: when records were, perhaps of what was mapped */
 	uint64_t psb;                     /* the last one; UINT64_MAX: not known */
 	uint64_t spent;                   /* blocks since then */
 };

@@ -272,3 +272,18 @@ uint64_t cr3_before(const struct pt_config *given, uint64_t offset)
 	pt_pkt_free_decoder(decoder);
 	return status < 0 && status != -pte_eos ? 0 : cr3;
 }
+
+int is_entered_within(const struct pt_config *given, uint64_t from, uint64_t to)
+{
+	struct pt_config config = *given;
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
+	struct pt_packet packet = {.type = ppt_invalid};
+	uint64_t at;
+	int status = decoder ? pt_pkt_sync_set(decoder, from) : -pte_nomem;
+
+	while (status >= 0 && packet.type != ppt_tip_pge && packet.type != ppt_ovf &&
+	       pt_pkt_get_offset(decoder, &at) >= 0 && at < to)
+		status = pt_pkt_next(decoder, &packet, sizeof(packet));
+	pt_pkt_free_decoder(decoder);
+	return status < 0 || packet.type == ppt_tip_pge || packet.type == ppt_ovf;
+}

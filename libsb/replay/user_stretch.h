@@ -40,4 +40,7 @@ int user_stretches_walk(const struct sb_perfdata *perfdata, const struct sb_syst
  * 0: not known. */
 uint64_t cr3_before(const struct pt_config *config, uint64_t offset);
 
+/* Whether tracing is turned on by a packet in [@from, @to), or that is not known. */
+int is_entered_within(const struct pt_config *config, uint64_t from, uint64_t to);
+
 #endif

@@ -75,7 +75,7 @@ static int begin_stream(struct walker *walker, const struct observed_schedule *s
 	        .trial = &walker->trial,
 	        .slack = stream_replay_slack_ns(info),
 	        .is_coarse = !info->pt_mtc,
-	        .is_late = !info->pt_mtc && !world->traces_kernel,
+	        .is_late = !info->pt_cyc && !world->traces_kernel,
 	        .without = world->options->without_evidence,
 	};
 	int status;

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "bisect.h"
+
 /* ---- The tree --------------------------------------------------------------------------------- */
 
 /* A change to the tree of one space. @failed: no memory; the tree must not be used any more. */
@@ -474,6 +476,7 @@ struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, str
 	space->public.pid = pid;
 	space->public.from = time;
 	space->public.to = UINT64_MAX;
+	space->since = time;
 	space->earlier = earlier;
 	space->version = ++pool->last_version;
 	space->family = ++pool->last_family;
@@ -486,6 +489,7 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 {
 	int status;
 
+	child->since = parent->since;
 	if (!parent->nepochs)
 		return 0;
 	status = reserve_epoch(child);
@@ -588,15 +592,9 @@ const struct sb_map *sb_epoch_code(const struct sb_epoch *epoch, uint64_t addr)
 
 const struct sb_epoch *sb_space_epoch(const struct sb_space *space, uint64_t time)
 {
-	size_t low = 0, high = space->nepochs;
+	struct bisect at = {.high = space->nepochs};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (space->epoch[middle].from <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &space->epoch[low - 1] : NULL;
+	while (bisect_more(&at))
+		bisect_go(&at, space->epoch[at.middle].from <= time);
+	return at.low ? &space->epoch[at.low - 1] : NULL;
 }

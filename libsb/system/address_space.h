@@ -54,7 +54,15 @@ struct space {
 	int lent;               /* the present epoch's id is a child's, too */
 	struct sb_epoch *epoch; /* owned, or the first one */
 	size_t nepochs, epoch_capacity;
+	uint64_t since; /* what it has mapped came since then: its exec's time, or that of those it was forked
+	                   from */
 };
+
+/* Since when all that @space has was mapped, by itself or by those it was forked from; 0: always. */
+static inline uint64_t space_since(const struct sb_space *space)
+{
+	return ((const struct space *)space)->since;
+}
 
 /* A new, empty space of @pid, or NULL. @earlier (may be NULL) ends where it begins. */
 struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, struct space *earlier);

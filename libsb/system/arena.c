@@ -6,6 +6,8 @@
 
 #include <sb/error.h>
 
+#include "bisect.h"
+
 enum { CACHE_LINE = 64, BLOCK_SIZE = 256 * 1024 - CACHE_LINE, ALIGNMENT = 16 };
 
 struct arena_block {
@@ -160,15 +162,9 @@ int array_sort(void *array, size_t count, size_t size)
 
 size_t array_above(const void *array, size_t count, size_t size, uint64_t key)
 {
-	size_t low = 0, high = count;
+	struct bisect at = {.high = count};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (time_at(array, middle, size) <= key)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_more(&at))
+		bisect_go(&at, time_at(array, at.middle, size) <= key);
+	return at.low;
 }

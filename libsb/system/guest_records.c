@@ -4,6 +4,7 @@
 #include <linux/perf_event.h>
 #include <stdlib.h>
 
+#include "bisect.h"
 #include "record/bytes.h"
 #include "system/arena.h"
 
@@ -27,17 +28,11 @@ int guest_records_index(struct guest_records *guests, const struct sb_record *re
 
 static int has_id(const struct guest_records *guests, uint64_t id)
 {
-	size_t low = 0, high = guests->count;
+	struct bisect at = {.high = guests->count};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (guests->id[middle] < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < guests->count && guests->id[low] == id;
+	while (bisect_more(&at))
+		bisect_go(&at, guests->id[at.middle] < id);
+	return at.low < guests->count && guests->id[at.low] == id;
 }
 
 int guest_records_have(const struct guest_records *guests, const struct sb_record *record)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "system/schedule.h"
 
 /* ns: closer to a switch, the clocks of two CPUs may disagree which was first. */
@@ -109,20 +110,16 @@ static int by_thread_and_time(const void *left, const void *right)
 static uint64_t seen_elsewhere(const struct proofs *proofs, int32_t tid, uint32_t cpu, uint64_t from,
                                uint64_t to)
 {
-	size_t low = 0, high = proofs->count;
+	struct bisect at = {.high = proofs->count};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct proof *proof = &proofs->of[middle];
+	while (bisect_more(&at)) {
+		const struct proof *proof = &proofs->of[at.middle];
 
-		if (proof->tid < tid || (proof->tid == tid && proof->time <= from))
-			low = middle + 1;
-		else
-			high = middle;
+		bisect_go(&at, proof->tid < tid || (proof->tid == tid && proof->time <= from));
 	}
-	for (; low < proofs->count && proofs->of[low].tid == tid && proofs->of[low].time < to; ++low)
-		if (proofs->of[low].cpu != cpu)
-			return proofs->of[low].time;
+	for (size_t i = at.low; i < proofs->count && proofs->of[i].tid == tid && proofs->of[i].time < to; ++i)
+		if (proofs->of[i].cpu != cpu)
+			return proofs->of[i].time;
 	return UINT64_MAX;
 }
 

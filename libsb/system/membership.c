@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
+
 /* The inode of the first PID namespace on all Linux machines. */
 static const uint64_t first_pid_namespace = 0xeffffffc;
 
@@ -170,20 +172,15 @@ int membership_forked(struct membership_table *table, uint64_t time, uint64_t ke
 const struct sb_membership *membership_find(const struct membership_table *table, uint64_t key, uint64_t time)
 {
 	const struct sb_membership *of;
-	uint32_t number, low = 0, high;
+	struct bisect at = {0};
+	uint32_t number;
 
 	if (!key_table_find(&table->keys, &key, &number))
 		return NULL;
 	of = table->membership + table->of[number].first;
-	high = table->of[number].count;
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (of[middle].from <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
+	at.high = table->of[number].count;
+	while (bisect_more(&at))
+		bisect_go(&at, of[at.middle].from <= time);
 	/* The first one begins at 0. */
-	return &of[low - 1];
+	return &of[at.low - 1];
 }

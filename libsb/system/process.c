@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
+
 /* ---- The index -------------------------------------------------------------------------------- */
 
 static size_t hash(int32_t key)
@@ -438,38 +440,29 @@ const struct sb_space *process_space(const struct process_table *table, int32_t 
 {
 	const struct pid_spaces *spaces = spaces_slot(table, pid);
 	const struct space_since *space = table->space + spaces->first;
-	uint32_t low = 0, high = spaces->count;
+	struct bisect at = {.high = spaces->count};
 
-	while (low < high) {
-		const uint32_t middle = low + (high - low) / 2;
-
-		if (space[middle].from <= time)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? &space[low - 1].space->public : NULL;
+	while (bisect_more(&at))
+		bisect_go(&at, space[at.middle].from <= time);
+	return at.low ? &space[at.low - 1].space->public : NULL;
 }
 
 const char *process_name(const struct process_table *table, int32_t pid, int32_t tid, uint64_t time,
                          uint64_t *until)
 {
 	const uint64_t key = thread_key(pid, tid);
-	size_t low = 0, high = table->ncomms;
+	struct bisect at = {.high = table->ncomms};
+	const struct comm *next;
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-		const struct comm *comm = &table->comm[middle];
+	while (bisect_more(&at)) {
+		const struct comm *comm = &table->comm[at.middle];
 
-		if (comm->key < key || (comm->key == key && comm->time <= time))
-			low = middle + 1;
-		else
-			high = middle;
+		bisect_go(&at, comm->key < key || (comm->key == key && comm->time <= time));
 	}
+	next = &table->comm[at.low];
 	if (until)
-		*until = low < table->ncomms && table->comm[low].key == key ? table->comm[low].time
-		                                                            : UINT64_MAX;
-	return low && table->comm[low - 1].key == key ? table->comm[low - 1].name : no_name;
+		*until = at.low < table->ncomms && next->key == key ? next->time : UINT64_MAX;
+	return at.low && next[-1].key == key ? next[-1].name : no_name;
 }
 
 /* What nobody has told of a thread is as with its leader. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bisect.h"
 #include "record/bytes.h"
 #include "system/lost_switch.h"
 
@@ -253,16 +254,21 @@ static int note_loss(struct schedule *schedule, const struct sb_record *record, 
 	return 0;
 }
 
-/* What was lost came after the CPU's record before. */
+/* What was lost came after the CPU's record before. The LOST record is made by whoever makes the next one, and
+ * so runs then. */
 static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
                     uint64_t time)
 {
-	const int status = note_loss(schedule, record, time, record->u.lost.lost);
+	const struct sb_sample_id *who = &record->sample;
+	int status = note_loss(schedule, record, time, record->u.lost.lost);
 
 	schedule->lost_told += record->u.lost.lost;
 	if (status || !cpu)
 		return status;
-	return forget_from(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0);
+	status = forget_from(schedule, cpu, cpu->last_time ? cpu->last_time + 1 : 0);
+	if (status || !(who->has & PERF_SAMPLE_TID) || who->pid < 0 || who->tid < 0)
+		return status;
+	return runs(schedule, cpu, time, who->pid, who->tid);
 }
 
 static int add_lost_samples(struct schedule *schedule, struct cpu_schedule *cpu,
@@ -345,17 +351,11 @@ static int by_thread(const void *left, const void *right)
 /* The first one of @tid, or of a higher number. */
 static size_t first_of_thread(const struct schedule *schedule, int64_t tid)
 {
-	size_t low = 0, high = schedule->nthread_flags;
+	struct bisect at = {.high = schedule->nthread_flags};
 
-	while (low < high) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (schedule->thread_flag[middle].tid < tid)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
+	while (bisect_more(&at))
+		bisect_go(&at, schedule->thread_flag[at.middle].tid < tid);
+	return at.low;
 }
 
 const struct sb_aux_flag *schedule_thread_flags(const struct schedule *schedule, int32_t tid, size_t *count)

@@ -1,14 +1,6 @@
 # test_smoke.sh - does the benchmark run: is every row there, did both libraries count the same? Says nothing
 # about speed. Told by its environment what to test: BUILD_DIR, SOURCE_DIR.
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 
 # has PATTERN: is there such a row, with figures?
 has()

@@ -4,7 +4,12 @@ recordings of busy machines are. Intel PT, one file, not packed, recorded with s
 
   switch=P mmap=P comm=P fork=P exit=P   each record of that kind that has a time is missing with probability P
   cpu=N                           all records that CPU N wrote are missing; its trace is there
+  burst=N,LENGTH                  of each CPU, N times LENGTH records in a row are missing, and a LOST record says so, as
+                                  it is where nobody reads a full ring buffer
   strip=mtc,cyc,tsc               no packets of that kind: mtc takes TMA with it; tsc leaves those at PSBs
+  time=N                          as a processor tells the time: no CYC packets, MTCs every 2^N ticks of the crystal and
+                                  while tracing is off, too, but no TSC where user space is entered, as tracers in
+                                  software have it; N is at least the recording's
   overflow=N                      every N bytes of trace, what comes before the next PSB is an overflow
   truncated=N                     the same, dropped by the kernel, which says so (AUX record, truncated)
   seed=N                          of the probabilities (1)
@@ -16,6 +21,7 @@ import random
 import struct
 import sys
 
+LOST = 2
 MMAP, COMM, EXIT, FORK, MMAP2, AUX, SWITCH, SWITCH_WIDE = 1, 3, 4, 7, 10, 11, 14, 15
 SAMPLE, USER_TYPES, AUXTRACE_INFO, AUXTRACE = 9, 64, 70, 71
 KINDS = {'switch': (SWITCH, SWITCH_WIDE), 'mmap': (MMAP, MMAP2), 'comm': (COMM,), 'fork': (FORK,), 'exit': (EXIT,)}
@@ -62,6 +68,7 @@ class Recording:
                     self.cpu_at = behind
                 elif bit == 2:
                     self.time_at = behind
+        self.trailer = behind
         if not self.time_at or not self.cpu_at:
             sys.exit(f'records without time or CPU: sample type {sample_type:#x}')
 
@@ -74,14 +81,28 @@ class Recording:
     def cpu(self, record):
         return struct.unpack_from('<I', record, len(record) - self.cpu_at)[0]
 
+    def pmu(self):
+        return next(struct.unpack_from('<Q', record, 16)[0] for _, record in self.records
+                    if kind_of(record) == AUXTRACE_INFO)
+
     def clear_config(self, bits):
         """Of the attributes of Intel PT."""
-        pmu = next(struct.unpack_from('<Q', record, 16)[0] for _, record in self.records
-                   if kind_of(record) == AUXTRACE_INFO)
+        pmu = self.pmu()
         for at in range(self.attrs, self.attrs + self.attrs_size, self.attr_size):
             kind, _, config = struct.unpack_from('<IIQ', self.bytes, at)
             if kind == pmu:
                 struct.pack_into('<Q', self.bytes, at + 8, config & ~bits)
+
+    def set_mtc_freq(self, longer):
+        """Returns what it was."""
+        pmu = self.pmu()
+        freq = 0
+        for at in range(self.attrs, self.attrs + self.attrs_size, self.attr_size):
+            kind, _, config = struct.unpack_from('<IIQ', self.bytes, at)
+            if kind == pmu:
+                freq = config >> 14 & 15
+                struct.pack_into('<Q', self.bytes, at + 8, config & ~(15 << 14) | longer << 14)
+        return freq
 
     def write(self, path):
         moved, out = {}, bytearray(self.bytes[:self.data])
@@ -113,6 +134,7 @@ def kind_of(record):
 # ---- Packets -------------------------------------------------------------------------------------
 
 IP_BYTES = (0, 2, 4, 6, 6, None, 8, None)
+TMA_TICKS = 2000000  # of a time stamp counter: fewer than 16 bits of a crystal
 EXTENDED = {0x82: 16, 0x23: 2, 0xf3: 2, 0xa3: 8, 0xc8: 7, 0x03: 4, 0x43: 8, 0x73: 7, 0x83: 2, 0xc3: 11, 0x62: 2,
             0xe2: 2, 0xc2: 10, 0x22: 4, 0xa2: 7, 0x63: 3, 0x33: 2, 0xb3: 2, 0x12: 6, 0x32: 10, 0x92: 6, 0xb2: 10,
             0x13: 4, 0x53: 11}
@@ -188,6 +210,58 @@ def strip(trace, names):
         elif name in names and not (name == 'tsc' and header):
             trace[at:at + size] = bytes(size)
             count += 1
+    return count
+
+
+class Crystal:
+    """Which MTCs there are, and which there would be with a longer period."""
+
+    def __init__(self, freq, longer):
+        self.freq, self.skip = freq, longer - freq
+        self.now = self.tsc = None
+
+    def begin(self, ctc, tsc):
+        """At a PSB; what is known from the packets before stays, so that MTCs go on."""
+        self.now, self.tsc = self.at(ctc), tsc
+
+    def at(self, ctc):
+        """The 16 bits of a TMA packet, as a number of MTCs that goes on."""
+        number = ctc >> self.freq
+        return number if self.now is None else self.now + (number - self.now) % (0x10000 >> self.freq)
+
+    def go_to(self, number):
+        """The payloads of the longer MTCs that come up to it; one in 200 is enough."""
+        first, last = self.now >> self.skip, number >> self.skip
+        self.now = number
+        return bytes(byte for mtc in [*range(first + 200, last, 200), *[last] * (first != last)]
+                     for byte in (0x59, mtc & 0xff))
+
+
+def tell_time(trace, freq, longer):
+    """TSC and TMA where tracing is turned on become MTCs, as far as they have room."""
+    crystal, header, stamp, count = Crystal(freq, longer), False, None, 0
+    for at, size, name in packets(trace, max(trace.find(PSB), 0), len(trace)):
+        if name in ('psb', 'psbend'):
+            header = name == 'psb'
+        elif name == 'tsc':
+            stamp = at, int.from_bytes(trace[at + 1:at + size], 'little')
+        elif name == 'tma' and stamp and at == stamp[0] + 8:
+            begin, tsc = stamp
+            ctc = int.from_bytes(trace[at + 2:at + 4], 'little')
+            # TMA does not tell longer times than its 16 bits.
+            if header or crystal.now is None or tsc - crystal.tsc > TMA_TICKS:
+                crystal.begin(ctc, tsc)
+                continue
+            mtcs = crystal.go_to(crystal.at(ctc))
+            crystal.tsc = tsc
+            if len(mtcs) <= at + size - begin:
+                trace[begin:at + size] = mtcs + bytes(at + size - begin - len(mtcs))
+                count += 1
+        elif name == 'mtc' and crystal.now is not None:
+            mtcs = crystal.go_to(crystal.now + (trace[at + 1] - crystal.now & 0xff))
+            trace[at:at + size] = mtcs if len(mtcs) == size else bytes(size)
+        elif name == 'cyc':
+            trace[at:at + size] = bytes(size)
     return count
 
 
@@ -282,7 +356,13 @@ def change_trace(recording, options, done):
     if 'mtc' in names:
         names.add('tma')
     recording.clear_config((1 << 9 if 'mtc' in names else 0) | (1 << 1 if 'cyc' in names else 0))
+    longer = int(options.get('time', 0))
+    if longer:
+        recording.clear_config(1 << 1)
+        freq = recording.set_mtc_freq(longer)
     for stream in streams_of(recording):
+        if longer:
+            done['times'] = done.get('times', 0) + tell_time(stream.trace, freq, longer)
         if names:
             done['packets'] = done.get('packets', 0) + strip(stream.trace, names)
         if 'overflow' in options:
@@ -292,6 +372,34 @@ def change_trace(recording, options, done):
             done['holes'] = done.get('holes', 0) + len(places)
             flag_truncated(recording, stream, places)
         stream.put_back()
+
+
+def lost_record(count, trailer):
+    """What the kernel writes before the first record that there is room for again."""
+    return [None, bytearray(struct.pack('<IHHQQ', LOST, 0, 24 + len(trailer), 0, count)) + trailer]
+
+
+def lose_bursts(recording, number, length, chance, done):
+    of_cpu = {}
+    for index, (_, record) in enumerate(recording.records):
+        if recording.time(record):
+            of_cpu.setdefault(recording.cpu(record), []).append(index)
+    gone, told = set(), {}
+    for _, indices in sorted(of_cpu.items()):
+        for _ in range(number):
+            first = chance.randrange(max(len(indices) - length, 1))
+            lost = [index for index in indices[first:first + length] if index not in gone]
+            gone.update(lost)
+            if lost and first + length < len(indices):
+                told.setdefault(indices[first + length], []).append(len(lost))
+    records = []
+    for index, entry in enumerate(recording.records):
+        if index in told:
+            records.append(lost_record(sum(told[index]), entry[1][-recording.trailer:]))
+        if index not in gone:
+            records.append(entry)
+    recording.records = records
+    done['records in bursts'] = len(gone)
 
 
 def take_out(recording, options, done):
@@ -307,6 +415,8 @@ def take_out(recording, options, done):
         wanted = probability.get(kind_of(record), 0)
         return wanted > 0 and chance.random() < wanted
 
+    if 'burst' in options:
+        lose_bursts(recording, *map(int, options['burst'].split(',')), chance, done)
     before = len(recording.records)
     recording.records = [entry for entry in recording.records if not goes(entry[1])]
     done['records'] = before - len(recording.records)
@@ -316,7 +426,7 @@ def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
     options = dict(argument.split('=', 1) for argument in sys.argv[3:])
-    known = set(KINDS) | {'cpu', 'strip', 'overflow', 'truncated', 'seed'}
+    known = set(KINDS) | {'cpu', 'burst', 'strip', 'time', 'overflow', 'truncated', 'seed'}
     if set(options) - known:
         sys.exit(f'unknown: {", ".join(sorted(set(options) - known))}')
     recording, done = Recording(sys.argv[1]), {}

@@ -302,9 +302,14 @@ static uint64_t surplus(const struct tallies *all, FILE *details)
 	return sum;
 }
 
+/* Rounding makes neither 100 of what is not all, nor 0 of what is there. */
 static double percent(uint64_t part, const struct result *result)
 {
-	return result->truth ? 100.0 * (double)part / (double)result->truth : 0;
+	const double percent = result->truth ? 100.0 * (double)part / (double)result->truth : 0;
+
+	if (!part || part == result->truth)
+		return percent;
+	return percent < 0.0001 ? 0.0001 : percent > 99.9999 && part < result->truth ? 99.9999 : percent;
 }
 
 int main(int argc, char **argv)

@@ -56,8 +56,14 @@ void log_sums(const struct log *from, struct log *sums, int timed);
 /* An error, behind which all is forgotten. */
 void log_add_error(struct log *log, int status);
 
-/* Whether they are the same; if not, says where. @state: what only faces of the same kind agree in counts,
- * too. */
-int log_same(const char *what, const struct log *a, const struct log *b, int state);
+enum log_compare {
+	log_with_state = 1 << 0, /* what only faces of the same kind agree in counts, too */
+	/* What the client does depends on how many instructions came: whoever goes round a circle more often
+	 * before the error may leave it by that, and all is different from there on. */
+	log_may_leave_circles = 1 << 1
+};
+
+/* Whether they are the same; if not, says where. @flags: enum log_compare. */
+int log_same(const char *what, const struct log *a, const struct log *b, unsigned flags);
 
 #endif

@@ -48,13 +48,16 @@ static inline struct sb_write_sample sample(uint32_t cpu, int32_t pid, uint64_t 
 
 enum { PT_CONFIG = 0x300e601, PT_CONFIG_MTC = 1 << 9 };
 
-static inline int setup_traces(void **state, int user_only, uint64_t pt_config)
+/* @tsc_per_ctc: 0: not known, so that MTC packets tell nothing. */
+static inline int setup_traces(void **state, int user_only, uint64_t pt_config, uint32_t tsc_per_ctc)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 	struct sb_perfdata_write_config config = {.size = sizeof(config),
 	                                          .ncpus = 2,
 	                                          .pt_pmu_type = 8,
 	                                          .pt_config = pt_config,
+	                                          .tsc_ctc_num = tsc_per_ctc,
+	                                          .tsc_ctc_den = tsc_per_ctc != 0,
 	                                          .family = 6,
 	                                          .model = 85,
 	                                          .stepping = 4,
@@ -79,19 +82,19 @@ static inline int setup_traces(void **state, int user_only, uint64_t pt_config)
 
 static inline int setup(void **state)
 {
-	return setup_traces(state, 1, PT_CONFIG);
+	return setup_traces(state, 1, PT_CONFIG, 0);
 }
 
 /* Time stands still from one TSC packet to the next. */
 static inline int setup_late(void **state)
 {
-	return setup_traces(state, 1, PT_CONFIG & ~PT_CONFIG_MTC);
+	return setup_traces(state, 1, PT_CONFIG & ~PT_CONFIG_MTC, 0);
 }
 
 /* The kernel is traced as well. */
 static inline int setup_kernel(void **state)
 {
-	return setup_traces(state, 0, PT_CONFIG);
+	return setup_traces(state, 0, PT_CONFIG, 0);
 }
 
 static inline int teardown(void **state)

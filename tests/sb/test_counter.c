@@ -539,14 +539,45 @@ static void too_few_files_for_children(void **state)
 
 /* ---- Shortage --------------------------------------------------------------------------------- */
 
-static int no_memory;
+static int no_memory, reserved_before; /* that, when so many times there was some */
+
+enum { reserved_by_one = 2 }; /* a process, and its thread */
 
 int __real_array_reserve(void *array, size_t *capacity, size_t count, size_t size);
 int __wrap_array_reserve(void *array, size_t *capacity, size_t count, size_t size);
 
 int __wrap_array_reserve(void *array, size_t *capacity, size_t count, size_t size)
 {
-	return no_memory ? -1 : __real_array_reserve(array, capacity, count, size);
+	return no_memory && reserved_before-- <= 0 ? -1 : __real_array_reserve(array, capacity, count, size);
+}
+
+/* Nor is there any to stop the targets, of which the second has its turn when the first stands still: the
+ * counter stays as it was, and they go on. */
+static void no_memory_to_start(void **state)
+{
+	const int counter = allocate("page-faults", 0);
+	const pid_t first = start_sleeper(), second = start_sleeper();
+
+	(void)state;
+	assert_int_equal(sb_counter_attach(counter, first, NULL), 0);
+	assert_int_equal(sb_counter_attach(counter, second, NULL), 0);
+	for (int running = 1; running >= 0; --running) {
+		int (*const set)(int) = running ? sb_counter_start : sb_counter_stop;
+
+		for (int after = 0; after < 2; ++after) {
+			reserved_before = after ? reserved_by_one : 0;
+			no_memory = 1;
+			assert_int_equal(set(counter), -sb_counter_no_memory);
+			no_memory = 0;
+			/* It may be attached while it is at rest. */
+			assert_int_equal(sb_counter_attach(counter, first, NULL),
+			                 running ? -sb_counter_exists : -sb_counter_busy);
+		}
+		assert_int_equal(set(counter), 0);
+	}
+	sb_counter_release(counter);
+	end_sleeper(first);
+	end_sleeper(second);
 }
 
 /* No memory, or no file descriptor: then nothing is attached, and the target goes on. */
@@ -558,6 +589,7 @@ static void nothing_left(void **state)
 	struct sb_error err = {0};
 
 	(void)state;
+	reserved_before = 0;
 	no_memory = 1;
 	assert_int_equal(sb_counter_attach(counter, pid, &err), -sb_counter_no_memory);
 	no_memory = 0;
@@ -655,6 +687,7 @@ int main(void)
 	        cmocka_unit_test(not_the_owner),
 	        cmocka_unit_test(too_few_files_for_children),
 	        cmocka_unit_test(nothing_left),
+	        cmocka_unit_test(no_memory_to_start),
 	        cmocka_unit_test(in_words),
 	        cmocka_unit_test(no_privilege),
 	        cmocka_unit_test(the_target_goes_on),

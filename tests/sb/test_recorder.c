@@ -10,6 +10,7 @@
 #include <cmocka.h>
 #include <dirent.h>
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
@@ -20,15 +21,19 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <linux/bpf.h>
 #include <linux/perf_event.h>
 
 #include <sb/perfdata.h>
+#include <sb/perfdata_write.h>
 #include <sb/recorder.h>
 
+#include "capture/live_bpf.h"
 #include "capture/proc_stat.h"
 #include "support/kcore_file.h"
 #include "support/may_count.h"
@@ -456,6 +461,81 @@ static void no_kernel_code(void **state)
 	closedir(left);
 }
 
+/* A list that can be opened, and not be read, as a directory can, is not copied as an empty one. */
+static void unreadable_modules(void **state)
+{
+	static uint8_t bytes[5 * page];
+	const struct kcore_segment whole[] = {{text - page, bytes, sizeof(bytes)}};
+	char name[] = "true", *const argv[] = {name, NULL}, path[4300];
+	struct sb_recorder_config config = usual();
+	struct temp_dir proc;
+	struct sb_error err;
+
+	(void)state;
+	make_proc(&proc);
+	free(kcore_file_of(&proc, whole, 1));
+	snprintf(path, sizeof(path), "%s/modules", proc.path);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0700), 0);
+	config.kcore = 1;
+	config.proc = proc.path;
+	assert_int_equal(sb_recorder_run(&config, argv, NULL, &err), -sbe_io);
+	assert_string_equal(err.file, path);
+	assert_string_equal(err.text, "reading it failed: Is a directory");
+	assert_int_equal(access(output, F_OK), -1);
+	assert_int_equal(rmdir(path), 0);
+	temp_dir_remove(&proc);
+}
+
+/* ---- BPF programs ----------------------------------------------------------------------------- */
+
+static int load_program(void)
+{
+	/* r0 = 0; exit */
+	const struct bpf_insn insns[] = {{.code = BPF_ALU64 | BPF_MOV | BPF_K}, {.code = BPF_JMP | BPF_EXIT}};
+	union bpf_attr attr;
+
+	memset(&attr, 0, sizeof(attr));
+	attr.prog_type = BPF_PROG_TYPE_SOCKET_FILTER;
+	attr.insns = (uintptr_t)insns;
+	attr.insn_cnt = 2;
+	attr.license = (uintptr_t) "GPL";
+	return (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
+}
+
+/* One file too few to look at a program: that is an error, and not "it is gone". */
+static void too_few_files_for_programs(void **state)
+{
+	const struct sb_perfdata_write_config config = {.size = sizeof(config), .ncpus = 1};
+	const int program = load_program();
+	struct sb_perfdata_writer *writer;
+	struct rlimit files, few;
+	struct live_bpf bpf;
+	struct sb_error err;
+	int next;
+
+	(void)state;
+	if (program < 0)
+		skip();
+	live_bpf_init(&bpf);
+	if (sb_perfdata_writer_open(&writer, output, &config, &err) < 0)
+		fail_msg("%s", err.text);
+	next = dup(0);
+	assert_true(next >= 0);
+	close(next);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &files), 0);
+	few = files;
+	few.rlim_cur = (rlim_t)next;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &few), 0);
+	assert_int_equal(live_bpf_read(&bpf, writer, NULL, "/proc", &err), -sbe_io);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &files), 0);
+	assert_string_equal(err.file, "a BPF program");
+	assert_string_equal(err.text, strerror(EMFILE));
+	live_bpf_fini(&bpf);
+	sb_perfdata_writer_abort(writer);
+	close(program);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -465,6 +545,8 @@ int main(void)
 	        cmocka_unit_test(orders_without_end),
 	        cmocka_unit_test(kernel_code),
 	        cmocka_unit_test(no_kernel_code),
+	        cmocka_unit_test(unreadable_modules),
+	        cmocka_unit_test(too_few_files_for_programs),
 	};
 
 	may_count(NULL);

@@ -277,6 +277,46 @@ static void counters(void **state)
 	end_sleeper(pid);
 }
 
+/* ---- Whether there is Intel PT ---------------------------------------------------------------- */
+
+struct looking {
+	const char *sysfs;
+	int expected, has_failed;
+};
+
+static void look_for_pt(void *context)
+{
+	struct looking *looking = context;
+	int status;
+
+	arm();
+	status = sb_recorder_has_pt(looking->sysfs);
+	disarm();
+	looking->has_failed |= status == -sbe_nomem;
+	if (status != looking->expected && !(has_failed && status == -sbe_nomem))
+		fail_msg("%d when %s failed", status, has_failed ? failed : "nothing");
+}
+
+/* "There is none" is never said because of a shortage. */
+static void whether_there_is_pt(void **state)
+{
+	struct temp_dir dir;
+	struct looking looking = {.expected = 1};
+	char *sysfs;
+
+	(void)state;
+	temp_dir_make(&dir);
+	sysfs = sysfs_tree_make(&dir, SOURCE_DIR "/tests/data/sysfs/skylake");
+	looking.sysfs = sysfs;
+	assert_true(each_failure(look_for_pt, &looking) > 0);
+	assert_true(looking.has_failed);
+	looking = (struct looking){.sysfs = "/nonexistent"};
+	each_failure(look_for_pt, &looking);
+	assert_true(looking.has_failed);
+	free(sysfs);
+	temp_dir_remove(&dir);
+}
+
 /* ---- Recordings ------------------------------------------------------------------------------- */
 
 struct recording {
@@ -288,6 +328,7 @@ struct recording {
 	int quit;              /* where orders are given */
 	int nkept;             /* recordings that were not whole, and were kept */
 	int has_told;          /* of one, by its name */
+	int nrings;            /* that could not be mapped, and were told of as such */
 };
 
 static int count_fds(void)
@@ -386,6 +427,9 @@ static void record(void *context)
 		assert_int_equal(err.code, status);
 		if (!err.text[0])
 			fail_msg("an error without a word when %s failed", failed);
+		if (!strcmp(failed, "mmap") && strstr(err.text, "a ring of"))
+			recording->nrings +=
+			        status == -sbe_nomem && strstr(err.text, "64 KiB cannot be had for CPU");
 		assert_false(exists(recording->path));
 		expect_kept(recording);
 	} else {
@@ -440,6 +484,7 @@ static void record_each(struct recording *recording)
 	print_message("%d failures, %d recordings that had begun and were kept\n", count, recording->nkept);
 	record(recording);
 	assert_true(recording->nkept > 0);
+	assert_true(recording->nrings > 0);
 	close(orders[0]);
 	close(orders[1]);
 	temp_dir_remove(&recording->kernel);
@@ -529,8 +574,11 @@ static void not_permitted(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(events),        cmocka_unit_test(counters),
-	        cmocka_unit_test(of_a_command),  cmocka_unit_test(of_a_process),
+	        cmocka_unit_test(whether_there_is_pt),
+	        cmocka_unit_test(events),
+	        cmocka_unit_test(counters),
+	        cmocka_unit_test(of_a_command),
+	        cmocka_unit_test(of_a_process),
 	        cmocka_unit_test(not_permitted),
 	};
 

@@ -59,7 +59,8 @@ static void take_turns(struct fixture *fixture)
 
 	run_one_after_the_other(fixture, "/branching", "/straight");
 	switches(fixture, 0, 2000, 2, 1);
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	runs_branching(&trace);
 	runs_straight(&trace);
@@ -102,7 +103,8 @@ static void two_that_fit_leave_it_open(void **state)
 	switches(fixture, 0, 150, 0, 1);
 	switches(fixture, 0, 1000, 1, 2);
 	switches(fixture, 0, 2000, 2, 3);
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	runs_straight(&trace);
 	runs_branching(&trace);
@@ -128,7 +130,8 @@ static void a_child_fits_as_its_parent_does_before_it_executes_another_program(v
 	execs(fixture, 1500, 2, "straight");
 	maps(fixture, 1600, 2, 0x1000, "/straight");
 	switches(fixture, 0, 2000, 2, 1);
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	runs_branching(&trace);
 	runs_branching(&trace); /* whose is that? */
@@ -147,7 +150,8 @@ static void when_nobody_fits_it_is_a_gap(void **state)
 	struct trace trace = {0};
 
 	run_one_after_the_other(fixture, "/straight", "/returning");
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	runs_straight(&trace);
 	trace_ip(&trace, ppt_tip_pge, 0x1000);
@@ -168,7 +172,8 @@ static void who_has_code_that_is_not_known_may_run(void **state)
 	struct trace trace = {0};
 
 	run_one_after_the_other(fixture, "/branching", "/missing");
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	runs_branching(&trace);
 	runs_branching(&trace);

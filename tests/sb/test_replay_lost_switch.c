@@ -163,7 +163,8 @@ static void tracing_that_stays_on_up_to_a_known_time_tells_who_runs(void **state
 	thread_switches(fixture, 400, MAIN, OTHER);
 	thread_switches(fixture, 600, OTHER, MAIN);
 	thread_switches(fixture, 800, MAIN, OTHER);
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	trace_interrupted_late(&trace);
 	trace_interrupted_late(&trace);
@@ -189,7 +190,8 @@ static void tracing_that_is_turned_off_before_a_known_time_does_not(void **state
 	two_threads(fixture);
 	thread_switches(fixture, 400, MAIN, OTHER);
 	thread_switches(fixture, 600, OTHER, MAIN);
-	trace_start(&trace, 200);
+	trace_start(&trace, 100);
+	trace_tsc(&trace, 200);
 	trace_mode64(&trace);
 	trace_interrupted_late(&trace);
 	trace_interrupted_late(&trace);

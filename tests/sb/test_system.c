@@ -541,7 +541,7 @@ static void after_lost_records_nobody_knows_who_runs(void **state)
 	add(system, lost);
 	switch_wide(system, 60, 0, 9, 0, 8);
 	system_seal(system, 0);
-	assert_schedule(system, 0, "0:7/7 10:8/8 11:-1/-1 60:9/9");
+	assert_schedule(system, 0, "0:7/7 10:8/8 11:-1/-1 50:8/8 60:9/9");
 	assert_int_equal(sb_system_lost(system, &count)->time, 50);
 	assert_int_equal(count, 1);
 }
@@ -554,7 +554,7 @@ static void lost_records_at_the_start_leave_the_start_unknown(void **state)
 	add(system, lost);
 	switch_wide(system, 60, 0, 9, 1, 8);
 	system_seal(system, 0);
-	assert_schedule(system, 0, "0:-1/-1 60:8/8");
+	assert_schedule(system, 0, "0:-1/-1 50:8/8 60:8/8");
 }
 
 static void a_cut_recording_knows_nothing_after_its_first_missing_record(void **state)

@@ -55,6 +55,8 @@ static const struct insn_case insn_cases[] = {
         {"xbegin", {0xc7, 0xf8, 0, 0, 0, 0}, 6, ik_other, br_step, 0x1006},
         {"rdtsc", {0x0f, 0x31}, 2, ik_other, br_counter, 0},
         {"rdtscp", {0x0f, 0x01, 0xf9}, 3, ik_other, br_counter, 0},
+        {"pushf", {0x9c}, 1, ik_other, br_pushf, 0},
+        {"pushfw", {0x66, 0x9c}, 2, ik_other, br_pushf, 0},
         {"endbr64", {0xf3, 0x0f, 0x1e, 0xfa}, 4, ik_other, br_none, 0},
 };
 

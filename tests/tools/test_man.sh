@@ -152,19 +152,28 @@ mkdir "$examples"
 for page in "$man"/*.3 "$man"/*.7; do
 	awk -v what=code -v dir="$examples" -f "$SOURCE_DIR/tests/tools/man_code.awk" "$page"
 done
+# None is passed over, as its first line is another.
+for page in "$man"/*.3 "$man"/*.7; do
+	awk '/^\.Bd -literal/ { first = NR + 1 } NR == first && /^#include/ { print FILENAME ": nobody compiles the example in line " NR }' "$page"
+done >"$dir/unnamed"
+[ ! -s "$dir/unnamed" ] || complain "$(cat "$dir/unnamed")"
 sanitize=
 [ -z "${SANITIZE:-}" ] || sanitize="-fsanitize=$SANITIZE"
+libipt="$BUILD_DIR/libdecode/libipt.a -lZydis -lpthread"
+libsb="-L$BUILD_DIR/libsb -L$BUILD_DIR/libdecode -Wl,-rpath,$BUILD_DIR/libsb:$BUILD_DIR/libdecode -lsb -lipt"
 programs=0
 for source in "$examples"/*.c; do
 	programs=$((programs + 1))
 	object=${source%.c}.o
 	# shellcheck disable=SC2086 # words
-	"$CC" -std=c17 -Wall -Wextra -Werror $sanitize -I "$include" -c "$source" -o "$object" 2>"$dir/log" ||
+	"$CC" -std=c17 -Wall -Wextra -Werror $sanitize -I "$include" -I "$SOURCE_DIR/libsb/include" \
+		-c "$source" -o "$object" 2>"$dir/log" ||
 		complain "${source##*/} does not compile: $(cat "$dir/log")"
 	grep -q '^int main(' "$source" || continue
+	library=$libipt
+	! grep -q '^#include <sb/' "$source" || library=$libsb
 	# shellcheck disable=SC2086
-	"$CC" $sanitize "$object" -o "${source%.c}" "$BUILD_DIR/libdecode/libipt.a" -lZydis -lpthread \
-		2>"$dir/log" || complain "${source##*/} does not link: $(cat "$dir/log")"
+	"$CC" $sanitize "$object" -o "${source%.c}" $library 2>"$dir/log" || complain "${source##*/} does not link: $(cat "$dir/log")"
 done
 [ "$programs" -ge 20 ] || complain "too few examples found"
 

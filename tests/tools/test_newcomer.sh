@@ -59,7 +59,7 @@ says()
 	"$SBTRACE" "$@" >/dev/null 2>err && fail "$*: no error"
 	grep -qE -- "$pattern" err || fail "$*: $(cat err)"
 }
-says "\./nothere: No such file" record --software -- ./nothere
+says "\./nothere: it cannot be run: No such file" record --software -- ./nothere
 says "perf.dat: No such file" replay perf.dat
 says "unknown sink 'flamegraph'; there are insn, .*flame.*" replay --sink flamegraph=x perf.data
 says "unknown sink 'perfeto'; did you mean 'perfetto'" replay --sink perfeto=x perf.data

@@ -259,6 +259,59 @@ if command -v perf >/dev/null; then
 	[ ! -s "$dir/err" ] || fail "old: perf says $(cat "$dir/err")"
 fi
 
+# ---- CPUs that go while their events are opened ---------------------------------------------------------------
+
+# offline CPU FROM COUNT NAME OPTIONS...: as faked, where so many opens find the CPU offline.
+offline()
+{
+	FAKE_OFFLINE="$1 $2 $3"
+	export FAKE_OFFLINE
+	shift 3
+	faked "$@"
+	unset FAKE_OFFLINE
+}
+
+# came_back NAME: that CPU 1 went is said once, that it came, too; then all its events are started.
+came_back()
+{
+	[ "$(grep -c 'CPU 1 went offline: it is not recorded until it comes back' "$dir/$1.err")" -eq 1 ] &&
+		grep -q 'CPU 1 came: ' "$dir/$1.err" || fail "$1: $(cat "$dir/$1.err")"
+	awk '$1 == "open" && $4 == "cpu=1" { name[$2] = $3; next }
+		$1 == "ioctl" && $3 == "ENABLE" && name[$2] { print name[$2] }' "$dir/$1.log" | grep -v cgroup | sort -u | xargs >"$dir/started"
+	[ "$(cat "$dir/started")" = "$2" ] || fail "$1: started on CPU 1: $(cat "$dir/started")"
+}
+
+if [ "$cpus" = "0 1" ]; then
+	# Before its first event, and between its first and its second one: with a trace, and without.
+	offline 1 0 2 early -a -e intel_pt//u --ring 64K --aux 16K --time 1.5
+	came_back early 'dummy intel_pt'
+	offline 1 1 2 between -a -e intel_pt//u --ring 64K --aux 16K --time 1.5
+	came_back between 'dummy intel_pt'
+	offline 1 1 2 sideband -a --sideband-only --ring 64K --time 1.5
+	came_back sideband dummy
+	"$SBTRACE" dump --sideband --json "$dir/sideband.data" 2>"$dir/account" >"$dir/sideband.text" || fail "sideband: $(cat "$dir/account")"
+	for cpu in $cpus; do
+		grep -q "\"type\":\"SWITCH_CPU_WIDE\".*\"cpu\":$cpu," "$dir/sideband.text" || fail "nobody switches on CPU $cpu"
+	done
+	# It does not come back.
+	offline 1 1 1000000 away -a -e intel_pt//u --ring 64K --aux 16K --time 1.5
+	[ "$(grep -c 'CPU 1 went offline' "$dir/away.err")" -eq 1 ] || fail "away: $(cat "$dir/away.err")"
+	grep -q ' came: ' "$dir/away.err" && fail "away: $(cat "$dir/away.err")"
+	trace away
+	[ "$(wc -c <"$dir/away.pt")" -ge 32 ] || fail "away: no trace of CPU 0"
+	# While it is found out what the kernel knows: another one is asked.
+	offline 0 3 1000000 probed -a --sideband-only --ring 64K --time 0.1
+	grep -q 'CPU 0 went offline' "$dir/probed.err" || fail "probed: $(cat "$dir/probed.err")"
+	grep -q 'does not tell us of' "$dir/probed.err" && fail "probed: $(cat "$dir/probed.err")"
+	grep -q '^open [0-9]* dummy cpu=0 ' "$dir/probed.log" && fail "probed: CPU 0 is recorded"
+	grep -q '^open [0-9]* dummy cpu=1 ' "$dir/probed.log" || fail "probed: CPU 1 is not"
+fi
+# A PMU that there is not is another matter.
+FAKE_LACKS=1 "$fake" "$dir/lacks.log" "$dir/packets" 8 "$SBTRACE" record --sysfs "$sysfs" -a -e intel_pt//u -o "$dir/lacks.data" \
+	-- true 2>"$dir/lacks.err" && fail "a trace without a PMU"
+grep -q 'this machine cannot record it on CPU 0 (No such device)' "$dir/lacks.err" || fail "lacks: $(cat "$dir/lacks.err")"
+grep -h '^wrong' "$dir"/*.log && fail "something that the kernel would refuse"
+
 # Two traces are one too many; and what this generation lacks is refused.
 "$SBTRACE" record --sysfs "$sysfs" -a -e intel_pt//u -e intel_pt//k -o "$dir/two.data" -- true 2>"$dir/err" &&
 	fail "two traces are fine"

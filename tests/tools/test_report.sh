@@ -37,6 +37,15 @@ head -c $(($(wc -c <"$dir/report.data") * 7 / 10)) "$dir/report.data" >"$dir/cut
 "$SBTRACE" replay --root "$dir/report.root" --sink html="$dir/cut.html" "$dir/cut.data" 2>/dev/null || fail "cut.data"
 grep -q '"reason":"truncated","count":[1-9]' "$dir/cut.html" || fail "no gap is told"
 
+# A gap that is small is not rounded away.
+if command -v node >/dev/null; then
+	{
+		grep '^const percent = ' "$SOURCE_DIR/tools/sink/report/page.html"
+		echo 'console.log(percent(999999999, 1e9), percent(1, 1e9), percent(1, 3), percent(7, 7), percent(0, 7), percent(0, 0));'
+	} >"$dir/percent.js"
+	[ "$(node "$dir/percent.js")" = "99.99 % 0.01 % 33.33 % 100.00 % 0.00 % 0.00 %" ] || fail "percent: $(node "$dir/percent.js")"
+fi
+
 command -v chromium >/dev/null && command -v node >/dev/null || { echo "skipped: no chromium or no node here"; exit 77; }
 for page in 1 cut; do
 	ninsn=$(awk '$1 == "total" { print $2; exit }' "$dir/summary")

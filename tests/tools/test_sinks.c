@@ -13,27 +13,8 @@
 
 #include <cmocka.h>
 
-#include "sink/sink.h"
-#include "support/temp_dir.h"
-
-static const uint8_t lengths[] = {3, 5, 1, 2};
-
-static const struct pt_run_block blocks[] = {
-        {.ip = 0x401ffc, .end_ip = 0x402005, .length = lengths, .ninsn = 4},
-        {.ip = 0x7f12deadbeef, .end_ip = 0x7f12deadbeef, .length = lengths, .ninsn = 1},
-};
-
-static const struct pt_run_path two_blocks = {.block = blocks, .nblocks = 2, .ninsn = 5, .id = ptr_no_id};
-static const struct pt_run_path *const paths[] = {&two_blocks};
-
-static const struct sb_flow flow = {.cpu = 2,
-                                    .pid = 1234,
-                                    .tid = 1235,
-                                    .tsc = 98765432101234,
-                                    .path = paths,
-                                    .npaths = 1,
-                                    .nblocks = 2,
-                                    .ninsn = 5};
+#include "sink/share.h"
+#include "tools/sink_fixture.h"
 
 /* One with the fields that sinks of text look at. */
 #define FLOW(cpu_, pid_, tid_, tsc_, path_, npaths_, nblocks_, ninsn_)                                       \
@@ -41,38 +22,6 @@ static const struct sb_flow flow = {.cpu = 2,
 		.cpu = (cpu_), .pid = (pid_), .tid = (tid_), .tsc = (tsc_), .path = (path_),                 \
 		.npaths = (npaths_), .nblocks = (nblocks_), .ninsn = (ninsn_)                                \
 	}
-
-static const struct sb_account empty_account;
-
-static const struct sink_context without_symbols;
-
-static char *slurp(const char *path)
-{
-	FILE *file = fopen(path, "r");
-	char *text;
-	size_t size;
-
-	if (!file)
-		return NULL;
-	text = calloc(1, 2 << 20);
-	assert_non_null(text);
-	size = fread(text, 1, (2 << 20) - 1, file);
-	text[size] = '\0';
-	fclose(file);
-	return text;
-}
-
-static struct sink_set *open_one(const struct sink_type *type, const char *file,
-                                 const struct sink_context *context)
-{
-	const struct sink_request request = {.type = type, .file = file, .symbols = context->symbols != NULL};
-	struct sink_set *set = NULL;
-	struct sb_error err = {0};
-
-	if (sink_set_new(&set, &request, 1, context, &err))
-		fail_msg("%s", err.text);
-	return set;
-}
 
 static char *write_in_context(const struct sink_context *context, const struct sink_type *type,
                               const struct sb_flow *flows, size_t count, const struct sb_account *account,
@@ -570,225 +519,21 @@ static void a_cut_block_ends_where_it_was_cut(void **state)
 	temp_dir_remove(&dir);
 }
 
-/* A limit holds for all files together, and what goes over it does not appear. */
-static void a_limit_of_disk_space_is_kept(void **state)
+/* A gap that is small must not be rounded away. */
+static void only_all_is_a_hundred_percent(void **state)
 {
-	struct output_limit limit = {100};
-	struct sink_request requests[] = {{.type = &sink_insn}, {.type = &sink_block}};
-	struct temp_dir dir;
-	struct sink_set *set;
-	struct sb_error err;
-	char *insn, *block;
+	char text[16];
 
 	(void)state;
-	temp_dir_make(&dir);
-	requests[0].file = insn = temp_dir_path(&dir, "insn");
-	requests[1].file = block = temp_dir_path(&dir, "block");
-	assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), 0);
-	sink_set_limit(set, &limit);
-	assert_int_equal(sink_set_flow(set, &flow), 0);
-	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), -sbe_io);
-	assert_string_equal(err.text, "write failed: the job's limit of disk space is reached");
-	sink_set_free(set);
-	assert_int_equal(access(insn, F_OK), -1);
-	assert_int_equal(access(block, F_OK), 0);
-	free(insn);
-	free(block);
-	temp_dir_remove(&dir);
-}
-
-/* A second writer is kept out; what a dead one left is taken over, or cleaned up. */
-static void one_at_a_time_writes_a_file(void **state)
-{
-	struct temp_dir dir;
-	struct output *first, *second;
-	struct sb_error err;
-	char *path, *temporary, *text;
-
-	(void)state;
-	temp_dir_make(&dir);
-	path = temp_dir_path(&dir, "out");
-	temporary = temp_dir_path(&dir, "out.tmp");
-	free(temp_dir_write(&dir, "out.tmp", "left behind, and long", 21));
-	assert_int_equal(output_open(&first, path, &err), 0);
-	assert_int_equal(output_open(&second, path, &err), -sbe_io);
-	assert_string_equal(err.text, "is being written by another run");
-	output_clean(path);
-	assert_int_equal(access(temporary, F_OK), 0);
-	output_printf(first, "whole\n");
-	assert_int_equal(output_commit(first, &err), 0);
-	output_close(first);
-	text = slurp(path);
-	assert_string_equal(text, "whole\n");
-	free(text);
-	free(temp_dir_write(&dir, "out.tmp", "left", 4));
-	output_clean(path);
-	assert_int_equal(access(temporary, F_OK), -1);
-	assert_int_equal(access(path, F_OK), 0);
-	free(temporary);
-	free(path);
-	temp_dir_remove(&dir);
-}
-
-static void several_sinks_get_the_same_flow(void **state)
-{
-	struct temp_dir dir;
-	struct sink_set *set;
-	struct sb_error err;
-	char *insn, *block, *text;
-
-	(void)state;
-	temp_dir_make(&dir);
-	insn = temp_dir_path(&dir, "insn");
-	block = temp_dir_path(&dir, "block");
-	{
-		const struct sink_request requests[] = {{.type = &sink_insn, .file = insn},
-		                                        {.type = &sink_block, .file = block}};
-
-		assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), 0);
-	}
-	assert_int_equal(sink_set_flow(set, &flow), 0);
-	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
-	sink_set_free(set);
-	text = slurp(insn);
-	assert_non_null(text);
-	assert_non_null(strstr(text, "\t402004\n"));
-	free(text);
-	text = slurp(block);
-	assert_non_null(text);
-	assert_non_null(strstr(text, "\t401ffc\t402005\t4\n"));
-	free(text);
-	free(insn);
-	free(block);
-	temp_dir_remove(&dir);
-}
-
-static void two_sinks_cannot_share_a_file(void **state)
-{
-	static const struct sink_request requests[] = {{.type = &sink_insn, .file = "/dev/null"},
-	                                               {.type = &sink_block, .file = "/dev/null"}};
-	struct sink_set *set;
-	struct sb_error err;
-
-	(void)state;
-	assert_int_equal(sink_set_new(&set, requests, 2, &without_symbols, &err), -sbe_invalid);
-}
-
-static void a_file_appears_when_it_is_complete(void **state)
-{
-	struct temp_dir dir;
-	struct sink_set *set;
-	struct sb_error err;
-	char *path, *temporary, *text;
-
-	(void)state;
-	temp_dir_make(&dir);
-	path = temp_dir_write(&dir, "out", "old\n", 4);
-	temporary = temp_dir_path(&dir, "out.tmp");
-
-	set = open_one(&sink_insn, path, &without_symbols);
-	assert_int_equal(sink_set_flow(set, &flow), 0);
-	assert_int_equal(access(temporary, F_OK), 0);
-	sink_set_free(set); /* never finished */
-	assert_int_equal(access(temporary, F_OK), -1);
-	text = slurp(path);
-	assert_string_equal(text, "old\n");
-	free(text);
-
-	set = open_one(&sink_block, path, &without_symbols);
-	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
-	sink_set_free(set);
-	assert_int_equal(access(temporary, F_OK), -1);
-	text = slurp(path);
-	assert_string_equal(text, "");
-	free(text);
-	free(path);
-	free(temporary);
-	temp_dir_remove(&dir);
-}
-
-/* A device must not be replaced by a file, nor a link by what it points to. */
-static void what_is_no_regular_file_is_written_in_place(void **state)
-{
-	struct temp_dir dir;
-	struct sink_set *set;
-	struct sb_error err;
-	struct stat st;
-	char *path, *link_path, *text;
-
-	(void)state;
-	temp_dir_make(&dir);
-	path = temp_dir_write(&dir, "out", "old\n", 4);
-	link_path = temp_dir_path(&dir, "link");
-	assert_int_equal(symlink("out", link_path), 0);
-	set = open_one(&sink_block, link_path, &without_symbols);
-	assert_int_equal(sink_set_flow(set, &flow), 0);
-	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
-	sink_set_free(set);
-	assert_int_equal(lstat(link_path, &st), 0);
-	assert_true(S_ISLNK(st.st_mode));
-	text = slurp(path);
-	assert_non_null(strstr(text, "\t401ffc\t"));
-	free(text);
-	free(path);
-	free(link_path);
-	temp_dir_remove(&dir);
-}
-
-static void a_full_disk_is_an_error(void **state)
-{
-	struct sink_set *set = open_one(&sink_insn, "/dev/full", &without_symbols);
-	struct sb_error err;
-
-	(void)state;
-	assert_int_equal(sink_set_flow(set, &flow), 0); /* still in the buffer */
-	assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), -sbe_io);
-	assert_string_equal(err.file, "/dev/full");
-	assert_non_null(strstr(err.text, strerror(ENOSPC)));
-	sink_set_free(set);
-}
-
-/* A pipe whose reader goes away: that sink is done, the other one goes on; the last one ends it all. */
-static void a_reader_who_goes_away_ends_his_sink_only(void **state)
-{
-	struct temp_dir dir;
-	struct sink_set *set;
-	struct sb_error err;
-	char *fifo, *file, *text;
-	int reader, code = 0;
-
-	(void)state;
-	signal(SIGPIPE, SIG_IGN);
-	temp_dir_make(&dir);
-	fifo = temp_dir_path(&dir, "fifo");
-	file = temp_dir_path(&dir, "file");
-	assert_int_equal(mkfifo(fifo, 0600), 0);
-	for (int with_file = 1; with_file >= 0; with_file--) {
-		const struct sink_request requests[] = {{.type = &sink_insn, .file = fifo},
-		                                        {.type = &sink_block, .file = file}};
-
-		reader = open(fifo, O_RDONLY | O_NONBLOCK);
-		assert_true(reader >= 0);
-		assert_int_equal(sink_set_new(&set, requests, 1 + (size_t)with_file, &without_symbols, &err),
-		                 0);
-		close(reader);
-		for (int i = 0; i < 10000 && !code; i++)
-			code = sink_set_flow(set, &flow);
-		assert_int_equal(code, with_file ? 0 : -sbe_stop);
-		assert_int_equal(sink_set_all_gone(set), !with_file);
-		assert_int_equal(sink_set_error(set, &err), 0);
-		assert_int_equal(sink_set_finish(set, &empty_account, NULL, &err), 0);
-		sink_set_free(set);
-	}
-	text = slurp(file);
-	assert_non_null(text);
-	assert_int_equal(strlen(text),
-	                 10000 * strlen("2\t1234\t1235\t98765432101234\t401ffc\t402005\t4\n"
-	                                "2\t1234\t1235\t98765432101234\t7f12deadbeef\t7f12deadbeef\t1\n"));
-	free(text);
-	free(fifo);
-	free(file);
-	temp_dir_remove(&dir);
+	snprintf(text, sizeof(text), "%.2f", share_percent(999999999, 1000000000));
+	assert_string_equal(text, "99.99");
+	snprintf(text, sizeof(text), "%.2f", share_percent(1, 1000000000));
+	assert_string_equal(text, "0.01");
+	snprintf(text, sizeof(text), "%.2f", share_percent(1, 3));
+	assert_string_equal(text, "33.33");
+	assert_true(share_percent(7, 7) == 100);
+	assert_true(share_percent(0, 7) == 0);
+	assert_true(share_percent(0, 0) == 0);
 }
 
 int main(void)
@@ -808,15 +553,8 @@ int main(void)
 	        cmocka_unit_test(summary_tells_a_wrong_account),
 	        cmocka_unit_test(summary_bounds_the_details),
 	        cmocka_unit_test(a_filter_takes_what_is_wanted),
+	        cmocka_unit_test(only_all_is_a_hundred_percent),
 	        cmocka_unit_test(a_cut_block_ends_where_it_was_cut),
-	        cmocka_unit_test(a_limit_of_disk_space_is_kept),
-	        cmocka_unit_test(one_at_a_time_writes_a_file),
-	        cmocka_unit_test(several_sinks_get_the_same_flow),
-	        cmocka_unit_test(two_sinks_cannot_share_a_file),
-	        cmocka_unit_test(a_file_appears_when_it_is_complete),
-	        cmocka_unit_test(what_is_no_regular_file_is_written_in_place),
-	        cmocka_unit_test(a_full_disk_is_an_error),
-	        cmocka_unit_test(a_reader_who_goes_away_ends_his_sink_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -145,7 +145,7 @@ int sideband_dump(const struct dump_options *options, struct sb_error *err)
 	int status = sb_perfdata_open(&perfdata, options->path, err);
 
 	if (status == 0)
-		status = output_open(&walk.writer.output, options->output, err);
+		status = output_open_beside(&walk.writer.output, options->output, options->path, err);
 	if (status == 0) {
 		walk.writer.perfdata = perfdata;
 		status = dump_to(&walk, perfdata, err);

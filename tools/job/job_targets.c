@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "job/run_record.h"
+#include "real_path.h"
 
 struct targets {
 	const struct job *job;
@@ -23,32 +24,6 @@ struct targets {
 static int out_of_memory(const struct targets *targets)
 {
 	return sb_error_set(targets->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-}
-
-/* The directory of @file, with the slash. */
-static char *directory_of(const char *file)
-{
-	const char *slash = strrchr(file, '/');
-
-	return slash ? strndup(file, (size_t)(slash - file) + 1) : strdup("./");
-}
-
-/* The path without links, dots and such, of what may not be there yet; NULL: not even its directory is, or
- * there is no memory. */
-static char *real_path(const char *file)
-{
-	char *real = realpath(file, NULL), *directory, *above;
-	const char *slash = strrchr(file, '/');
-
-	if (real)
-		return real;
-	directory = directory_of(file);
-	above = directory ? realpath(directory, NULL) : NULL;
-	if (!above || asprintf(&real, "%s/%s", strcmp(above, "/") ? above : "", slash ? slash + 1 : file) < 0)
-		real = NULL;
-	free(above);
-	free(directory);
-	return real;
 }
 
 /* ---- What is read ------------------------------------------------------------------------------ */
@@ -110,14 +85,39 @@ static int check_directory(const struct targets *targets, const char *file, cons
 	return code;
 }
 
+/* What the file at @real is to the job, which is not to write it; NULL: nothing. */
+static const char *use_of(const struct targets *targets, const char *real)
+{
+	const char *what = json_string_value(json_object_get(targets->read, real));
+	char *directory = what ? NULL : directory_of(real);
+
+	/* The recording may be a directory. */
+	if (directory && directory[1]) {
+		directory[strlen(directory) - 1] = '\0';
+		if (json_object_get(targets->read, directory))
+			what = "in a recording";
+	}
+	free(directory);
+	return what;
+}
+
 static int check_real(const struct targets *targets, const char *file, const char *real,
                       const struct job_place *place)
 {
-	const char *what = json_string_value(json_object_get(targets->read, real));
+	const char *what = use_of(targets, real);
+	char *temporary;
+	int code = 0;
 
 	if (what)
 		return job_fail_at(targets->err, place, "%s is %s: it would be overwritten", file, what);
-	return check_directory(targets, file, place);
+	/* What it is called while it is written. */
+	if (asprintf(&temporary, "%s.tmp", real) < 0)
+		return out_of_memory(targets);
+	what = use_of(targets, temporary);
+	if (what)
+		code = job_fail_at(targets->err, place, "%s.tmp is %s: it would be overwritten", file, what);
+	free(temporary);
+	return code ? code : check_directory(targets, file, place);
 }
 
 /* *real becomes the real path, to be freed; NULL with zero: a device, which may be written to more than once.
@@ -216,18 +216,81 @@ static int check_run_record(const struct targets *targets)
 	return code;
 }
 
+/* Lines of two sinks would stand between each other. */
+static int check_standard_output(const struct targets *targets)
+{
+	const struct job *job = targets->job;
+	const struct job_sink *first = NULL;
+
+	for (size_t i = 0; i < job->nsinks; i++) {
+		if (job_is_file(job->sink[i].file))
+			continue;
+		if (first)
+			return job_fail_at(targets->err, &job->sink[i].place,
+			                   "the sinks %s and %s cannot both write to standard output: name a "
+			                   "file for one of them",
+			                   first->type->name, job->sink[i].type->name);
+		first = &job->sink[i];
+	}
+	return 0;
+}
+
+static int check_file(const struct targets *targets, const char *file, const char *what)
+{
+	static const struct job_place nowhere;
+	char *real;
+	int code = check_target(targets, file, &nowhere, &real);
+
+	if (!code && real && json_object_get(targets->written, real))
+		code = job_fail_at(targets->err, &nowhere, "%s and a sink cannot both write to %s", what, file);
+	free(real);
+	return code;
+}
+
+static int check_all(const struct targets *targets)
+{
+	int code = targets->read && targets->written ? check_standard_output(targets) : out_of_memory(targets);
+
+	if (code)
+		return code;
+	note_all_read(targets);
+	for (size_t i = 0; i < targets->inputs->count && !code; i++)
+		code = check_sinks(targets, i);
+	return code ? code : check_run_record(targets);
+}
+
+static void free_targets(struct targets *targets)
+{
+	json_decref(targets->read);
+	json_decref(targets->written);
+}
+
 int job_targets_check(const struct job *job, const struct job_inputs *inputs, struct sb_error *err)
 {
 	struct targets targets = {job, inputs, err, json_object(), json_object()};
-	int code = targets.read && targets.written ? 0 : out_of_memory(&targets);
+	const int code = check_all(&targets);
 
-	if (!code)
-		note_all_read(&targets);
-	for (size_t i = 0; i < inputs->count && !code; i++)
-		code = check_sinks(&targets, i);
-	if (!code)
-		code = check_run_record(&targets);
-	json_decref(targets.read);
-	json_decref(targets.written);
+	free_targets(&targets);
+	return code;
+}
+
+int job_targets_check_all(const struct job *job, struct sb_error *err)
+{
+	return job_targets_check_file(job, NULL, NULL, err);
+}
+
+int job_targets_check_file(const struct job *job, const char *file, const char *what, struct sb_error *err)
+{
+	struct job_inputs inputs;
+	struct targets targets = {job, &inputs, err, json_object(), json_object()};
+	int code = job_inputs_find(job, &inputs, err);
+
+	if (!code) {
+		code = check_all(&targets);
+		if (!code && file)
+			code = check_file(&targets, file, what);
+		job_inputs_free(&inputs);
+	}
+	free_targets(&targets);
 	return code;
 }

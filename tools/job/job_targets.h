@@ -8,4 +8,10 @@
 /* Zero, or a negative code with the place of the sink that is wrong. */
 int job_targets_check(const struct job *job, const struct job_inputs *inputs, struct sb_error *err);
 
+/* The same for a job that has just been read, or that the command line is. */
+int job_targets_check_all(const struct job *job, struct sb_error *err);
+
+/* And for one more file, beside those that the job writes: @what, "the plan". */
+int job_targets_check_file(const struct job *job, const char *file, const char *what, struct sb_error *err);
+
 #endif

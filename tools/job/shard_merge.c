@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "job/shard_result.h"
 #include "tell.h"
 
 enum {
-	files_most = 64,  /* that are open at a time */
+	files_most = 64,  /* that are open at a time, at most */
 	told_most = 20,   /* results that are missing or broken, one by one */
 	ranges_size = 512 /* of the text that lists them all */
 };
@@ -34,6 +35,7 @@ struct shard_merge {
 	const struct shard_plan *plan;
 	struct place **part; /* of each recording, of each part */
 	struct shard_file file[files_most];
+	size_t nfiles; /* of them, that may be open */
 	uint64_t clock;
 	size_t recording; /* whose source is in use */
 	char name[4096];
@@ -127,6 +129,16 @@ static int look_at_all(struct shard_merge *merge, const char *command, struct sb
 	        ranges.count, merge->plan->nshards, ranges.text);
 }
 
+/* Binaries and outputs want to be opened, too: a quarter of what the process may have is ours. */
+static size_t count_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur >= 4 * files_most)
+		return files_most;
+	return limit.rlim_cur < 8 ? 2 : (size_t)limit.rlim_cur / 4;
+}
+
 int shard_merge_open(struct shard_merge **result, const struct shard_plan *plan, const char *command,
                      struct sb_error *err)
 {
@@ -137,6 +149,7 @@ int shard_merge_open(struct shard_merge **result, const struct shard_plan *plan,
 	if (!merge)
 		return out_of_memory(err);
 	merge->plan = plan;
+	merge->nfiles = count_files();
 	for (size_t i = 0; i < files_most; i++)
 		merge->file[i].fd = -1;
 	merge->part = calloc(plan->nrecordings + 1, sizeof(struct place *));
@@ -196,7 +209,7 @@ static struct shard_file *open_file(struct shard_merge *merge, size_t shard, str
 {
 	struct shard_file *oldest = merge->file;
 
-	for (struct shard_file *file = merge->file; file < merge->file + files_most; file++) {
+	for (struct shard_file *file = merge->file; file < merge->file + merge->nfiles; file++) {
 		if (file->fd >= 0 && file->shard == shard)
 			return file;
 		if (file->fd < 0 || file->used < oldest->used)

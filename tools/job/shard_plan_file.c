@@ -14,7 +14,7 @@
 #include "output.h"
 #include "version.h"
 
-static const char format[] = "sbtrace plan 1";
+static const char format[] = "sbtrace plan 2";
 
 static int out_of_memory(struct sb_error *err)
 {
@@ -85,12 +85,23 @@ static int hash_of(const json_t *root, char text[65])
 	return 0;
 }
 
-static json_t *part_value(const struct plan_part *part, size_t recording)
+/* A list for each stream: of each part whose it is, and where it begins. Every shard reads all of them, and
+ * there may be thousands. */
+static json_t *parts_value(const struct plan_recording *recording)
 {
-	return json_pack("{s:I, s:I, s:I, s:I, s:o}", "shard", (json_int_t)part->shard, "recording",
-	                 (json_int_t)recording, "stream", (json_int_t)part->span.stream, "from",
-	                 (json_int_t)part->span.from, "to",
-	                 part->span.to == UINT64_MAX ? json_null() : json_integer((json_int_t)part->span.to));
+	json_t *streams = json_array(), *parts = NULL;
+
+	for (size_t i = 0; i < recording->nparts; i++) {
+		const struct plan_part *part = &recording->part[i];
+
+		if (!part->span.from) {
+			parts = json_array();
+			json_array_append_new(streams, parts);
+		}
+		json_array_append_new(parts, json_integer((json_int_t)part->shard));
+		json_array_append_new(parts, json_integer((json_int_t)part->span.from));
+	}
+	return streams;
 }
 
 /* NULL: there is none. */
@@ -107,22 +118,21 @@ static json_t *checkpoint_value(const struct job_checkpoint *checkpoint)
 
 static json_t *plan_value(const struct shard_plan *plan)
 {
-	json_t *recordings = json_array(), *parts = json_array();
+	json_t *recordings = json_array();
 
 	for (size_t i = 0; i < plan->nrecordings; i++) {
 		const struct plan_recording *recording = &plan->recording[i];
 
 		json_array_append_new(recordings,
-		                      json_pack("{s:s, s:O*, s:s*, s:o*}", "recording", recording->path,
+		                      json_pack("{s:s, s:O*, s:s*, s:o*, s:o}", "recording", recording->path,
 		                                "files", recording->files, "error", recording->error,
-		                                "checkpoint", checkpoint_value(&recording->checkpoint)));
-		for (size_t k = 0; k < recording->nparts; k++)
-			json_array_append_new(parts, part_value(&recording->part[k], i));
+		                                "checkpoint", checkpoint_value(&recording->checkpoint),
+		                                "parts", parts_value(recording)));
 	}
-	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o, s:o}", "format", format, "hash", "",
+	return json_pack("{s:s, s:s, s:s, s:I, s:I, s:s, s:s, s:o, s:o}", "format", format, "hash", "",
 	                 "sbtrace", sbtrace_version, "shards", (json_int_t)plan->nshards, "step",
 	                 (json_int_t)plan->step, "directory", plan->directory, "job_file", plan->job.path,
-	                 "job", job_value(&plan->job), "recordings", recordings, "parts", parts);
+	                 "job", job_value(&plan->job), "recordings", recordings);
 }
 
 int shard_plan_write(struct shard_plan *plan, struct sb_error *err)
@@ -179,11 +189,64 @@ static int read_checkpoint(struct shard_plan *plan, const json_t *value, struct 
 	return 0;
 }
 
+/* The number that is number @index of a list. */
+static int number_at(const json_t *list, size_t index, uint64_t most, uint64_t *number)
+{
+	const json_t *found = json_array_get(list, index);
+
+	*number = (uint64_t)json_integer_value(found);
+	return json_is_integer(found) && json_integer_value(found) >= 0 && *number <= most ? 0 : -1;
+}
+
+/* Each part lasts to where the next one begins. */
+static int read_stream(struct shard_plan *plan, struct plan_recording *recording, size_t stream,
+                       const json_t *list, struct sb_error *err)
+{
+	const size_t size = json_array_size(list);
+	uint64_t shard, from, last = 0;
+
+	if (!plan->nshards || !size || size % 2)
+		return wrong(plan, err, "the parts of a stream: the shard of each, and where it begins");
+	for (size_t i = 0; i < size; i += 2) {
+		if (number_at(list, i, plan->nshards - 1, &shard) ||
+		    number_at(list, i + 1, INT64_MAX, &from) || (i ? from <= last : from))
+			return wrong(plan, err, "a part of one of its shards, behind the one before");
+		if (i)
+			recording->span[recording->nparts - 1].to = from;
+		recording->span[recording->nparts] = (struct sb_span){stream, from, UINT64_MAX};
+		recording->part[recording->nparts++].shard = shard;
+		last = from;
+	}
+	return 0;
+}
+
+static int read_parts(struct shard_plan *plan, struct plan_recording *recording, const json_t *streams,
+                      struct sb_error *err)
+{
+	size_t nparts = 0, stream;
+	const json_t *list;
+	int code = 0;
+
+	if (!json_is_array(streams) || json_array_size(streams) > INT32_MAX)
+		return wrong(plan, err, "the parts of a recording, stream by stream");
+	json_array_foreach(streams, stream, list) nparts += json_array_size(list) / 2;
+	recording->part = calloc(nparts + 1, sizeof(*recording->part));
+	recording->span = calloc(nparts + 1, sizeof(*recording->span));
+	if (!recording->part || !recording->span)
+		return out_of_memory(err);
+	for (stream = 0; stream < json_array_size(streams) && !code; stream++)
+		code = read_stream(plan, recording, stream, json_array_get(streams, stream), err);
+	for (size_t i = 0; i < recording->nparts; i++)
+		recording->part[i].span = recording->span[i];
+	return code;
+}
+
 static int read_recording(struct shard_plan *plan, const json_t *value, struct sb_error *err)
 {
 	struct plan_recording *recording = &plan->recording[plan->nrecordings];
 	const char *path = json_string_value(json_object_get(value, "recording"));
 	const char *error = json_string_value(json_object_get(value, "error"));
+	int code;
 
 	if (!path || (!error && !json_is_object(json_object_get(value, "files"))))
 		return wrong(plan, err, "a recording without its path, or its files");
@@ -193,34 +256,10 @@ static int read_recording(struct shard_plan *plan, const json_t *value, struct s
 	recording->files = json_incref(json_object_get(value, "files"));
 	if (!recording->path || (error && !recording->error))
 		return out_of_memory(err);
-	return read_checkpoint(plan, json_object_get(value, "checkpoint"), &recording->checkpoint, err);
-}
-
-static int read_part(struct shard_plan *plan, const json_t *value, struct sb_error *err)
-{
-	struct plan_recording *recording;
-	uint64_t shard, index, stream, from, to = UINT64_MAX;
-	struct plan_part *part;
-	struct sb_span *span;
-
-	if (!plan->nshards || get_number(value, "shard", plan->nshards - 1, &shard) || !plan->nrecordings ||
-	    get_number(value, "recording", plan->nrecordings - 1, &index) ||
-	    get_number(value, "stream", INT32_MAX, &stream) || get_number(value, "from", INT64_MAX, &from) ||
-	    (!json_is_null(json_object_get(value, "to")) && get_number(value, "to", INT64_MAX, &to)))
-		return wrong(plan, err, "a part with its shard, recording, stream, from and to");
-	recording = &plan->recording[index];
-	part = reallocarray(recording->part, recording->nparts + 1, sizeof(*part));
-	if (part)
-		recording->part = part;
-	span = reallocarray(recording->span, recording->nparts + 1, sizeof(*span));
-	if (span)
-		recording->span = span;
-	if (!part || !span)
-		return out_of_memory(err);
-	span[recording->nparts] = (struct sb_span){stream, from, to};
-	part[recording->nparts] = (struct plan_part){shard, span[recording->nparts]};
-	recording->nparts++;
-	return 0;
+	code = read_parts(plan, recording, json_object_get(value, "parts"), err);
+	return code ? code
+	            : read_checkpoint(plan, json_object_get(value, "checkpoint"), &recording->checkpoint,
+	                              err);
 }
 
 /* The names of recordings are those that the job had. */
@@ -261,19 +300,16 @@ static int read_job(struct shard_plan *plan, const json_t *root, struct sb_error
 
 static int read_lists(struct shard_plan *plan, const json_t *root, struct sb_error *err)
 {
-	const json_t *recordings = json_object_get(root, "recordings"),
-	             *parts = json_object_get(root, "parts");
+	const json_t *recordings = json_object_get(root, "recordings");
 	int code = 0;
 
-	if (!json_is_array(recordings) || !json_is_array(parts))
-		return wrong(plan, err, "no recordings, or no parts");
+	if (!json_is_array(recordings))
+		return wrong(plan, err, "no recordings");
 	plan->recording = calloc(json_array_size(recordings) + 1, sizeof(*plan->recording));
 	if (!plan->recording)
 		return out_of_memory(err);
 	for (size_t i = 0; i < json_array_size(recordings) && !code; i++)
 		code = read_recording(plan, json_array_get(recordings, i), err);
-	for (size_t i = 0; i < json_array_size(parts) && !code; i++)
-		code = read_part(plan, json_array_get(parts, i), err);
 	return code;
 }
 
@@ -341,7 +377,8 @@ int shard_plan_read(struct shard_plan *plan, const char *path, const char *resul
 		return out_of_memory(err);
 	root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (!root)
-		return sb_error_set(err, -sbe_format, path, UINT64_MAX, "no plan: %s", error.text);
+		return sb_error_set(err, -sbe_format, path, UINT64_MAX,
+		                    "no plan (sbtrace job plan makes one of a job): %s", error.text);
 	code = read_root(plan, root, err);
 	json_decref(root);
 	if (!code && chdir(plan->directory))

@@ -276,8 +276,10 @@ static void run_all(struct running *running)
 
 static bool is_any_waiting(const struct running *running)
 {
-	for (size_t i = 0; i < running->plan->nshards; i++)
-		if (is_waiting(running, i))
+	const struct plan_recording *recording = &running->plan->recording[running->recording];
+
+	for (size_t i = 0; i < recording->nparts; i++)
+		if (is_waiting(running, recording->part[i].shard))
 			return true;
 	return false;
 }

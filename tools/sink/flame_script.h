@@ -93,8 +93,12 @@ static const char *const flame_script[] = {
         "    if (s[1] > begin) { sum += s[1] - begin; from = s[1]; }\n"
         "  }\n"
         "  matched.textContent = pattern === null ? '' :\n"
-        "    'Matched: ' + (100 * sum / zoomed.w).toFixed(2) + '%';\n"
+        "    'Matched: ' + percent(sum / zoomed.w) + '%';\n"
         "}\n",
+        "function percent(part) {\n" // 100 is all, 0 is nothing; but widths are rounded themselves
+        "  return (part < 1e-8 || part > 1 - 1e-8 ? Math.round(100 * part) :\n"
+        "    Math.min(99.99, Math.max(0.01, 100 * part))).toFixed(2);\n"
+        "}\n"
         "function search(text) {\n"
         "  if (text === null) return;\n"
         "  try {\n"

@@ -8,6 +8,7 @@
 #include "count/exec_counts.h"
 #include "count/tally.h"
 #include "sink/printable.h"
+#include "sink/share.h"
 #include "sink/symbol_text.h"
 
 struct function_counts {
@@ -66,7 +67,7 @@ static void put_rows(const struct tally *tally, size_t most, struct output *outp
 		const struct tally_row *row = &tally->row[i];
 
 		output_printf(output, "%16" PRIu64 " %6.2f%%  %s (%s)\n", row->count,
-		              100 * (double)row->count / (double)ninsn,
+		              share_percent(row->count, ninsn),
 		              printable(name, row->name, symbol_name_most),
 		              printable(dso, row->file, symbol_name_most));
 	}

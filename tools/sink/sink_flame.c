@@ -11,6 +11,7 @@
 
 #include "sink/call_tree.h"
 #include "sink/flame_script.h"
+#include "sink/share.h"
 #include "vector.h"
 
 enum {
@@ -238,7 +239,7 @@ static int put_bar(const struct flame_state *state, const struct place *place, u
 		status = output_printf(
 		        output, "%s (%s %s, %.2f%%; itself %s)</title>", node->unsure ? ": a guess" : "",
 		        with_commas(total, node->total), call_tree_unit(state->tree),
-		        100 * (double)node->total / (double)root->total, with_commas(self, node->self));
+		        share_percent(node->total, root->total), with_commas(self, node->self));
 	if (!status)
 		status = output_printf(output,
 		                       "<rect x=\"%.2f\" y=\"%u\" width=\"%.2f\" height=\"%d\" rx=\"2\"/>"

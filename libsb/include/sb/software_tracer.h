@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include <sb/error.h>
+#include <sb/export.h>
 
 struct sb_software_tracer_result;
 
@@ -23,7 +24,8 @@ struct sb_software_tracer_config {
 	const char *copy_root;   /* directory for the mapped files and the vdso, or NULL */
 	int single_step;         /* step every instruction instead of running from branch to branch: slower */
 
-	/* What there is so far, several times a second while the command runs; NULL: nobody wants to know. */
+	/* What there is so far, each time that a virtual CPU has had its turn: that is often. NULL: nobody wants to
+	 * know. */
 	void (*progress)(void *context, const struct sb_software_tracer_result *so_far);
 	void *context;
 };
@@ -40,7 +42,9 @@ struct sb_software_tracer_result {
 /* Runs @argv to its end and writes the recording, with the virtual CPUs 0 to ncpus - 1.
  *
  * Only x86-64 programs; -sbe_unsupported ends the recording (and the command) when another one is met.
- * -sbe_not_found: there is no such command. The output file appears when all went well.
+ * -sbe_not_found: there is no such command, or it was killed before it ran; -sbe_invalid: the configuration
+ * makes no sense; -sbe_io: ptrace(2) is not permitted, or a file cannot be written; -sbe_nomem. The output file
+ * appears when all went well; the command does not survive when it did not.
  *
  * Traces with ptrace(2) and waits for any child: the calling process must have no other children meanwhile.
  * It keeps itself (the calling thread) and the command on one processor and ignores SIGINT and SIGQUIT

@@ -10,6 +10,10 @@
  * clock and the TSC go together. LOG gets a line for each call that concerns events: perf_event_open, mmap,
  * ioctl; threads are numbered as they come; and a line "wrong: ..." for what the kernel would refuse, or what
  * would give no trace. Events that are closed without use, to find out what the kernel knows, are left out.
+ *
+ * FAKE_OLD=1: the kernel knows nothing that is newer than Linux 4.11. FAKE_OFFLINE="CPU FROM COUNT": of the
+ * events that are opened on the CPU, COUNT from the FROM-th on (0: the first) find it offline. FAKE_LACKS=1:
+ * the PMU says that there is no such device.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -55,7 +59,8 @@ struct fake {
 	/* The call that is being made. */
 	struct user_regs_struct entry;
 	struct event opening;
-	int is_old;
+	int is_old, lacks;
+	int cpu, from, count_offline, opened;     /* is offline for those opens */
 	long result;                              /* of a call that is not made */
 	int is_opening, mapping, asking, refused; /* mapping, asking for an id: the descriptor, or -1 */
 };
@@ -248,6 +253,18 @@ static void refuse(struct fake *fake, long result)
 	fake->result = result;
 }
 
+/* The kernel opens a thread's event there nevertheless. */
+static int is_offline(struct fake *fake, const struct event *event)
+{
+	int number;
+
+	if (!fake->count_offline || event->cpu != fake->cpu ||
+	    (event->pid >= 0 && !(event->flags & PERF_FLAG_PID_CGROUP)))
+		return 0;
+	number = fake->opened++ - fake->from;
+	return number >= 0 && number < fake->count_offline;
+}
+
 static void enter_open(struct fake *fake)
 {
 	struct event *event = &fake->opening;
@@ -263,6 +280,11 @@ static void enter_open(struct fake *fake)
 	event->is_pt = event->attr.type == fake->type;
 	/* The recorder's own clock: an event without a CPU. */
 	fake->is_opening = event->cpu >= 0;
+	if (is_offline(fake, event) || (fake->lacks && event->is_pt)) {
+		refuse(fake, -ENODEV);
+		fake->is_opening = 0;
+		return;
+	}
 	if (fake->is_old && is_newer(&event->attr)) {
 		refuse(fake, -EINVAL);
 		fake->is_opening = 0;
@@ -530,6 +552,10 @@ int main(int argc, char **argv)
 		die(argv[1]);
 	load(&fake, argv[2]);
 	fake.is_old = getenv("FAKE_OLD") != NULL;
+	fake.lacks = getenv("FAKE_LACKS") != NULL;
+	if (getenv("FAKE_OFFLINE") &&
+	    sscanf(getenv("FAKE_OFFLINE"), "%d %d %d", &fake.cpu, &fake.from, &fake.count_offline) != 3)
+		return 2;
 	fake.type = (uint32_t)strtoul(argv[3], NULL, 10);
 	fake.pid = fork();
 	if (fake.pid == 0) {

@@ -2,15 +2,7 @@
 #
 # Leaves the test with status 77 where the kernel does not let us.
 
-dir=$(mktemp -d) || exit 1
-trap 'rm -rf "$dir"' EXIT
-failures=0
-
-fail()
-{
-	echo "FAILED: $*"
-	failures=$((failures + 1))
-}
+. "$SOURCE_DIR/tests/tools/checks.sh"
 
 # begun FILE PID: waits until the recorder PID, which writes FILE, has told of the state and records.
 begun()

@@ -1,0 +1,160 @@
+/* run_leap.c - see run_leap.h. */
+#include "flow/run_leap.h"
+
+#include <stdlib.h>
+
+#define ONES_8  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff
+#define ONES_16 ONES_8, ONES_8
+
+const uint8_t pt_leap_mask[2 * pt_leap_most] = {ONES_16, ONES_16, ONES_16};
+
+struct pt_run_leaps *pt_leaps_new(uint32_t limit)
+{
+	struct pt_run_leaps *leaps = calloc(1, sizeof(*leaps));
+
+	_Static_assert(sizeof(struct pt_run_leap) == 192, "a leap is three cache lines");
+	if (!leaps)
+		return NULL;
+	/* The first one is none. Only what is used of them becomes memory. */
+	leaps->limit = limit;
+	leaps->leap = aligned_alloc(64, (limit + 1) * sizeof(*leaps->leap));
+	leaps->rest = malloc((limit + 1) * sizeof(*leaps->rest));
+	if (leaps->leap && leaps->rest) {
+		memset(leaps->leap, 0, sizeof(*leaps->leap));
+		return leaps;
+	}
+	pt_leaps_free(leaps);
+	return NULL;
+}
+
+void pt_leaps_free(struct pt_run_leaps *leaps)
+{
+	if (!leaps)
+		return;
+	free(leaps->leap);
+	free(leaps->rest);
+	free(leaps);
+}
+
+void pt_leaps_clear(struct pt_run_leaps *leaps)
+{
+	if (!leaps)
+		return;
+	memset(leaps->set, 0, sizeof(leaps->set));
+	memset(leaps->met, 0, sizeof(leaps->met));
+	leaps->count = 0;
+}
+
+/* Where the PADs end that begin at @pos, up to the longest leap's end. */
+static const uint8_t *skip_pads(const struct pt_chain_list *list, const uint8_t *pos, const uint8_t *end)
+{
+	while (pos < end && pos - list->begin < pt_leap_most && !*pos)
+		++pos;
+	return pos;
+}
+
+/* Zero: the draft is too much for a leap, or there is no room. Numbers begin with one. */
+static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draft *draft,
+                          const struct pt_chain_list *list, const uint8_t *end)
+{
+	const struct pt_run_chain *chain = &draft->chain;
+	struct pt_run_leap *leap;
+	struct pt_leap_rest *rest;
+	uint32_t size = chain->size;
+
+	if (chain->npaths > pt_leap_parts || chain->nevents > pt_leap_events ||
+	    chain->ngrounds > pt_leap_grounds || size > pt_leap_most)
+		return 0;
+	/* PADs behind it are part of it. */
+	size = (uint32_t)(skip_pads(list, list->begin + size, end) - list->begin);
+	leap = &leaps->leap[++leaps->count];
+	rest = &leaps->rest[leaps->count];
+	*rest = (struct pt_leap_rest){.effect = draft->effect};
+	*leap = (struct pt_run_leap){.place = list->item[0].entry->place,
+	                             .place_after = chain->place_after,
+	                             .nblocks = chain->nblocks,
+	                             .size = (uint8_t)size,
+	                             .npaths = chain->npaths,
+	                             .nevents = chain->nevents,
+	                             .ngrounds = chain->ngrounds,
+	                             .first_last = chain->first_last,
+	                             .mask = chain->mask,
+	                             .last = chain->last,
+	                             .ninsn = chain->ninsn,
+	                             .effect = pt_effect_is_none(&draft->effect) ? NULL : &rest->effect,
+	                             .event = rest->event,
+	                             .flags = chain->flags};
+	memcpy(leap->byte, list->begin, size);
+	memcpy(leap->ground, chain->ground, chain->ngrounds * sizeof(leap->ground[0]));
+	memcpy(leap->path, draft->path, chain->npaths * sizeof(leap->path[0]));
+	memcpy(rest->event, draft->event, chain->nevents * sizeof(rest->event[0]));
+	return leaps->count;
+}
+
+static int was_met(const uint16_t *met, uint16_t tag)
+{
+	for (uint32_t i = 0; i < pt_leap_ways; ++i)
+		if (met[i] == tag)
+			return 1;
+	return 0;
+}
+
+/* Whether a leap may begin so: where tracing is disabled, with TIP.PGE. */
+static int can_begin(const struct pt_run_cache *cache, const struct pt_run_entry *entry)
+{
+	return cache->place[entry->place].kind == pt_place_at ||
+	       ((entry->flags & pt_entry_event) && entry->extra->event.type == ptev_enabled);
+}
+
+/* What is met for the second time becomes a leap. */
+static void end_list(struct pt_run_cache *cache, const struct pt_chain_list *list, const uint8_t *end)
+{
+	const uint32_t place = list->item[0].entry->place;
+	const uint64_t hash = pt_leap_hash(&cache->place[place], place, list->begin);
+	struct pt_run_leaps *leaps = cache->leaps;
+	struct pt_leap_set *set = pt_leap_set_of(leaps, hash);
+	uint16_t *met = leaps->met[set - leaps->set];
+	const uint16_t tag = pt_chain_tag(list) | 1; /* zero: none */
+	struct pt_chain_draft draft;
+	uint32_t number = 0;
+
+	if (leaps->count == leaps->limit) {
+		pt_leaps_clear(leaps);
+		return;
+	}
+	if (was_met(met, tag) && pt_chain_draw(&draft, list))
+		number = make_leap(leaps, &draft, list, end);
+	if (number) {
+		memmove(&set->way[1], &set->way[0], sizeof(set->way) - sizeof(set->way[0]));
+		set->way[0] = pt_leap_tag(hash) | number;
+	} else {
+		memmove(&met[1], &met[0], (pt_leap_ways - 1) * sizeof(met[0]));
+		met[0] = tag;
+	}
+}
+
+/* Whether the list ends with its last path: where its bytes and the PADs behind them are those of the hash,
+ * but not right before TIP.PGD: what comes behind that would be in the next one's hash. */
+static int is_whole(const struct pt_chain_list *list, const uint8_t *end)
+{
+	const uint8_t *const behind = skip_pads(list, list->item[list->count - 1].end, end);
+	const size_t size = (size_t)(behind - list->begin);
+
+	return list->count == pt_leap_parts ||
+	       (size >= pt_leap_key &&
+	        !(behind < end && (*behind & 0x1f) == 0x01 && size + 7 <= pt_leap_most));
+}
+
+uint8_t pt_leap_note(struct pt_run_cache *cache, struct pt_chain_list *list, const struct pt_run_entry *entry,
+                     const uint8_t *pos, const uint8_t *end)
+{
+	if (!list->count || pos + entry->size - list->begin <= pt_leap_most) {
+		pt_chain_append(list, entry, NULL, pos, pos + entry->size);
+		if (!is_whole(list, end))
+			return 1;
+	}
+	if (list->count > 1 && end - list->begin >= pt_leap_key && can_begin(cache, list->item[0].entry))
+		end_list(cache, list, end);
+	list->count = 0;
+	return 0;
+}

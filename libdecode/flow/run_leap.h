@@ -1,0 +1,171 @@
+/* Leaps: some windows at once, found by the next bytes of trace.
+ *
+ * Chains (run_chain.h) are the faster the longer they are, and help where what follows a path is mostly one
+ * of a few things. Where a filter limits tracing to some functions, the trace consists of many short visits
+ * to them, from TIP.PGE to TIP.PGD, in any order; yet how a visit goes on is told by its first bytes. So a
+ * leap is looked up by a hash of so many bytes and ends soon behind them, or with the visit.
+ *
+ * What must hold for a leap is what must hold for a chain of the same paths, and what is handed out, too.
+ */
+#ifndef PT_RUN_LEAP_H
+#define PT_RUN_LEAP_H
+
+#include "flow/run_chain.h"
+
+enum {
+	pt_leap_key = 32,  /* bytes that are hashed */
+	pt_leap_most = 48, /* bytes of a leap */
+	pt_leap_parts = 8,
+	pt_leap_events = 4,
+	pt_leap_grounds = 3,
+	pt_leap_ways = 4
+};
+
+/* Three cache lines: what is compared; what is passed; where that leads. */
+struct pt_run_leap {
+	uint8_t byte[pt_leap_most]; /* of which size count */
+	uint32_t place, place_after;
+	uint32_t nblocks;
+	uint8_t size, npaths, nevents, ngrounds;
+
+	/* As in struct pt_run_chain. */
+	uint64_t first_last, mask, last, stood, ninsn;
+	const struct pt_stack_effect *effect; /* NULL: none */
+	const struct pt_chain_event *event;
+	uint16_t ground[pt_leap_grounds];
+	uint16_t flags;
+
+	const struct pt_run_path *path[pt_leap_parts];
+};
+
+/* What many leaps do without. */
+struct pt_leap_rest {
+	struct pt_stack_effect effect;
+	struct pt_chain_event event[pt_leap_events];
+};
+
+/* Of those with the same hash, the last ones first: a part of the hash that is not zero, above a leap's
+ * number. Zero: free. */
+struct pt_leap_set {
+	uint32_t way[pt_leap_ways];
+};
+
+enum { pt_leap_set_bits = 12, pt_leap_tag_shift = 16 };
+
+struct pt_run_leaps {
+	struct pt_leap_set set[1 << pt_leap_set_bits];
+	/* What was met once, the last ones first: as pt_chain_tag() tells. */
+	uint16_t met[1 << pt_leap_set_bits][pt_leap_ways];
+	struct pt_run_leap *leap;  /* owned */
+	struct pt_leap_rest *rest; /* owned; by the same numbers */
+	uint32_t count, limit;
+};
+
+/* Room for @limit leaps; NULL: no memory. */
+struct pt_run_leaps *pt_leaps_new(uint32_t limit);
+void pt_leaps_free(struct pt_run_leaps *leaps);  /* NULL is fine */
+void pt_leaps_clear(struct pt_run_leaps *leaps); /* likewise */
+
+/* @entry was found at @pos, behind what is in the list. Returns whether more can come behind it; else the
+ * list is empty then, and what was met before has become a leap. */
+uint8_t pt_leap_note(struct pt_run_cache *cache, struct pt_chain_list *list, const struct pt_run_entry *entry,
+                     const uint8_t *pos, const uint8_t *end);
+
+/* Behind pt_leap_key bytes: where tracing is disabled, the place says little, see pt_leap_is_from(). */
+static inline uint64_t pt_leap_hash(const struct pt_run_place *place, uint32_t number, const uint8_t *pos)
+{
+	const uint64_t salt = place->kind == pt_place_at ? number : 0;
+
+	return pt_get64(pos) * 0x9e3779b97f4a7c15u + pt_get64(pos + 8) * 0xd6e8feb86659fd93u +
+	       pt_get64(pos + 16) * 0xc2b2ae3d27d4eb4fu + pt_get64(pos + 24) * 0xff51afd7ed558ccdu +
+	       salt * 0x9fb21c651e98df25u;
+}
+
+static inline struct pt_leap_set *pt_leap_set_of(struct pt_run_leaps *leaps, uint64_t hash)
+{
+	return &leaps->set[hash >> (64 - pt_leap_set_bits)];
+}
+
+static inline uint32_t pt_leap_tag(uint64_t hash)
+{
+	return ((uint32_t)(hash >> 16) | 1 << pt_leap_tag_shift) & UINT32_MAX << pt_leap_tag_shift;
+}
+
+/* Whether @leap begins at @place. Where tracing is disabled, all that counts of it is whether execution was
+ * to go on where it is enabled: at the last IP behind the first packet, TIP.PGE. */
+static inline int pt_leap_is_from(const struct pt_run_cache *cache, const struct pt_run_leap *leap,
+                                  uint32_t place)
+{
+	const struct pt_run_place *from, *other;
+
+	if (__builtin_expect(leap->place == place, 1))
+		return 1;
+	from = &cache->place[place];
+	other = &cache->place[leap->place];
+	return from->kind != pt_place_at && other->kind != pt_place_at && from->mode == other->mode &&
+	       from->ip != leap->first_last && other->ip != leap->first_last;
+}
+
+typedef uint64_t pt_leap_half __attribute__((vector_size(16)));
+
+static inline pt_leap_half pt_leap_load(const uint8_t *byte)
+{
+	pt_leap_half half;
+
+	memcpy(&half, byte, sizeof(half));
+	return half;
+}
+
+/* So many ones, and as many zeros. */
+extern const uint8_t pt_leap_mask[2 * pt_leap_most];
+
+/* There are pt_leap_most bytes at @pos. */
+static inline int pt_leap_is_there(const struct pt_run_leap *leap, const uint8_t *pos)
+{
+	const uint8_t *const mask = pt_leap_mask + pt_leap_most - leap->size;
+	const pt_leap_half differ =
+	        ((pt_leap_load(leap->byte) ^ pt_leap_load(pos)) & pt_leap_load(mask)) |
+	        ((pt_leap_load(leap->byte + 16) ^ pt_leap_load(pos + 16)) & pt_leap_load(mask + 16)) |
+	        ((pt_leap_load(leap->byte + 32) ^ pt_leap_load(pos + 32)) & pt_leap_load(mask + 32));
+
+	return !(differ[0] | differ[1]);
+}
+
+static inline int pt_leap_stands(const struct pt_run_cache *cache, struct pt_run_leap *leap)
+{
+	if (__builtin_expect(leap->stood == cache->grounds.turn, 1))
+		return 1;
+	for (uint32_t i = 0; i < leap->ngrounds; ++i)
+		if (!pt_ground_stands_here(&cache->grounds, leap->ground[i]))
+			return 0;
+	leap->stood = cache->grounds.turn;
+	return 1;
+}
+
+/* The leap from @place along what is at @pos, where there are pt_leap_most bytes; NULL: none is known. */
+static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_find(
+        const struct pt_run_cache *cache, uint32_t place, const uint8_t *pos, uint64_t last,
+        const struct pt_return_stack *stack)
+{
+	struct pt_run_leaps *const leaps = cache->leaps;
+	const uint64_t hash = pt_leap_hash(&cache->place[place], place, pos);
+	const struct pt_leap_set *const set = pt_leap_set_of(leaps, hash);
+	const uint32_t tag = pt_leap_tag(hash);
+
+	for (uint32_t i = 0; i < pt_leap_ways; ++i) {
+		const uint32_t way = set->way[i];
+		struct pt_run_leap *leap;
+
+		if ((way ^ tag) >> pt_leap_tag_shift)
+			continue;
+		leap = &leaps->leap[way & ((1 << pt_leap_tag_shift) - 1)];
+		if (pt_leap_is_there(leap, pos) && pt_leap_is_from(cache, leap, place) &&
+		    !((leap->first_last ^ last) & leap->mask) &&
+		    (!leap->effect || pt_stack_effect_fits(leap->effect, stack)) &&
+		    pt_leap_stands(cache, leap))
+			return leap;
+	}
+	return NULL;
+}
+
+#endif

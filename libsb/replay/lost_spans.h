@@ -1,0 +1,39 @@
+/* lost_spans.h - when records were lost, of whatever kind.
+ *
+ * A LOST record comes with the next record that there is room for: what was lost came between the CPU's
+ * record before and that one. There may have been mappings, and forks: of a process that came and went where
+ * records were lost, nothing is known at all.
+ */
+#ifndef SB_LOST_SPANS_H
+#define SB_LOST_SPANS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sb/system.h>
+
+/* perf clock, ns; both included. */
+struct lost_span {
+	uint64_t from, to;
+	int32_t cpu;      /* -1: any */
+	int hides_switch; /* enough was lost for somebody to come and go whom no record names */
+};
+
+struct lost_spans {
+	struct lost_span *of; /* owned; sorted */
+	size_t count, capacity;
+	struct lost_span *any; /* owned; the same of all CPUs together: none touches another one */
+	size_t nany;
+};
+
+/* Zero or -sbe_nomem; then too, lost_spans_fini() is due. */
+int lost_spans_init(struct lost_spans *spans, const struct sb_system *system);
+void lost_spans_fini(struct lost_spans *spans);
+
+/* Whether records were lost at some time from @from to @to, on whatever CPU. */
+int lost_spans_meet(const struct lost_spans *spans, uint64_t from, uint64_t to);
+
+/* Whether somebody may have come and gone unseen on @cpu at some time from @from to @to. */
+int lost_spans_hide(const struct lost_spans *spans, int32_t cpu, uint64_t from, uint64_t to);
+
+#endif

@@ -1,0 +1,218 @@
+/* test_replay_late.c - who runs where a processor says when it enters user space only up to the next MTC
+ * packet.
+ *
+ * MTCs come every 8000 ns, the first one at 88000. On the CPU, 1 runs since 50000, and 2 since 84000.
+ */
+#include "replay_fixture.h"
+
+/* jne .  syscall */
+static const uint8_t loop[] = {0x75, 0xfe, 0x0f, 0x05};
+
+static int setup_mtc(void **state)
+{
+	return setup_traces(state, 1, PT_CONFIG, 1000);
+}
+
+static void has_loop(struct fixture *fixture, int32_t pid, uint64_t address)
+{
+	has_file(fixture, "/loop", loop, sizeof(loop));
+	maps(fixture, 0, pid, address, "/loop");
+}
+
+/* Process 1, which has code at 5000, runs up to 84000, then 2, which has it at @second. */
+static void switched(struct fixture *fixture, uint64_t second)
+{
+	has_loop(fixture, 1, 0x5000);
+	has_loop(fixture, 2, second);
+	switches(fixture, 0, 50000, 0, 1);
+	switches(fixture, 0, 84000, 1, 2);
+}
+
+static void begin_psb(struct trace *trace)
+{
+	trace_psb(trace);
+	trace_tsc(trace, 80000);
+	trace_tma(trace, 80, 0);
+	trace_mode64(trace);
+}
+
+static void start(struct trace *trace)
+{
+	begin_psb(trace);
+	trace_psbend(trace);
+}
+
+/* Tracing is on. */
+static void start_at(struct trace *trace, uint64_t ip)
+{
+	begin_psb(trace);
+	trace_ip(trace, ppt_fup, ip);
+	trace_psbend(trace);
+}
+
+/* A stretch without any MTC. */
+static void trace_short(struct trace *trace, uint64_t ip)
+{
+	trace_ip(trace, ppt_tip_pge, ip);
+	trace_tnt(trace, "n");
+	trace_disabled(trace);
+}
+
+/* The same, right behind a TSC packet. */
+static void trace_stamped(struct trace *trace, uint16_t ctc, uint64_t ip)
+{
+	trace_tsc(trace, 1000ull * ctc);
+	trace_tma(trace, ctc, 0);
+	trace_short(trace, ip);
+}
+
+static void told(struct fixture *fixture, const struct trace *trace, const char *flow)
+{
+	traced(fixture, 0, trace->bytes, trace->size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, flow);
+}
+
+/* Tracing stays on up to 88000: nobody was switched to since it was turned on, so 2 was before. */
+static void what_is_recorded_before_the_next_mtc_came_before(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x5000);
+	trace_tnt(&trace, "t");
+	trace_mtc(&trace, 11);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	told(fixture, &trace, "0/2/2@80000: 5000; 0/2/2@88000: 5000 5002");
+	assert_string_equal(fixture->gaps, "");
+}
+
+/* It is turned off before that: 1 or 2, both have code there. Behind the MTC, it is 2. */
+static void without_an_mtc_nobody_knows(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start(&trace);
+	trace_short(&trace, 0x5000);
+	trace_mtc(&trace, 11);
+	trace_short(&trace, 0x5000);
+	told(fixture, &trace, "0/2/2@88000: 5000 5002");
+	assert_gap(fixture, sb_gap_unknown_process);
+}
+
+/* Only one of them has code there. What was before the switch cannot come behind it again. */
+static void without_an_mtc_addresses_may_tell(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x6000);
+	start(&trace);
+	trace_short(&trace, 0x5000);
+	trace_short(&trace, 0x6000);
+	trace_mtc(&trace, 11);
+	trace_short(&trace, 0x6000);
+	told(fixture, &trace, "0/1/1@80000: 5000 5002; 0/2/2@80000: 6000 6002; 0/2/2@88000: 6000 6002");
+	assert_string_equal(fixture->gaps, "");
+}
+
+/* A tracer in software says when. */
+static void a_tsc_packet_right_before_is_exact(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start(&trace);
+	trace_stamped(&trace, 83, 0x5000);
+	trace_stamped(&trace, 85, 0x5000);
+	told(fixture, &trace, "0/1/1@83000: 5000 5002; 0/2/2@85000: 5000 5002");
+	assert_string_equal(fixture->gaps, "");
+}
+
+/* But a CPU that awakes says so, too, and then switches. */
+static void an_idle_cpu_awakes_before_it_switches(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_loop(fixture, 1, 0x5000);
+	has_loop(fixture, 2, 0x5000);
+	switches(fixture, 0, 50000, 1, 0);
+	switches(fixture, 0, 84000, 0, 2);
+	start(&trace);
+	trace_stamped(&trace, 83, 0x5000);
+	told(fixture, &trace, "0/2/2@83000: 5000 5002");
+	assert_string_equal(fixture->gaps, "");
+}
+
+/* Tracing is turned on where the process has no code, and by a part of an address only: nobody sees that it
+ * was, and it may be 2 since then. */
+static void who_entered_within_a_gap_is_not_known(void **state)
+{
+	static const uint8_t part[] = {0x31, 0x00, 0x90}; /* TIP.PGE, two bytes of an address */
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start_at(&trace, 0x9000);
+	trace_disabled(&trace);
+	memcpy(trace.bytes + trace.size, part, sizeof(part));
+	trace.size += sizeof(part);
+	trace_ip(&trace, ppt_tip, 0x5000);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	told(fixture, &trace, "");
+}
+
+/* It stays on: as long as it does, it is 1. */
+static void who_was_there_before_a_gap_still_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start_at(&trace, 0x9000);
+	trace_ip(&trace, ppt_tip, 0x5000);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	told(fixture, &trace, "0/1/1@80000: 5000 5002");
+}
+
+/* What an overflow has dropped may have been a switch. */
+static void who_comes_behind_an_overflow_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start_at(&trace, 0x5000);
+	trace_tnt(&trace, "t");
+	trace_ovf(&trace);
+	trace_ip(&trace, ppt_fup, 0x5000);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	told(fixture, &trace, "0/1/1@80000: 5000");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
+	const struct CMUnitTest tests[] = {
+	        TEST(what_is_recorded_before_the_next_mtc_came_before),
+	        TEST(without_an_mtc_nobody_knows),
+	        TEST(without_an_mtc_addresses_may_tell),
+	        TEST(a_tsc_packet_right_before_is_exact),
+	        TEST(an_idle_cpu_awakes_before_it_switches),
+	        TEST(who_entered_within_a_gap_is_not_known),
+	        TEST(who_was_there_before_a_gap_still_is),
+	        TEST(who_comes_behind_an_overflow_is_not_known),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,195 @@
+/* test_span_read.c - results of spans that say more than their writer would: a block of some size is no
+ * reason to take a multiple of it as memory.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "replay/span_read.h"
+#include "system/system.h"
+
+enum { MANY = 8 << 20, ROOM = 2 * MANY + 256 };
+
+/* One block, of one item. */
+struct result {
+	uint8_t *bytes;
+	size_t size;
+};
+
+static int64_t read_result(void *context, size_t index, uint64_t offset, void *bytes, size_t size,
+                           struct sb_error *err)
+{
+	const struct result *result = context;
+	const size_t left = offset < result->size ? result->size - (size_t)offset : 0;
+
+	(void)index;
+	(void)err;
+	size = size < left ? size : left;
+	memcpy(bytes, result->bytes + offset, size);
+	return (int64_t)size;
+}
+
+static void put(struct result *result, uint64_t value)
+{
+	for (; value >= 0x80; value >>= 7)
+		result->bytes[result->size++] = (uint8_t)(value | 0x80);
+	result->bytes[result->size++] = (uint8_t)value;
+}
+
+static void put_same(struct result *result, uint8_t byte, size_t count)
+{
+	memset(result->bytes + result->size, byte, count);
+	result->size += count;
+}
+
+static void begin(struct result *result)
+{
+	result->bytes = malloc(ROOM);
+	assert_non_null(result->bytes);
+	result->size = SPAN_BLOCK_HEADER;
+}
+
+static void end(struct result *result)
+{
+	const uint32_t size = (uint32_t)(result->size - SPAN_BLOCK_HEADER);
+	const uint32_t sum = (uint32_t)crc32_z(0, result->bytes + SPAN_BLOCK_HEADER, size);
+
+	memcpy(result->bytes, &size, sizeof(size));
+	memcpy(result->bytes + sizeof(size), &sum, sizeof(sum));
+}
+
+/* Path 0, of one block of one instruction, @npaths times, and how often each ran. */
+static void put_flow(struct result *result, size_t npaths)
+{
+	put(result, span_flow);
+	put(result, span_flow_times);
+	put(result, span_zigzag(1)); /* tsc */
+	put(result, npaths);
+	put(result, 2);                   /* path 0, which follows */
+	put(result, 1);                   /* of one block, */
+	put(result, 0);                   /* none of which was guessed: */
+	put(result, 0);                   /* it follows */
+	put(result, span_zigzag(0x1000)); /* ip */
+	put_same(result, 0, 2);           /* end_ip, flags */
+	result->bytes[result->size++] = ptem_64bit;
+	result->bytes[result->size++] = 0; /* iclass */
+	put(result, 1);                    /* one instruction, */
+	result->bytes[result->size++] = 1; /* of one byte */
+	put_same(result, 1, npaths - 1);   /* path 0 */
+	put_same(result, 7, npaths);       /* times */
+}
+
+/* The end of a piece whose account has @nslots threads. */
+static void put_piece_end(struct result *result, uint64_t nslots, size_t nbytes)
+{
+	put(result, span_piece_end);
+	put_same(result, 0, 2 + 5 + sb_switch_evidences + 2 * sb_gap_reasons);
+	put(result, nslots);
+	put_same(result, 0, nbytes);
+}
+
+/* What reading the result comes to; the reader is left as it is then. */
+static int read_it(struct result *result, struct span_reader *reader, struct span_item *item)
+{
+	struct sb_system *system = system_new(0);
+	struct span_world world;
+	struct sb_error err = {0};
+	int status;
+
+	assert_non_null(system);
+	assert_int_equal(system_seal(system, 0), 0);
+	assert_int_equal(span_world_init(&world, system), 0);
+	assert_int_equal(span_reader_init(reader, &world, 0), 0);
+	end(result);
+	reader->context = result;
+	reader->read = read_result;
+	reader->sums = 1;
+	status = span_read(reader, item, &err);
+	span_world_fini(&world);
+	sb_system_free(system);
+	return status;
+}
+
+static void done(struct result *result, struct span_reader *reader)
+{
+	span_reader_fini(reader);
+	free(result->bytes);
+}
+
+static void as_many_times_as_are_written(void **state)
+{
+	struct span_reader reader;
+	struct span_item item;
+	struct result result;
+
+	(void)state;
+	begin(&result);
+	put_flow(&result, SPAN_TIMES_MAX);
+	assert_int_equal(read_it(&result, &reader, &item), 1);
+	assert_int_equal(item.flow.npaths, SPAN_TIMES_MAX);
+	assert_int_equal(item.flow.nblocks, SPAN_TIMES_MAX);
+	assert_int_equal(item.flow.path[SPAN_TIMES_MAX - 1]->block[0].ip, 0x1000);
+	assert_int_equal(item.flow.times[SPAN_TIMES_MAX - 1], 7);
+	done(&result, &reader);
+
+	begin(&result);
+	put_flow(&result, SPAN_TIMES_MAX + 1);
+	assert_int_equal(read_it(&result, &reader, &item), -sbe_format);
+	assert_int_equal(reader.times_capacity, 0);
+	done(&result, &reader);
+}
+
+/* 16 MiB would be 64 as pointers, and as much again as times. */
+static void many_paths_are_none(void **state)
+{
+	struct span_reader reader;
+	struct span_item item;
+	struct result result;
+
+	(void)state;
+	begin(&result);
+	put_flow(&result, MANY);
+	assert_int_equal(read_it(&result, &reader, &item), -sbe_format);
+	assert_true(reader.path_capacity <= SPAN_FLOW_BLOCKS_MAX);
+	assert_int_equal(reader.times_capacity, 0);
+	done(&result, &reader);
+}
+
+/* As many bytes as threads, which are five bytes each at least. */
+static void as_many_threads_as_there_are(void **state)
+{
+	struct span_reader reader;
+	struct span_item item;
+	struct result result;
+
+	(void)state;
+	begin(&result);
+	put_piece_end(&result, 3, 3 * 5);
+	assert_int_equal(read_it(&result, &reader, &item), 1);
+	assert_int_equal(item.kind, span_piece_end);
+	assert_int_equal(item.part.nused, 3);
+	done(&result, &reader);
+
+	begin(&result);
+	put_piece_end(&result, MANY, MANY);
+	assert_int_equal(read_it(&result, &reader, &item), -sbe_format);
+	assert_true(reader.slot_capacity <= MANY / 5 * 2);
+	done(&result, &reader);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(as_many_times_as_are_written),
+	        cmocka_unit_test(many_paths_are_none),
+	        cmocka_unit_test(as_many_threads_as_there_are),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
