@@ -452,17 +452,16 @@ const char *process_name(const struct process_table *table, int32_t pid, int32_t
 {
 	const uint64_t key = thread_key(pid, tid);
 	struct bisect at = {.high = table->ncomms};
-	const struct comm *next;
 
 	while (bisect_more(&at)) {
 		const struct comm *comm = &table->comm[at.middle];
 
 		bisect_go(&at, comm->key < key || (comm->key == key && comm->time <= time));
 	}
-	next = &table->comm[at.low];
 	if (until)
-		*until = at.low < table->ncomms && next->key == key ? next->time : UINT64_MAX;
-	return at.low && next[-1].key == key ? next[-1].name : no_name;
+		*until = at.low < table->ncomms && table->comm[at.low].key == key ? table->comm[at.low].time
+		                                                                  : UINT64_MAX;
+	return at.low && table->comm[at.low - 1].key == key ? table->comm[at.low - 1].name : no_name;
 }
 
 /* What nobody has told of a thread is as with its leader. */

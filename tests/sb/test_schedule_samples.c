@@ -256,7 +256,7 @@ static void lost_behind_the_last_record(void **state)
 	sample(system, 10, 7, 7, 7, 8);
 	lost(system, PERF_RECORD_LOST_SAMPLES, 0, 5);
 	assert_lost(system, "LOST:5:4:0 LOST_SAMPLES:0:5:-1");
-	assert_schedule(system, "2:-1/-1 10:8/8<7/7 11:-1/-1");
+	assert_schedule(system, "2:-1/-1 5:7/7 10:8/8<7/7 11:-1/-1");
 }
 
 static void all_that_was_lost_was_told(void **state)
@@ -267,7 +267,7 @@ static void all_that_was_lost_was_told(void **state)
 	lost(system, PERF_RECORD_LOST, 5, 4);
 	sample(system, 10, 7, 7, 7, 8);
 	lost(system, PERF_RECORD_LOST_SAMPLES, 0, 4);
-	assert_schedule(system, "2:-1/-1 10:8/8<7/7");
+	assert_schedule(system, "2:-1/-1 5:7/7 10:8/8<7/7");
 }
 
 /* ---- As it really is -------------------------------------------------------------------------- */

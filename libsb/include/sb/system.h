@@ -175,7 +175,8 @@ sb_export const struct sb_aux_flag *sb_system_stream_flags(const struct sb_syste
                                                            const struct sb_aux_stream *stream, size_t *count);
 
 /* Where sideband records were lost. LOST: between the CPU's previous record and @time; the schedule is
- * unknown (pid -1) from there to the CPU's next switch. LOST_SAMPLES with a time: samples of some event;
+ * unknown (pid -1) from there to @time, when whom the record's sample_id names runs, or, where it names
+ * nobody, to the CPU's next switch. LOST_SAMPLES with a time: samples of some event;
  * without, the sum of an event over the whole recording: what the LOST records do not account for was lost
  * behind each CPU's last record. THROTTLE: an event was switched off for a while. The last two make the
  * schedule unknown only where it comes from samples (sched:sched_switch). */
