@@ -218,6 +218,11 @@ static int pass_lone_cyc(struct pt_evd *evd)
 	return 1;
 }
 
+int pt_evd_pass_mtc(struct pt_evd *evd)
+{
+	return pt_evd_has_room(evd) && !evd->refused && *evd->pos == opcode_mtc && read_mtc(evd) >= 0;
+}
+
 int pt_evd_pass_timing(struct pt_evd *evd)
 {
 	const uint8_t *const begin = evd->pos;

@@ -65,6 +65,9 @@ int pt_evd_fetch_any(struct pt_evd *evd);
  * be read. Returns whether there was something. The event queue must be empty. */
 int pt_evd_pass_timing(struct pt_evd *evd);
 
+/* The same for an MTC, and for what stands before another one that follows soon. Zero: something else. */
+int pt_evd_pass_mtc(struct pt_evd *evd);
+
 /* The size of a CYC of one or two bytes that @word begins with; zero: it is something else. */
 static inline uint32_t pt_cyc_size(uint64_t word)
 {

@@ -53,24 +53,22 @@ static const uint8_t *skip_pads(const struct pt_chain_list *list, const uint8_t 
 	return pos;
 }
 
-/* Zero: the draft is too much for a leap, or there is no room. Numbers begin with one. */
-static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draft *draft,
-                          const struct pt_chain_list *list, const uint8_t *end)
+/* A leap from @place, of @size bytes at @byte. Zero: the draft is too much for one. Numbers begin with one.
+ */
+static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draft *draft, uint32_t place,
+                          const uint8_t *byte, uint32_t size)
 {
 	const struct pt_run_chain *chain = &draft->chain;
 	struct pt_run_leap *leap;
 	struct pt_leap_rest *rest;
-	uint32_t size = chain->size;
 
 	if (chain->npaths > pt_leap_parts || chain->nevents > pt_leap_events ||
 	    chain->ngrounds > pt_leap_grounds || size > pt_leap_most)
 		return 0;
-	/* PADs behind it are part of it. */
-	size = (uint32_t)(skip_pads(list, list->begin + size, end) - list->begin);
 	leap = &leaps->leap[++leaps->count];
 	rest = &leaps->rest[leaps->count];
 	*rest = (struct pt_leap_rest){.effect = draft->effect};
-	*leap = (struct pt_run_leap){.place = list->item[0].entry->place,
+	*leap = (struct pt_run_leap){.place = place,
 	                             .place_after = chain->place_after,
 	                             .nblocks = chain->nblocks,
 	                             .size = (uint8_t)size,
@@ -84,7 +82,7 @@ static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draf
 	                             .effect = pt_effect_is_none(&draft->effect) ? NULL : &rest->effect,
 	                             .event = rest->event,
 	                             .flags = chain->flags};
-	memcpy(leap->byte, list->begin, size);
+	memcpy(leap->byte, byte, size);
 	memcpy(leap->ground, chain->ground, chain->ngrounds * sizeof(leap->ground[0]));
 	memcpy(leap->path, draft->path, chain->npaths * sizeof(leap->path[0]));
 	memcpy(rest->event, draft->event, chain->nevents * sizeof(rest->event[0]));
@@ -106,31 +104,79 @@ static int can_begin(const struct pt_run_cache *cache, const struct pt_run_entry
 	       ((entry->flags & pt_entry_event) && entry->extra->event.type == ptev_enabled);
 }
 
+/* What is kept where its bytes have that hash. */
+struct leap_slot {
+	struct pt_leap_set *set;
+	uint16_t *met;
+	uint32_t tag;
+};
+
+static struct leap_slot slot_of(struct pt_run_leaps *leaps, uint64_t hash)
+{
+	struct pt_leap_set *set = pt_leap_set_of(leaps, hash);
+
+	return (struct leap_slot){set, leaps->met[set - leaps->set], pt_leap_tag(hash)};
+}
+
+/* It was met, as @tag tells: for the first time, unless it became the leap @number. */
+static void keep(const struct leap_slot *slot, uint16_t tag, uint32_t number)
+{
+	if (number) {
+		memmove(&slot->set->way[1], &slot->set->way[0],
+		        sizeof(slot->set->way) - sizeof(slot->set->way[0]));
+		slot->set->way[0] = slot->tag | number;
+	} else {
+		memmove(&slot->met[1], &slot->met[0], (pt_leap_ways - 1) * sizeof(slot->met[0]));
+		slot->met[0] = tag;
+	}
+}
+
 /* What is met for the second time becomes a leap. */
 static void end_list(struct pt_run_cache *cache, const struct pt_chain_list *list, const uint8_t *end)
 {
 	const uint32_t place = list->item[0].entry->place;
-	const uint64_t hash = pt_leap_hash(&cache->place[place], place, list->begin);
+	const struct leap_slot slot =
+	        slot_of(cache->leaps, pt_leap_hash(&cache->place[place], place, list->begin));
 	struct pt_run_leaps *leaps = cache->leaps;
-	struct pt_leap_set *set = pt_leap_set_of(leaps, hash);
-	uint16_t *met = leaps->met[set - leaps->set];
 	const uint16_t tag = pt_chain_tag(list) | 1; /* zero: none */
 	struct pt_chain_draft draft;
+	const uint8_t *behind;
 	uint32_t number = 0;
 
 	if (leaps->count == leaps->limit) {
 		pt_leaps_clear(leaps);
 		return;
 	}
-	if (was_met(met, tag) && pt_chain_draw(&draft, list))
-		number = make_leap(leaps, &draft, list, end);
-	if (number) {
-		memmove(&set->way[1], &set->way[0], sizeof(set->way) - sizeof(set->way[0]));
-		set->way[0] = pt_leap_tag(hash) | number;
-	} else {
-		memmove(&met[1], &met[0], (pt_leap_ways - 1) * sizeof(met[0]));
-		met[0] = tag;
+	if (was_met(slot.met, tag) && pt_chain_draw(&draft, list)) {
+		/* PADs behind it are part of it. */
+		behind = skip_pads(list, list->begin + draft.chain.size, end);
+		number = make_leap(leaps, &draft, place, list->begin, (uint32_t)(behind - list->begin));
 	}
+	keep(&slot, tag, number);
+}
+
+void pt_leap_note_row(struct pt_run_cache *cache, struct pt_chain_list *list, const struct pt_cyc_row *row)
+{
+	const uint32_t place = list->item[0].entry->place, count = list->count;
+	const uint64_t hash = pt_run_hash(row->bytes, place);
+	const struct leap_slot slot = slot_of(cache->leaps, hash);
+	const uint16_t tag = (uint16_t)(hash >> 32 | 3), refused = tag & (uint16_t)~1u;
+	struct pt_run_leaps *leaps = cache->leaps;
+	struct pt_chain_draft draft;
+	uint32_t number = 0;
+	uint8_t byte[8];
+
+	if (leaps->count == leaps->limit) {
+		pt_leaps_clear(leaps);
+	} else if (count > 1 && count == row->count && !was_met(slot.met, refused)) {
+		const int again = was_met(slot.met, tag);
+
+		pt_put(byte, row->bytes, sizeof(byte));
+		if (again && pt_chain_draw(&draft, list) && draft.chain.npaths == count)
+			number = make_leap(leaps, &draft, place, byte, count);
+		keep(&slot, again ? refused : tag, number);
+	}
+	list->count = list->npaths = 0;
 }
 
 /* Whether the list ends with its last path: where its bytes and the PADs behind them are those of the hash,

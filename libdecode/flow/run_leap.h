@@ -5,11 +5,14 @@
  * to them, from TIP.PGE to TIP.PGD, in any order; yet how a visit goes on is told by its first bytes. So a
  * leap is looked up by a hash of so many bytes and ends soon behind them, or with the visit.
  *
+ * The TNTs of a row (cyc_row.h) are looked up by all their bytes, which are the leap's.
+ *
  * What must hold for a leap is what must hold for a chain of the same paths, and what is handed out, too.
  */
 #ifndef PT_RUN_LEAP_H
 #define PT_RUN_LEAP_H
 
+#include "flow/cyc_row.h"
 #include "flow/run_chain.h"
 
 enum {
@@ -116,6 +119,10 @@ static inline pt_leap_half pt_leap_load(const uint8_t *byte)
 	return half;
 }
 
+/* What was found along all of @row, as single paths, is in the list: if it was met before, it becomes a leap.
+ * The list is empty then. */
+void pt_leap_note_row(struct pt_run_cache *cache, struct pt_chain_list *list, const struct pt_cyc_row *row);
+
 /* So many ones, and as many zeros. */
 extern const uint8_t pt_leap_mask[2 * pt_leap_most];
 
@@ -161,6 +168,31 @@ static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_f
 		leap = &leaps->leap[way & ((1 << pt_leap_tag_shift) - 1)];
 		if (pt_leap_is_there(leap, pos) && pt_leap_is_from(cache, leap, place) &&
 		    !((leap->first_last ^ last) & leap->mask) &&
+		    (!leap->effect || pt_stack_effect_fits(leap->effect, stack)) &&
+		    pt_leap_stands(cache, leap))
+			return leap;
+	}
+	return NULL;
+}
+
+/* The leap from @place along @row; NULL: none is known. */
+static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_find_row(
+        const struct pt_run_cache *cache, uint32_t place, const struct pt_cyc_row *row,
+        const struct pt_return_stack *stack)
+{
+	struct pt_run_leaps *const leaps = cache->leaps;
+	const uint64_t hash = pt_run_hash(row->bytes, place);
+	const struct pt_leap_set *const set = pt_leap_set_of(leaps, hash);
+	const uint32_t tag = pt_leap_tag(hash);
+
+	for (uint32_t i = 0; i < pt_leap_ways; ++i) {
+		const uint32_t way = set->way[i];
+		struct pt_run_leap *leap;
+
+		if ((way ^ tag) >> pt_leap_tag_shift)
+			continue;
+		leap = &leaps->leap[way & ((1 << pt_leap_tag_shift) - 1)];
+		if (pt_get64(leap->byte) == row->bytes && leap->size == row->count && leap->place == place &&
 		    (!leap->effect || pt_stack_effect_fits(leap->effect, stack)) &&
 		    pt_leap_stands(cache, leap))
 			return leap;

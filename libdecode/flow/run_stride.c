@@ -64,17 +64,29 @@ static __attribute__((noinline)) void put_cached_event(struct pt_run_walk *walk,
 }
 
 /* Nobody listens: time may pass inside of the run, behind its first @npaths paths. Returns how many bytes of
- * such packets and PADs there are at @pos. */
-static __attribute__((noinline)) size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos,
-                                                  uint32_t npaths)
+ * such packets and PADs there are at @pos, by @pass. */
+static __attribute__((noinline)) size_t pass_time_by(struct pt_run_walk *walk, const uint8_t *pos,
+                                                     uint32_t npaths, int (*pass)(struct pt_evd *evd))
 {
 	struct pt_evd *evd = &walk->flow->evd;
 
 	end_lump(walk);
 	evd->pos = pos;
-	pt_evd_pass_timing(evd);
+	(void)pass(evd);
 	tell_time(walk, npaths);
 	return (size_t)(evd->pos - pos);
+}
+
+/* Whether CYCs may be summed up, behind the run's first @npaths paths. Those that are lost are counted, each
+ * of them. */
+inlined int may_lump(const struct pt_run_walk *walk, uint32_t npaths)
+{
+	return walk->last_time && walk->flow->evd.time.ratio && (npaths || walk->nevents);
+}
+
+inlined size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos, uint32_t npaths)
+{
+	return pass_time_by(walk, pos, npaths, pt_evd_pass_timing);
 }
 
 /* The same where @word begins with one short CYC alone; zero: with something else. */
@@ -83,8 +95,8 @@ inlined uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word, uint32_t npat
 	const uint32_t size = pt_cyc_size(word);
 	uint8_t next;
 
-	/* CYCs that are lost are counted, each of them. */
-	if (size && walk->last_time && walk->flow->evd.time.ratio && (npaths || walk->nevents)) {
+	if (size && may_lump(walk, npaths)) {
+		walk->has_rows = 1;
 		walk->lump.cycles += pt_cyc_cycles(word, size);
 		walk->lump.npaths = npaths;
 		return size;
@@ -99,7 +111,7 @@ inlined uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word, uint32_t npat
 
 /* What a stride has come to, until it ends. */
 struct stride {
-	const uint8_t *pos;
+	const uint8_t *pos, *end;
 	uint64_t last; /* IP */
 	uint64_t ninsn;
 	uint32_t place, npaths, nblocks, flags;
@@ -109,8 +121,11 @@ static void begin_stride(struct stride *stride, const struct pt_run_walk *walk, 
 {
 	const struct pt_evd *evd = &walk->flow->evd;
 
-	*stride = (struct stride){
-	        .pos = evd->pos, .last = evd->last.ip, .place = place, .npaths = walk->npaths};
+	*stride = (struct stride){.pos = evd->pos,
+	                          .end = evd->config.end,
+	                          .last = evd->last.ip,
+	                          .place = place,
+	                          .npaths = walk->npaths};
 }
 
 /* The flow comes to where the stride ends. */
@@ -165,7 +180,7 @@ inlined const struct pt_run_chain *find_chain(struct pt_run_walk *walk, const st
 
 	if (!entry->chain)
 		return NULL;
-	chain = pt_chain_find(&walk->cache, entry, stride->pos, (size_t)(flow->evd.config.end - stride->pos),
+	chain = pt_chain_find(&walk->cache, entry, stride->pos, (size_t)(stride->end - stride->pos),
 	                      stride->last, &flow->returns);
 	if (chain && (events || !chain->nevents) && stride->npaths + chain->npaths <= pt_run_max_paths &&
 	    walk->nevents + chain->nevents <= pt_run_max_events) {
@@ -222,11 +237,10 @@ inlined const struct pt_run_entry *guess(struct pt_run_walk *walk, const struct 
                                          uint32_t events)
 {
 	const struct pt_run_entry *entry = pt_run_cache_guess(&walk->cache);
-	const struct pt_flow *flow = walk->flow;
 
 	if ((!events && (entry->flags & pt_entry_event)) ||
 	    !pt_run_cache_leads(&walk->cache, entry, stride->place, word, stride->pos, stride->last,
-	                        &flow->returns, flow->evd.config.end))
+	                        &walk->flow->returns, stride->end))
 		return NULL;
 	pt_run_cache_note(&walk->cache, entry, 1);
 	return entry;
@@ -252,7 +266,7 @@ inlined size_t pass_none(struct pt_run_walk *walk, uint64_t word, const uint8_t 
 inlined int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
 {
 	enum { room = 16 };
-	const uint8_t *const end = walk->flow->evd.config.end, *last;
+	const uint8_t *const end = stride->end, *last;
 	struct stride at = *stride;
 	uint32_t hits = 0, crosses = 0;
 
@@ -293,7 +307,7 @@ inlined int follow(struct pt_run_walk *walk, struct stride *stride, uint32_t eve
 inlined int follow_leaps(struct pt_run_walk *walk, struct stride *stride, uint32_t events)
 {
 	const struct pt_flow *flow = walk->flow;
-	const uint8_t *const end = flow->evd.config.end, *last;
+	const uint8_t *const end = stride->end, *last;
 	struct stride at = *stride;
 	uint32_t count = 0;
 
@@ -336,7 +350,7 @@ static int have_leaps(struct pt_run_cache *cache)
 }
 
 /* What helps beside single windows. */
-enum stride_by { by_chains, by_leaps, by_windows };
+enum stride_by { by_chains, by_leaps, by_windows, by_rows };
 
 /* What was found so far does not go on. */
 inlined void end_list(struct pt_run_walk *walk, enum stride_by by)
@@ -355,17 +369,16 @@ inlined int follow_others(struct pt_run_walk *walk, struct stride *stride, uint3
 	                          : 0;
 }
 
-/* The path along the window that @word begins with; NULL: it is not known. */
+/* The path along the window of @size bytes; NULL: it is not known, or there is no window. */
 inlined const struct pt_run_entry *find_entry(struct pt_run_walk *walk, const struct stride *stride,
-                                              uint64_t word, uint32_t events)
+                                              uint32_t size)
 {
-	const uint32_t size = pt_window_of(word, events);
 	const struct pt_run_entry *entry;
 
 	if (!size)
 		return NULL;
 	entry = pt_run_cache_find(&walk->cache, stride->place, stride->pos, size, stride->last,
-	                          &walk->flow->returns, walk->flow->evd.config.end);
+	                          &walk->flow->returns, stride->end);
 	if (entry)
 		pt_run_cache_note(&walk->cache, entry, 0);
 	else
@@ -390,10 +403,101 @@ inlined void go_along_any(struct pt_run_walk *walk, struct stride *stride, const
 		pt_chain_note(&walk->cache, &walk->list, entry, NULL, stride->pos);
 		walk->lone += 1;
 	} else if (walk->noting) {
-		walk->noting = pt_leap_note(&walk->cache, &walk->list, entry, stride->pos,
-		                            walk->flow->evd.config.end);
+		walk->noting = pt_leap_note(&walk->cache, &walk->list, entry, stride->pos, stride->end);
 	}
 	go_along(walk, stride, entry);
+}
+
+/* Along @row, TNT by TNT; the list tells how far its paths are known. */
+static __attribute__((noinline)) void follow_row(struct pt_run_walk *walk, struct stride *stride,
+                                                 const struct pt_cyc_row *row)
+{
+	const uint8_t *const pos = stride->pos, *const end = stride->end;
+	uint8_t byte[2 * pt_window_max] = {0};
+
+	memset(byte + row->count, 0x59, sizeof(byte) - row->count); /* MTC: no window goes on with it */
+	pt_put(byte, row->bytes, row->count);
+	stride->pos = byte;
+	stride->end = byte + sizeof(byte);
+	while (walk->list.count < row->count && has_room(walk, stride)) {
+		const struct pt_run_entry *entry = find_entry(walk, stride, 1);
+
+		if (!entry)
+			break;
+		pt_chain_append(&walk->list, entry, NULL, stride->pos, stride->pos + 1);
+		go_along(walk, stride, entry);
+		if (entry->flags & pt_entry_crosses)
+			break;
+	}
+	stride->pos = pos;
+	stride->end = end;
+}
+
+/* Along as much of @row as is known, TNT by TNT. Returns how much that is; *last: how many paths the last one
+ * brought. */
+static __attribute__((noinline)) uint32_t learn_row(struct pt_run_walk *walk, struct stride *stride,
+                                                    const struct pt_cyc_row *row, uint32_t *last)
+{
+	uint32_t known;
+
+	follow_row(walk, stride, row);
+	known = walk->list.count;
+	if (!known)
+		return 0;
+	*last = walk->list.item[known - 1].entry->path.nblocks != 0;
+	pt_leap_note_row(&walk->cache, &walk->list, row);
+	return known;
+}
+
+/* Over a row, whose CYCs are summed up. Zero: there is none, or it is not known. */
+inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
+{
+	struct pt_cyc_row row = pt_cyc_row_at(stride->pos, stride->end, pt_cyc_row_most);
+	const uint32_t npaths = stride->npaths;
+	const struct pt_run_leap *leap;
+	uint32_t last = 1;
+
+	if (row.count < 2 || npaths + pt_leap_parts > pt_run_max_paths)
+		return 0;
+	leap = pt_leap_find_row(&walk->cache, stride->place, &row, &walk->flow->returns);
+	if (leap) {
+		go_along_leap(walk, stride, leap);
+	} else {
+		const uint32_t known = learn_row(walk, stride, &row, &last);
+
+		if (!known)
+			return 0;
+		if (known < row.count)
+			row = pt_cyc_row_at(stride->pos, stride->end, known);
+	}
+	stride->pos = row.end;
+	walk->hits += stride->npaths - npaths;
+	walk->lump.cycles += row.cycles;
+	walk->lump.npaths = stride->npaths - last;
+	return 1;
+}
+
+/* Over what is about time; zero: it must be read on foot. */
+inlined int step_time(struct pt_run_walk *walk, struct stride *stride, uint64_t word, enum stride_by by)
+{
+	uint32_t size;
+
+	if (by == by_rows && may_lump(walk, stride->npaths)) {
+		if (pass_row(walk, stride))
+			return !(stride->flags & pt_entry_crosses);
+		size = pass_cyc(walk, word, stride->npaths);
+		/* CYCs behind it may be the row's. */
+		if (!size)
+			size = (uint32_t)pass_time_by(walk, stride->pos, stride->npaths, pt_evd_pass_mtc);
+		stride->pos += size;
+		if (size)
+			return 1;
+	}
+	size = (uint32_t)pass_time(walk, stride->pos, stride->npaths);
+	if (size)
+		end_list(walk, by);
+	stride->pos += size;
+	return size != 0;
 }
 
 /* One step; zero: the stride ends. */
@@ -401,26 +505,19 @@ inlined int step(struct pt_run_walk *walk, struct stride *stride, uint32_t event
 {
 	const struct pt_run_entry *entry;
 	uint64_t word;
-	uint32_t size;
 
-	if (follow_others(walk, stride, events, by) ||
-	    walk->flow->evd.config.end - stride->pos < pt_window_max)
+	if (follow_others(walk, stride, events, by) || stride->end - stride->pos < pt_window_max)
 		return 0;
 	word = pt_get64(stride->pos);
-	if (events && pt_may_be_timing((uint8_t)word)) {
-		size = (uint32_t)pass_time(walk, stride->pos, stride->npaths);
-		if (size)
-			end_list(walk, by);
-		stride->pos += size;
-		return size != 0;
-	}
+	if (events && pt_may_be_timing((uint8_t)word))
+		return step_time(walk, stride, word, by);
 	entry = by != by_windows && walk->cache.npaths ? guess(walk, stride, word, events) : NULL;
 	if (!entry && !(word & 0xff)) {
 		stride->pos += pt_window_pads(word, 0);
 		return 1;
 	}
 	if (!entry)
-		entry = find_entry(walk, stride, word, events);
+		entry = find_entry(walk, stride, pt_window_of(word, events));
 	if (!entry)
 		return 0;
 	go_along_any(walk, stride, entry, events, by);
@@ -463,12 +560,19 @@ static __attribute__((noinline)) int stride_by_windows(struct pt_run_walk *walk,
 	return stride_by(walk, start, events, by_windows);
 }
 
+static __attribute__((noinline)) int stride_by_rows(struct pt_run_walk *walk, uint32_t start)
+{
+	return stride_by(walk, start, 1, by_rows);
+}
+
 int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
 {
 	const int64_t start = pt_flow_place(walk->flow, &walk->cache);
 
 	if (start < 0)
 		return 0;
+	if (events && walk->has_rows && have_leaps(&walk->cache))
+		return stride_by_rows(walk, (uint32_t)start);
 	if (!walk->chainless_blocks)
 		return stride_by_chains(walk, (uint32_t)start, events);
 	if (!walk->leapless_blocks && have_leaps(&walk->cache))

@@ -29,6 +29,17 @@ static struct pt_config machine(struct stream *stream)
 	return config;
 }
 
+/* How many blocks come before the run's path of that number: which paths a run is made of depends on what was
+ * met before. */
+static uint32_t blocks_before(const struct pt_run *run, uint32_t path)
+{
+	uint32_t nblocks = 0;
+
+	for (uint32_t i = 0; i < path; ++i)
+		nblocks += run->path[i]->nblocks;
+	return nblocks;
+}
+
 static struct told tell(const struct pt_run *run)
 {
 	struct told told = {.nblocks = run->nblocks,
@@ -41,9 +52,12 @@ static struct told tell(const struct pt_run *run)
 	                    .has_tsc = run->has_tsc};
 
 	for (uint32_t i = 0; i < run->nevents; ++i)
-		told.events_tsc = told.events_tsc * 31 + run->event[i].event.tsc + run->event[i].path;
-	if (run->ntimes)
+		told.events_tsc = told.events_tsc * 31 + run->event[i].event.tsc +
+		                  blocks_before(run, run->event[i].path);
+	if (run->ntimes) {
 		told.last = run->time[run->ntimes - 1];
+		told.last.path = blocks_before(run, told.last.path);
+	}
 	return told;
 }
 
