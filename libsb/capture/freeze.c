@@ -339,9 +339,13 @@ static int start_freezer(struct freeze *freeze, pid_t pid, int descendants)
 
 int freeze_process(struct freeze *freeze, pid_t pid, int descendants, unsigned int patience_ms)
 {
-	int status;
+	pid_t leader;
+	int status = proc_leader_of(&leader, pid);
 
 	*freeze = (struct freeze){.patience_ms = patience_ms};
+	/* /proc lists a process under the numbers of all its threads. */
+	if (status <= 0 || leader != pid)
+		return status < 0 ? status : -ESRCH;
 	if (pid == getpid() && !descendants)
 		status = stop(freeze, pid, 0);
 	else

@@ -1,31 +1,23 @@
 /* orphans.c - threads whose parent was killed before it could tell of them. */
 #include "tracer.h"
 
-#include <errno.h>
-#include <stdio.h>
-
+#include "capture/proc_stat.h"
 #include "capture/shortage.h"
 
 /* Zero, also when it is gone; or an error, when we cannot look. */
 static int read_parents(struct tracer *tracer, pid_t tid, pid_t *pid, pid_t *ppid)
 {
-	char path[64], line[256];
-	FILE *file;
+	struct proc_stat stat = {0};
+	int status = proc_leader_of(pid, tid);
 
-	*pid = tid;
 	*ppid = 0;
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	file = fopen(path, "re");
-	if (!file && is_shortage(errno))
-		return fail_short(errno, path, tracer->err);
-	while (file && fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "Tgid: %d", pid) == 1)
-			continue;
-		if (sscanf(line, "PPid: %d", ppid) == 1)
-			break;
-	}
-	if (file)
-		fclose(file);
+	if (status >= 0)
+		status = proc_stat_of(&stat, tid);
+	if (status < 0)
+		return fail_short(-status, "/proc", tracer->err);
+	if (!*pid)
+		*pid = tid;
+	*ppid = stat.parent;
 	return 0;
 }
 

@@ -53,3 +53,21 @@ int proc_stat_of(struct proc_stat *stat, pid_t tid)
 	snprintf(dir, sizeof(dir), "/proc/%d", tid);
 	return proc_stat_read(stat, dir);
 }
+
+/* "Tgid:\t123" of /proc/TID/status. */
+int proc_leader_of(pid_t *pid, pid_t tid)
+{
+	char path[64], line[256];
+	FILE *file;
+
+	*pid = 0;
+	snprintf(path, sizeof(path), "/proc/%d/status", tid);
+	file = fopen(path, "re");
+	if (!file)
+		return is_shortage(errno) ? -errno : 0;
+	while (!*pid && fgets(line, sizeof(line), file))
+		if (sscanf(line, "Tgid: %d", pid) != 1)
+			*pid = 0;
+	fclose(file);
+	return *pid != 0;
+}

@@ -18,4 +18,7 @@ int proc_stat_read(struct proc_stat *stat, const char *dir);
 /* The same of /proc/@tid. */
 int proc_stat_of(struct proc_stat *stat, pid_t tid);
 
+/* The process that the thread @tid is of. 1; 0: it is gone, and *pid is zero; or -errno, of a shortage. */
+int proc_leader_of(pid_t *pid, pid_t tid);
+
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "capture/proc_stat.h"
 #include "capture/shortage.h"
 #include "system/arena.h"
 
@@ -59,6 +60,11 @@ int recorder_is_target(const struct recorder *recorder, pid_t tid)
 
 static int fail_freeze(struct recorder *recorder, pid_t pid, int error)
 {
+	pid_t leader;
+
+	if (error == ESRCH && proc_leader_of(&leader, pid) > 0 && leader != pid)
+		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX,
+		                    "there is no process %d: it is a thread of process %d", pid, leader);
 	if (error == ESRCH)
 		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no process %d",
 		                    pid);

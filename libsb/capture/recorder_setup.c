@@ -14,6 +14,7 @@
 
 #include <sb/event.h>
 
+#include "capture/proc_stat.h"
 #include "capture/shortage.h"
 #include "capture/sysfs_pmu.h"
 #include "system/arena.h"
@@ -30,23 +31,14 @@ int sb_recorder_has_pt(const char *sysfs)
 
 /* ---- Of whom ---------------------------------------------------------------------------------- */
 
-/* "Tgid:\t123" of /proc/TID/status. */
 static int add_thread(struct recorder *recorder, pid_t tid)
 {
-	char path[64], line[256];
-	int pid = 0;
-	FILE *file;
+	pid_t pid;
+	const int status = proc_leader_of(&pid, tid);
 
-	snprintf(path, sizeof(path), "/proc/%d/status", tid);
-	file = fopen(path, "re");
-	if (!file && is_shortage(errno))
-		return fail_short(errno, path, recorder->err);
-	while (file && !pid && fgets(line, sizeof(line), file))
-		if (sscanf(line, "Tgid: %d", &pid) != 1)
-			pid = 0;
-	if (file)
-		fclose(file);
-	if (!pid)
+	if (status < 0)
+		return fail_short(-status, "/proc", recorder->err);
+	if (!status)
 		return sb_error_set(recorder->err, -sbe_not_found, NULL, UINT64_MAX, "there is no thread %d",
 		                    tid);
 	return recorder_is_target(recorder, tid) ? 0 : recorder_add_target(recorder, pid, tid);

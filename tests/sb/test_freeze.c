@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 #include <errno.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -333,12 +334,75 @@ static void others_children_are_told_of(void **state)
 	kill(-pid, SIGKILL);
 }
 
+/* Writes its number, and waits. */
+static void *tell_number(void *context)
+{
+	const pid_t tid = gettid();
+
+	if (write(*(int *)context, &tid, sizeof(tid)) != sizeof(tid))
+		_exit(1);
+	for (;;)
+		pause();
+}
+
+/* A process with another thread, whose number is *tid. */
+static pid_t start_with_thread(pid_t *tid)
+{
+	int told[2];
+	pid_t pid;
+
+	assert_int_equal(pipe(told), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		pthread_t thread;
+
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (pthread_create(&thread, NULL, tell_number, &told[1]))
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(told[0], tid, sizeof(*tid)), sizeof(*tid));
+	close(told[0]);
+	close(told[1]);
+	return pid;
+}
+
+/* The kernel shows the whole process under a thread's number: its threads would be counted once more. */
+static void a_thread_is_no_process(void **state)
+{
+	struct sb_recorder_config config = {.size = sizeof(config),
+	                                    .output = "/dev/shm/sbtrace-no-process",
+	                                    .control_fd = -1,
+	                                    .time_limit = 1};
+	const int counter = sb_counter_allocate("page-faults:u", sb_counter_process, 0, -1, NULL);
+	struct sb_error err = {0};
+	struct freeze freeze;
+	pid_t tid, pid = start_with_thread(&tid);
+
+	(void)state;
+	assert_int_equal(freeze_process(&freeze, tid, 0, patience_ms), -ESRCH);
+	assert_int_equal(sb_counter_attach(counter, tid, NULL), -sb_counter_no_process);
+	assert_int_equal(sb_counter_attach(counter, pid, NULL), 0);
+	config.pid = &tid;
+	config.npids = 1;
+	assert_int_equal(sb_recorder_run(&config, NULL, NULL, &err), -sbe_not_found);
+	assert_non_null(strstr(err.text, "it is a thread of process"));
+	sb_counter_release(counter);
+	end_sleeper(pid);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-	        cmocka_unit_test(stops_and_goes_on), cmocka_unit_test(hangs),
-	        cmocka_unit_test(is_traced),         cmocka_unit_test(no_counter),
-	        cmocka_unit_test(recorded_as_it_is), cmocka_unit_test(others_children_are_told_of),
+	        cmocka_unit_test(stops_and_goes_on),
+	        cmocka_unit_test(hangs),
+	        cmocka_unit_test(is_traced),
+	        cmocka_unit_test(no_counter),
+	        cmocka_unit_test(recorded_as_it_is),
+	        cmocka_unit_test(others_children_are_told_of),
+	        cmocka_unit_test(a_thread_is_no_process),
 	};
 
 	return cmocka_run_group_tests(tests, may_count, NULL);
