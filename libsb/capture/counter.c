@@ -34,6 +34,7 @@ struct counter {
 	unsigned int flags;
 	int number;  /* 0: not in use */
 	pid_t owner; /* what a process that was forked finds here is not its own */
+	int cpu;     /* that the event is of; -1: all */
 	int running;
 	struct counter_part *part; /* owned */
 	size_t nparts, capacity;
@@ -250,9 +251,10 @@ static void drop_parts(struct counter *counter, pid_t target)
 
 /* ---- Allocating ------------------------------------------------------------------------------- */
 
-static int encode(const char *event, struct perf_event_attr *attr, struct sb_error *err)
+static int encode(const char *event, struct perf_event_attr *attr, int *cpu, struct sb_error *err)
 {
 	struct sb_event_perf encoded = {.attr = attr, .size = sizeof(encoded), .err = err};
+	int status;
 
 	*attr = (struct perf_event_attr){
 	        .size = sizeof(*attr),
@@ -261,9 +263,9 @@ static int encode(const char *event, struct perf_event_attr *attr, struct sb_err
 	};
 	if (!event)
 		return fail(err, sb_counter_invalid, "which event?");
-	return sb_event_encode(event, sb_event_user | sb_event_kernel, sb_event_target_perf_ext, &encoded) < 0
-	               ? -sb_counter_invalid
-	               : 0;
+	status = sb_event_encode(event, sb_event_user | sb_event_kernel, sb_event_target_perf_ext, &encoded);
+	*cpu = encoded.cpu;
+	return status < 0 ? -sb_counter_invalid : 0;
 }
 
 /* Of a CPU, or for processes. */
@@ -276,6 +278,10 @@ static int set_up(struct counter *counter, int cpu, struct sb_error *err)
 		counter->attr.inherit_thread = !(counter->flags & sb_counter_descendants);
 		return 0;
 	}
+	if (counter->cpu >= 0 && cpu >= 0 && counter->cpu != cpu)
+		return fail(err, sb_counter_invalid, "the event is of another CPU");
+	if (cpu < 0)
+		cpu = counter->cpu;
 	status = add_part(counter, -1, -1, -1, cpu);
 	return status < 0 ? fail_errno(err, -status) : 0;
 }
@@ -285,12 +291,12 @@ int sb_counter_allocate(const char *event, enum sb_counter_scope scope, unsigned
 {
 	struct perf_event_attr attr;
 	struct counter *counter;
-	int status;
+	int of_cpu, status;
 
 	if ((scope != sb_counter_process && scope != sb_counter_system) ||
 	    (flags & ~(unsigned int)(sb_counter_descendants | sb_counter_owner_only)))
 		return fail(err, sb_counter_invalid, "no such scope, or no such flag");
-	status = encode(event, &attr, err);
+	status = encode(event, &attr, &of_cpu, err);
 	if (status < 0)
 		return status;
 	pthread_mutex_lock(&lock);
@@ -299,6 +305,7 @@ int sb_counter_allocate(const char *event, enum sb_counter_scope scope, unsigned
 		status = fail(err, sb_counter_no_memory, "out of memory");
 	} else {
 		counter->attr = attr;
+		counter->cpu = of_cpu;
 		counter->scope = scope;
 		counter->flags = flags;
 		status = set_up(counter, cpu, err);
@@ -367,7 +374,7 @@ static int open_all(struct counter *counter, pid_t pid)
 		return status;
 	status = freeze.nleft ? -freeze.left.error : check_processes(counter, &freeze);
 	for (size_t i = 0; i < freeze.count && status == 0; ++i)
-		status = add_part(counter, pid, freeze.thread[i].pid, freeze.thread[i].tid, -1);
+		status = add_part(counter, pid, freeze.thread[i].pid, freeze.thread[i].tid, counter->cpu);
 	freeze_thaw(&freeze);
 	if (status < 0)
 		while (counter->nparts > before)

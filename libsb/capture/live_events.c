@@ -25,7 +25,7 @@ int live_events_add(struct live_events *events, const char *name, const struct p
                     enum live_role role, int of_targets, struct sb_error *err)
 {
 	struct live_event event = {
-	        .name = strdup(name), .attr = *attr, .role = role, .of_targets = of_targets};
+	        .name = strdup(name), .attr = *attr, .role = role, .of_targets = of_targets, .cpu = -1};
 
 	event.attr.watermark = 1;
 	event.attr.wakeup_watermark = (uint32_t)(events->ring_size / 4);
@@ -192,8 +192,11 @@ static int open_for(struct live_events *events, struct live_cpu *cpu, size_t ind
 
 static int open_event(struct live_events *events, struct live_cpu *cpu, size_t index, struct sb_error *err)
 {
+	const int only = events->event[index].cpu;
 	int status = 0;
 
+	if (only >= 0 && (uint32_t)only != cpu->cpu)
+		return 0;
 	if (!events->event[index].of_targets || !events->targets.count)
 		return open_for(events, cpu, index, -1, err);
 	for (size_t i = 0; i < events->targets.count && (status == 0 || status == 2); ++i)

@@ -29,6 +29,7 @@ struct live_event {
 	enum live_role role;
 	int has_aux;
 	int of_targets; /* only when they run; else of whole CPUs */
+	int cpu;        /* the only one; -1: all */
 };
 
 /* An event on a CPU. */

@@ -108,6 +108,16 @@ static void set_sampling(struct perf_event_attr *attr)
 	}
 }
 
+/* Of an event that is of one CPU: it must be there. -1: it is of all. */
+static int check_cpu(struct recorder *recorder, const char *text, int cpu)
+{
+	for (size_t i = 0; i < recorder->events.ncpus; ++i)
+		if (cpu < 0 || recorder->events.cpu[i].cpu == (uint32_t)cpu)
+			return 0;
+	return sb_error_set(recorder->err, -sbe_unsupported, NULL, UINT64_MAX, "%s: CPU %d is not online",
+	                    text, cpu);
+}
+
 static int add_wanted(struct recorder *recorder, const char *text)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
@@ -126,6 +136,8 @@ static int add_wanted(struct recorder *recorder, const char *text)
 	if (is_trace(text) && recorder->has_pt)
 		status = sb_error_set(recorder->err, -sbe_invalid, NULL, UINT64_MAX,
 		                      "one event that traces is possible, not two: %s", text);
+	if (status == 0)
+		status = check_cpu(recorder, text, event.cpu);
 	live_attr_common(&recorder->attrs, &attr);
 	if (is_trace(text))
 		set_trace(recorder, &attr);
@@ -133,9 +145,10 @@ static int add_wanted(struct recorder *recorder, const char *text)
 		set_sampling(&attr);
 	if (status == 0)
 		status = live_events_add(&recorder->events, text, &attr, live_role_wanted, 1, recorder->err);
-	if (status == 0 && is_trace(text)) {
-		recorder->has_pt = 1;
-		recorder->events.event[recorder->events.nevents - 1].has_aux = 1;
+	if (status == 0) {
+		recorder->events.event[recorder->events.nevents - 1].cpu = event.cpu;
+		recorder->events.event[recorder->events.nevents - 1].has_aux = is_trace(text);
+		recorder->has_pt |= is_trace(text);
 	}
 	free(whole);
 	return status;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -333,6 +334,37 @@ static void of_a_cpu(void **state)
 	assert_int_equal(sb_counter_detach(counter, 0, NULL), -sb_counter_invalid);
 	assert_int_equal(sb_counter_release(counter), 0);
 	assert_int_equal(sb_counter_release(counter), -sb_counter_invalid);
+}
+
+/* "cpu=N": what the caller does elsewhere is not counted. */
+static void on_one_cpu_only(void **state)
+{
+	const int counter = allocate("page-faults:cpu=0", 0);
+	cpu_set_t before, one;
+	uint64_t value;
+
+	(void)state;
+	assert_int_equal(sb_counter_allocate("context-switches:cpu=0", sb_counter_system, 0, 1, NULL),
+	                 -sb_counter_invalid);
+	assert_int_equal(sched_getaffinity(0, sizeof(before), &before), 0);
+	if (!CPU_ISSET(0, &before) || !CPU_ISSET(1, &before))
+		skip();
+	CPU_ZERO(&one);
+	CPU_SET(1, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	assert_int_equal(sb_counter_attach(counter, 0, NULL), 0);
+	assert_int_equal(sb_counter_start(counter), 0);
+	touch_pages();
+	assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
+	assert_int_equal(value, 0);
+	CPU_CLR(1, &one);
+	CPU_SET(0, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
+	touch_pages();
+	assert_int_equal(sched_setaffinity(0, sizeof(before), &before), 0);
+	assert_int_equal(sb_counter_read(counter, &value, NULL, NULL), 0);
+	assert_true(value >= PAGES);
+	assert_int_equal(sb_counter_release(counter), 0);
 }
 
 static void each_error(void **state)
@@ -682,6 +714,7 @@ int main(void)
 	        cmocka_unit_test(each_error),
 	        cmocka_unit_test(several_targets),
 	        cmocka_unit_test(of_a_cpu),
+	        cmocka_unit_test(on_one_cpu_only),
 	        cmocka_unit_test(present_descendants),
 	        cmocka_unit_test(followed_through_a_parent),
 	        cmocka_unit_test(not_the_owner),

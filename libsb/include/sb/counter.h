@@ -46,8 +46,9 @@ enum sb_counter_flag {
 	sb_counter_owner_only = 1 << 1,  /* never attached to others than the caller */
 };
 
-/* Allocates a counter of @event, for a @cpu in system scope; it does not run. @err (may be NULL) says what is
- * wrong. Its number, or a negative enum sb_counter_errcode. */
+/* Allocates a counter of @event, for a @cpu in system scope (-1: that of "cpu=N" in @event, which in process
+ * scope counts there alone); it does not run. @err (may be NULL) says what is wrong. Its number, or a
+ * negative enum sb_counter_errcode. */
 sb_export int sb_counter_allocate(const char *event, enum sb_counter_scope scope, unsigned int flags, int cpu,
                                   struct sb_error *err);
 /* Detaches it from all, and forgets it. */
