@@ -3,16 +3,17 @@
 #include "commands.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sb/software_tracer.h>
 
 #include "job/job.h"
+#include "old_recording.h"
 #include "options.h"
 #include "real_path.h"
 #include "record_live.h"
@@ -90,21 +91,6 @@ static int take_overflow_every(void *target, const char *value, struct option_er
 	                   error);
 }
 
-static const char default_output[] = "perf.data";
-
-/* Unless another name was given: what was recorded before is not lost yet. It keeps its name, too, until the
- * new recording is complete and takes it. */
-static void keep_old_output(const struct record_options *options)
-{
-	struct stat st;
-
-	if (options->config.output == default_output && !lstat(default_output, &st) && S_ISREG(st.st_mode)) {
-		unlink("perf.data.old");
-		/* Where links cannot be made, it is replaced like a file of any other name. */
-		(void)!link(default_output, "perf.data.old");
-	}
-}
-
 static int take_output(void *target, const char *value, struct option_error *error)
 {
 	if (!strcmp(value, "-"))
@@ -178,16 +164,33 @@ static int take_all(void *target, const char *value, struct option_error *error)
 	return 0;
 }
 
+static int add_event(struct record_live *live, const char *event, size_t size, struct option_error *error)
+{
+	char **grown = reallocarray(live->event, live->nevents + 1, sizeof(*grown));
+
+	if (grown)
+		live->event = grown;
+	if (!grown || !(grown[live->nevents] = strndup(event, size)))
+		return option_fail(error, "out of memory");
+	live->nevents += 1;
+	return 0;
+}
+
+/* "cs,page-faults": several, as perf record takes them; but commas between slashes are of the event. */
 static int take_event(void *target, const char *value, struct option_error *error)
 {
-	struct record_live *live = live_of(target);
-	const char **grown = reallocarray(live->event, live->nevents + 1, sizeof(*grown));
+	const char *begin = value, *at = value;
+	bool inside = false;
 
-	if (!grown)
-		return option_fail(error, "out of memory");
-	live->event = grown;
-	grown[live->nevents++] = value;
-	return 0;
+	for (; *at; at++) {
+		inside ^= *at == '/';
+		if (*at != ',' || inside)
+			continue;
+		if (add_event(live_of(target), begin, (size_t)(at - begin), error))
+			return -1;
+		begin = at + 1;
+	}
+	return add_event(live_of(target), begin, (size_t)(at - begin), error);
 }
 
 /* "12" or "12,13,20". */
@@ -383,6 +386,7 @@ static void on_progress(void *context, const struct sb_software_tracer_result *s
 	struct record_options *options = context;
 	char text[160];
 
+	old_recording_keep(&options->live.old_due);
 	snprintf(text, sizeof(text), "%.1f M instructions, %" PRIu32 " processes, %.1f MB of trace",
 	         (double)so_far->ninsn / 1e6, so_far->nprocesses, (double)so_far->trace_bytes / 1e6);
 	progress_say(&options->progress, text);
@@ -404,6 +408,30 @@ static bool is_one_file(const char *a, const char *b)
 	return same;
 }
 
+static volatile sig_atomic_t stop_asked;
+
+/* It breaks off the recorder's waiting; one that comes just before that would go unheard, but for the alarm.
+ */
+static void ask_stop(int number)
+{
+	if (number != SIGALRM)
+		stop_asked = stop_asked + 1;
+	alarm(1);
+}
+
+static void watch_stop(void)
+{
+	static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGALRM};
+	const struct sigaction action = {.sa_handler = ask_stop};
+	struct sigaction before;
+
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		sigaction(numbers[i], NULL, &before);
+		if (before.sa_handler != SIG_IGN || numbers[i] == SIGALRM) /* nohup(1) */
+			sigaction(numbers[i], &action, NULL);
+	}
+}
+
 static int record_software(struct record_options *options, char *const command[])
 {
 	struct sb_software_tracer_result result;
@@ -418,20 +446,68 @@ static int record_software(struct record_options *options, char *const command[]
 		        "--software goes with a command, and not with what is recorded by the machine");
 	if (options->config.truth && is_one_file(options->config.truth, options->config.output))
 		return complain("the recording and --truth cannot both be written to one file");
-	keep_old_output(options);
+	watch_stop();
+	options->config.stop = &stop_asked;
 	options->config.progress = on_progress;
 	options->config.context = options;
 	/* What the command writes would be in between. */
 	progress_begin(&options->progress, NULL, options->quiet || isatty(STDOUT_FILENO),
 	               options->live.show_progress);
 	status = sb_software_trace(&options->config, command, &result, &error);
+	alarm(0);
 	progress_end(&options->progress);
 	if (status < 0) {
 		fprintf(stderr, "sbtrace record: %s\n", sb_error_string(&error, text, sizeof(text)));
 		return exit_error;
 	}
 	report(options, &result);
-	return record_exit_status(result.exit_status);
+	return stop_asked ? exit_fine : record_exit_status(result.exit_status);
+}
+
+/* The first of the options for --software that was given; NULL: none. */
+static const char *software_option(const struct sb_software_tracer_config *config)
+{
+	const struct {
+		bool given;
+		const char *name;
+	} option[] = {
+	        {config->ncpus != 1, "--cpus"},
+	        {config->seed != 0, "--seed"},
+	        {config->psb_period != 0, "--psb-period"},
+	        {config->no_retcomp, "--no-retcomp"},
+	        {config->mtc, "--mtc"},
+	        {config->cyc, "--cyc"},
+	        {config->tnt64, "--tnt64"},
+	        {config->overflow_every != 0, "--overflow-every"},
+	        {config->truth != NULL, "--truth"},
+	        {config->copy_root != NULL, "--copy-root"},
+	        {config->single_step, "--single-step"},
+	};
+
+	for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++)
+		if (option[i].given)
+			return option[i].name;
+	return NULL;
+}
+
+/* What would be done without a word in another way than was meant; NULL: nothing. */
+static const char *contradiction(const struct record_options *options)
+{
+	static char text[80];
+	const struct record_live *live = &options->live;
+	const char *name = software_option(&options->config);
+
+	if (name) {
+		snprintf(text, sizeof(text), "%s goes with --software only", name);
+		return text;
+	}
+	if (live->sideband_only && live->nevents)
+		return "--sideband-only and --event exclude each other";
+	if (live->config.paused && !live->config.control)
+		return "--paused needs --control, by which the trace is told to begin";
+	if ((live->config.snapshot || live->config.aux_size) && !record_live_has_trace(live))
+		return "--snapshot and --aux are about a trace, and no event is one";
+	return NULL;
 }
 
 static int record_machine(struct record_options *options, int argc, char **argv, char *const command[])
@@ -439,12 +515,14 @@ static int record_machine(struct record_options *options, int argc, char **argv,
 	const struct record_live *live = &options->live;
 	const int kinds = (live->npids != 0) + (live->ntids != 0) + (live->config.cgroup != NULL) +
 	                  live->config.everybody;
+	const char *wrong = contradiction(options);
 
 	if (kinds > 1)
 		return complain("one of -a, -p, -t, --cgroup is enough");
 	if (!kinds && !command)
 		return complain("of whom? -a, -p PID, -t TID, --cgroup PATH, or -- COMMAND [ARGUMENTS]");
-	keep_old_output(options);
+	if (wrong)
+		return complain(wrong);
 	return record_live(&options->live, argc, argv, command);
 }
 
@@ -455,6 +533,7 @@ int cmd_record(int argc, char **argv)
 	int rest = argc, status;
 	char **command;
 
+	signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how the command ended */
 	switch (options_parse(&options_table, argc, argv, &options, &rest)) {
 	case options_help:
 		return exit_fine;
@@ -465,8 +544,10 @@ int cmd_record(int argc, char **argv)
 		break;
 	}
 	command = rest < argc ? argv + rest : NULL;
-	if (!options.config.output)
-		take_output(&options, default_output, &(struct option_error){0});
+	if (!options.config.output) {
+		take_output(&options, old_recording_name, &(struct option_error){0});
+		options.live.old_due = true;
+	}
 	if (options.software)
 		status = record_software(&options, command);
 	else

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "commands.h"
+#include "old_recording.h"
 #include "tell.h"
 
 static const char name[] = "sbtrace record";
@@ -24,11 +25,13 @@ bool record_live_is_wanted(const struct record_live *live)
 	return live->nevents || live->npids || live->ntids || live->sideband_only || live->bundle ||
 	       config->everybody || config->cgroup || config->ring_size || config->aux_size ||
 	       config->snapshot || config->paused || config->time_limit || config->size_limit ||
-	       config->control || config->kcore;
+	       config->control || config->kcore || config->sysfs || config->proc;
 }
 
 void record_live_free(struct record_live *live)
 {
+	for (size_t i = 0; i < live->nevents; i++)
+		free(live->event[i]);
 	free(live->event);
 	free(live->pid);
 	free(live->tid);
@@ -87,6 +90,7 @@ static void on_progress(void *context, const struct sb_recorder_result *so_far)
 	int size = snprintf(text, sizeof(text), "%" PRIu64 " records, %" PRIu64 " lost, %.1f MB",
 	                    so_far->nrecords, so_far->nlost, (double)so_far->nbytes / 1e6);
 
+	old_recording_keep(&live->old_due);
 	if (so_far->aux_bytes)
 		snprintf(text + size, sizeof(text) - (size_t)size, ", %.1f MB of trace",
 		         (double)so_far->aux_bytes / 1e6);
@@ -144,12 +148,12 @@ int record_exit_status(int status)
 	return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static bool asks_for_pt(const struct sb_recorder_config *config)
+bool record_live_has_trace(const struct record_live *live)
 {
-	for (size_t i = 0; i < config->nevents; i++)
-		if (!strncmp(config->event[i], "intel_pt/", strlen("intel_pt/")))
+	for (size_t i = 0; i < live->nevents; i++)
+		if (!strncmp(live->event[i], "intel_pt/", strlen("intel_pt/")))
 			return true;
-	return false;
+	return !live->nevents && !live->sideband_only;
 }
 
 /* Intel PT is what is recorded, unless something else is said. */
@@ -162,13 +166,13 @@ static int complete(struct record_live *live)
 	config->npids = live->npids;
 	config->tid = live->tid;
 	config->ntids = live->ntids;
-	config->event = live->event;
+	config->event = (const char *const *)live->event;
 	config->nevents = live->nevents;
 	if (!live->nevents && !live->sideband_only) {
 		config->event = usual;
 		config->nevents = 1;
 	}
-	if (!asks_for_pt(config) || sb_recorder_has_pt(config->sysfs) != 0)
+	if (!record_live_has_trace(live) || sb_recorder_has_pt(config->sysfs) != 0)
 		return 0;
 	fprintf(stderr,
 	        "%s: this machine has no Intel PT; --sideband-only records who runs and what is mapped, and "

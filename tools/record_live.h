@@ -10,17 +10,20 @@
 
 struct record_live {
 	struct sb_recorder_config config;
-	const char **event; /* owned, as are those below */
+	char **event; /* owned, as are those below */
 	size_t nevents;
 	pid_t *pid, *tid;
 	size_t npids, ntids;
 	bool sideband_only, quiet, show_progress;
 	struct progress progress;
 	const char *bundle; /* a directory; NULL */
+	bool old_due;       /* see old_recording.h */
 };
 
 /* Whether an option was given that is for this kind of recording. */
 bool record_live_is_wanted(const struct record_live *live);
+/* Whether one of the events is a trace; without any, it is. */
+bool record_live_has_trace(const struct record_live *live);
 /* Records; @argv NULL: no command. The exit status. */
 int record_live(struct record_live *live, int argc, char **argv, char *const *command);
 /* Of a command that ended with @status, which is wait(2)'s: as a shell has it. */

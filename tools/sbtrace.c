@@ -1,7 +1,9 @@
 /* sbtrace.c - the executable: finds the subcommand in a table and hands over. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "nearest.h"
@@ -81,7 +83,21 @@ static int finish(int status)
 	return exit_error;
 }
 
+/* What is opened later would be taken for one that is closed: messages would be written into a recording.
+ * What is written to it fails as before. */
+static void open_standard_streams(void)
+{
+	int fd;
+
+	do
+		fd = open("/dev/null", O_RDONLY);
+	while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd >= 0)
+		close(fd);
+}
+
 int main(int argc, char **argv)
 {
+	open_standard_streams();
 	return finish(run(argc, argv));
 }

@@ -177,6 +177,19 @@ static int take_report(struct tracer *tracer, pid_t tid, int report)
 	return 0;
 }
 
+/* Whoever is asked to end may take time, or start others; the recording ends when all have. */
+static void heed_stop(struct tracer *tracer)
+{
+	const volatile sig_atomic_t *stop = tracer->config->stop;
+	const int asked = stop ? (int)*stop : 0;
+
+	if (asked == tracer->heeded)
+		return;
+	tracer->heeded = asked;
+	for (const struct tracee_process *process = tracer->processes; process; process = process->next)
+		kill(process->pid, asked > 1 ? SIGKILL : SIGTERM);
+}
+
 /* Takes what there is; waits for the first if @wait. Returns 1 when there was something, 0 when not. */
 static int take_reports(struct tracer *tracer, int wait)
 {
@@ -184,6 +197,7 @@ static int take_reports(struct tracer *tracer, int wait)
 	pid_t tid;
 
 	for (;;) {
+		heed_stop(tracer);
 		tid = waitpid(-1, &report, __WALL | (wait && !found ? 0 : WNOHANG));
 		if (tid < 0 && errno == EINTR)
 			continue;
@@ -443,12 +457,12 @@ static void free_threads(struct tracer *tracer)
 		thread_remove(tracer, tracer->threads);
 }
 
-/* Ctrl-C is for the command; the recording ends with it. */
-static void ignore_interrupts(struct sigaction old[2])
+/* Ctrl-C is for the command; the recording ends with it, if the caller does not hear of it. */
+static void ignore_interrupts(const struct tracer *tracer, struct sigaction old[2])
 {
 	struct sigaction ignore = {.sa_handler = SIG_IGN};
 
-	sigaction(SIGINT, &ignore, &old[0]);
+	sigaction(SIGINT, tracer->config->stop ? NULL : &ignore, &old[0]);
 	sigaction(SIGQUIT, &ignore, &old[1]);
 }
 
@@ -459,7 +473,7 @@ static int record(struct tracer *tracer, char *const argv[])
 
 	affinity_begin(tracer);
 	status = start_command(tracer, argv);
-	ignore_interrupts(old);
+	ignore_interrupts(tracer, old);
 	if (status >= 0)
 		status = sb_write_comm(tracer->writer, NULL, tracer->command, tracer->command, "sbtrace", 0,
 		                       tracer->err);

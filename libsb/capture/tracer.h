@@ -61,6 +61,7 @@ struct tracer {
 	struct tracee *ready_first, *ready_last;
 	uint32_t nready;
 	pid_t command;    /* the first process; 0: none */
+	int heeded;       /* how many times it was asked to end, as far as that has been done */
 	int first_report; /* waitpid(2)'s of its exec */
 	uint64_t random;
 

@@ -3,6 +3,7 @@
 #ifndef SB_SOFTWARE_TRACER_H
 #define SB_SOFTWARE_TRACER_H
 
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,10 +25,14 @@ struct sb_software_tracer_config {
 	const char *copy_root;   /* directory for the mapped files and the vdso, or NULL */
 	int single_step;         /* step every instruction instead of running from branch to branch: slower */
 
-	/* What there is so far, each time that a virtual CPU has had its turn: that is often. NULL: nobody wants to
-	 * know. */
+	/* What there is so far, each time that a virtual CPU has had its turn: that is often. NULL: nobody
+	 * wants to know. */
 	void (*progress)(void *context, const struct sb_software_tracer_result *so_far);
 	void *context;
+
+	/* How many times somebody has asked that it ends, as a signal handler counts (which is not to restart
+	 * system calls): the first time, all that is traced is sent SIGTERM, later SIGKILL. NULL: never. */
+	const volatile sig_atomic_t *stop;
 };
 
 struct sb_software_tracer_result {
@@ -43,12 +48,13 @@ struct sb_software_tracer_result {
  *
  * Only x86-64 programs; -sbe_unsupported ends the recording (and the command) when another one is met.
  * -sbe_not_found: there is no such command, or it was killed before it ran; -sbe_invalid: the configuration
- * makes no sense; -sbe_io: ptrace(2) is not permitted, or a file cannot be written; -sbe_nomem. The output file
- * appears when all went well; the command does not survive when it did not.
+ * makes no sense; -sbe_io: ptrace(2) is not permitted, or a file cannot be written; -sbe_nomem. The output
+ * file appears when all went well; the command does not survive when it did not.
  *
  * Traces with ptrace(2) and waits for any child: the calling process must have no other children meanwhile.
- * It keeps itself (the calling thread) and the command on one processor and ignores SIGINT and SIGQUIT
- * until it is done. One call at a time per process. @err may be NULL. */
+ * It keeps itself (the calling thread) and the command on one processor and ignores SIGQUIT, and without
+ * @stop SIGINT, until it is done; SIGCHLD must not be ignored. One call at a time per process. @err may be
+ * NULL. */
 sb_export int sb_software_trace(const struct sb_software_tracer_config *config, char *const argv[],
                                 struct sb_software_tracer_result *result, struct sb_error *err);
 

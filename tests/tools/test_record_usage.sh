@@ -1,0 +1,111 @@
+#!/bin/sh
+# What a user says to sbtrace record: options that would be passed over in silence, lists of events, an event of one
+# CPU; what was recorded before; how a recording in software is ended; streams that are closed, signals that are
+# ignored.
+set -u
+. "$SOURCE_DIR/tests/tools/record/live.sh"
+cd "$dir" || exit 1
+
+# refused TEXT OPTIONS...: the command line makes no sense, and nothing is written.
+refused()
+{
+	text=$1
+	shift
+	"$SBTRACE" record -o none.data "$@" >refused.out 2>refused.err
+	[ $? -eq 2 ] || fail "not refused: $*: $(cat refused.err)"
+	grep -q -e "$text" refused.err || fail "'$text' is not in '$(cat refused.err)'"
+	ls none* 2>/dev/null && fail "left by: $*"
+}
+
+# ---- Options that say nothing together ------------------------------------------------------------------------
+
+for option in '--cpus 2' '--seed 1' '--psb-period 512' --no-retcomp --mtc --cyc --tnt64 '--overflow-every 1000' '--truth t' \
+	'--copy-root r' --single-step; do
+	# shellcheck disable=SC2086 # words
+	refused "${option%% *} goes with --software only" -a --sideband-only $option -- true
+done
+refused 'not with what is recorded by the machine' --software --sysfs /sys -- true
+refused 'sideband-only and --event exclude' -a --sideband-only -e cs -- true
+refused '--paused needs --control' -a -e cs --paused -- true
+refused 'are about a trace' -a -e cs --snapshot -- true
+refused 'are about a trace' -a --sideband-only --aux 4M -- true
+
+# ---- Events ---------------------------------------------------------------------------------------------------
+
+# samples NAME: which events there are samples of, and on which CPUs.
+samples()
+{
+	perf script -i "$1.data" -F cpu,event 2>/dev/null | awk '{ print $2, $1 }' | grep -v '^cgroup-switches' | sort -u
+}
+if command -v perf >/dev/null; then
+	"$SBTRACE" record -q -a -e context-switches:k,cpu-clock:u -e page-faults:u -o list.data -- \
+		sh -c 'i=0; while [ $i -lt 3000 ]; do i=$((i + 1)); done; ls /' >/dev/null || fail "a list of events"
+	[ "$(samples list | cut -d : -f 1 | sort -u | xargs)" = 'context-switches cpu-clock page-faults' ] ||
+		fail "a list of events: $(samples list)"
+	# Of the last CPU alone, where all work is.
+	last=$(($(getconf _NPROCESSORS_ONLN) - 1))
+	"$SBTRACE" record -q -a -e cs:cpu=$last -o cpu.data -- sleep 0.3 || fail "cpu=$last"
+	[ "$(samples cpu)" = "cs:cpu=$last: [00$last]" ] || fail "cpu=$last: $(samples cpu)"
+	"$SBTRACE" record -q -e page-faults:u:cpu=$last -o own.data -- taskset -c $last ls / >/dev/null || fail "cpu=$last of a command"
+	[ "$(samples own)" = "page-faults:u:cpu=$last: [00$last]" ] || fail "cpu=$last of a command: $(samples own)"
+else
+	echo "left out: no perf to look at samples"
+fi
+"$SBTRACE" record -a -e cs:cpu=4711 -o none.data -- true 2>err && fail "cpu=4711"
+grep -q 'cs:cpu=4711: CPU 4711 is not online' err || fail "cpu=4711: $(cat err)"
+
+# ---- What was recorded before ---------------------------------------------------------------------------------
+
+# A recording that does not begin costs nothing; the next one becomes the old one.
+for mode in --sideband-only --software; do
+	echo older >perf.data.old
+	echo old >perf.data
+	"$SBTRACE" record $mode --nonsense -- true 2>/dev/null
+	"$SBTRACE" record $mode -- ./nonexistent 2>/dev/null
+	[ "$(cat perf.data perf.data.old | xargs)" = 'old older' ] || fail "lost by a recording that failed, $mode"
+	"$SBTRACE" record -q $mode -- true || fail "$mode"
+	[ "$(cat perf.data.old)" = old ] || fail "not kept, $mode"
+	"$SBTRACE" dump --sideband perf.data >/dev/null 2>&1 || fail "no new one, $mode"
+done
+
+# ---- How it ends, in software ---------------------------------------------------------------------------------
+
+# Everybody is asked to end, and the recording is whole.
+for signal in INT TERM HUP; do
+	rm -f started
+	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$SBTRACE" record --software -o ended.data -- \
+		sh -c ': >started; sleep 100; :' 2>err &
+	recorder=$!
+	while [ ! -e started ] && kill -0 $recorder 2>/dev/null; do sleep 0.02; done
+	kill -s $signal $recorder
+	wait $recorder || fail "$signal: $(cat err)"
+	"$SBTRACE" replay ended.data >account 2>&1 || fail "$signal: $(cat account)"
+	grep -q 'the account balances' account || fail "$signal: $(cat account)"
+	rm ended.data
+done
+# Who does not care is killed when it is said twice.
+rm -f started
+"$SBTRACE" record --software -o stubborn.data -- sh -c 'trap "" TERM; : >started; while :; do sleep 0.05; done' 2>err &
+recorder=$!
+while [ ! -e started ] && kill -0 $recorder 2>/dev/null; do sleep 0.02; done
+kill -s TERM $recorder
+sleep 0.3
+kill -s TERM $recorder || fail "ended by one SIGTERM, which is ignored: $(cat err)"
+wait $recorder || fail "stubborn: $(cat err)"
+"$SBTRACE" dump --sideband stubborn.data >/dev/null 2>&1 || fail "stubborn: no recording"
+
+# ---- What the shell has done before ---------------------------------------------------------------------------
+
+# Who ignores SIGCHLD would not be told how the command ended.
+for mode in --sideband-only --software; do
+	perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$SBTRACE" record -q $mode -o status.data -- sh -c 'exit 7'
+	[ $? -eq 7 ] || fail "the status with SIGCHLD ignored, $mode"
+done
+# A stream that is closed: what is opened has not its number, so that no message gets into the recording.
+"$SBTRACE" record --software --progress -o closed.data -- sh -c 'sleep 2.1; :' 2>&- ||
+	fail "without standard error"
+"$SBTRACE" replay closed.data >account 2>&1 || fail "without standard error: $(cat account)"
+grep -q 'the account balances' account || fail "without standard error: $(cat account)"
+grep -q 'M instructions, ' closed.data && fail "messages in the recording"
+
+[ $failures -eq 0 ]
