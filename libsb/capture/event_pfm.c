@@ -105,22 +105,54 @@ static int encode_codes(const char *text, unsigned int privileges, struct sb_eve
 	return status;
 }
 
+/* Whether levels are named by the event: then it is the same whichever are asked for. */
+static int names_levels(const char *text, pfm_os_t os, const struct perf_event_attr *attr)
+{
+	struct perf_event_attr all = {.size = sizeof(all)};
+	pfm_perf_encode_arg_t perf = {.size = sizeof(perf), .attr = &all};
+	const unsigned int levels = sb_event_user | sb_event_kernel | sb_event_hypervisor;
+
+	return encode(text, levels, os, &perf, NULL) < 0 ||
+	       (all.exclude_user == attr->exclude_user && all.exclude_kernel == attr->exclude_kernel &&
+	        all.exclude_hv == attr->exclude_hv);
+}
+
+/* Takes out of a whole string what it says of levels: none of them. */
+static void forget_levels(char *whole)
+{
+	static const char *const levels[] = {":u=0", ":k=0", ":h=0"};
+
+	for (size_t i = 0; whole && i < sizeof(levels) / sizeof(levels[0]); ++i) {
+		const size_t size = strlen(levels[i]);
+		char *at = strstr(whole, levels[i]);
+
+		if (at)
+			memmove(at, at + size, strlen(at + size) + 1);
+	}
+}
+
 static int encode_perf(const char *text, unsigned int privileges, pfm_os_t os, struct sb_event_perf *arg)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
 	char *whole = NULL;
 	pfm_perf_encode_arg_t perf = {.size = sizeof(perf), .attr = &attr, .fstr = &whole};
 	const int status = encode(text, privileges, os, &perf, arg->err);
+	int keeps_levels;
 
 	if (status < 0)
 		return status;
+	keeps_levels = !privileges && !names_levels(text, os, &attr);
+	if (keeps_levels)
+		forget_levels(whole);
 	arg->attr->type = attr.type;
 	arg->attr->config = attr.config;
 	arg->attr->config1 = attr.config1;
 	arg->attr->config2 = attr.config2;
-	arg->attr->exclude_user = attr.exclude_user;
-	arg->attr->exclude_kernel = attr.exclude_kernel;
-	arg->attr->exclude_hv = attr.exclude_hv;
+	if (!keeps_levels) {
+		arg->attr->exclude_user = attr.exclude_user;
+		arg->attr->exclude_kernel = attr.exclude_kernel;
+		arg->attr->exclude_hv = attr.exclude_hv;
+	}
 	arg->attr->exclude_guest = attr.exclude_guest;
 	arg->attr->exclude_host = attr.exclude_host;
 	if (os == PFM_OS_PERF_EVENT_EXT) {

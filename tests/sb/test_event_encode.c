@@ -224,6 +224,49 @@ static void as_libpfm4(void **state)
 	}
 }
 
+/* Without levels in the string or by the caller, they stay as they are, whoever knows the event; and the
+ * whole string names none. */
+static void levels_that_nobody_names(void **state)
+{
+	static const char *const events[] = {"cs", "intel_pt//", "skl::INST_RETIRED:ANY_P", "perf::CYCLES"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); ++i)
+		for (unsigned int bits = 0; bits < 8; ++bits) {
+			struct perf_event_attr attr = {.size = sizeof(attr),
+			                               .exclude_user = bits & 1,
+			                               .exclude_kernel = bits >> 1 & 1,
+			                               .exclude_hv = bits >> 2 & 1};
+			char *whole = NULL;
+			struct sb_event_perf event = {
+			        .attr = &attr, .fstr = &whole, .size = sizeof(event), .sysfs = sysfs};
+
+			assert_int_equal(sb_event_encode(events[i], 0, sb_event_target_perf, &event), 0);
+			if (attr.exclude_user != (bits & 1) || attr.exclude_kernel != (bits >> 1 & 1) ||
+			    attr.exclude_hv != (bits >> 2 & 1))
+				fail_msg("%s: other levels than %u", events[i], bits);
+			if (strstr(whole, ":u=") || strstr(whole, ":k=") || strstr(whole, ":h="))
+				fail_msg("%s: %s", events[i], whole);
+			free(whole);
+		}
+}
+
+/* But those that are named count. */
+static void levels_of_the_string(void **state)
+{
+	static const char *const events[] = {"skl::INST_RETIRED:ANY_P:u", "perf::CYCLES:u", "cs:u"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); ++i) {
+		struct perf_event_attr attr = {.size = sizeof(attr), .exclude_user = 1};
+		struct sb_event_perf event = {.attr = &attr, .size = sizeof(event), .sysfs = sysfs};
+
+		assert_int_equal(sb_event_encode(events[i], 0, sb_event_target_perf, &event), 0);
+		assert_int_equal(attr.exclude_user, 0);
+		assert_int_equal(attr.exclude_kernel, 1);
+	}
+}
+
 static void what_an_index_is_of(void **state)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr)};
@@ -480,6 +523,8 @@ int main(void)
 	        cmocka_unit_test(the_whole_string_is_the_same_event),
 	        cmocka_unit_test(raw_codes),
 	        cmocka_unit_test(as_libpfm4),
+	        cmocka_unit_test(levels_that_nobody_names),
+	        cmocka_unit_test(levels_of_the_string),
 	        cmocka_unit_test(what_an_index_is_of),
 	        cmocka_unit_test(each_error),
 	        cmocka_unit_test(modifiers_of_another_target),
