@@ -111,7 +111,8 @@ static char *path_of(const struct cgroups *cgroups, char *line)
 static int skip_root(const struct cgroups *cgroups, const char *path, size_t *skip)
 {
 	*skip = cgroups->root && strcmp(cgroups->root, "/") != 0 ? strlen(cgroups->root) : 0;
-	return cgroups->mount && (!*skip || !strncmp(path, cgroups->root, *skip));
+	return cgroups->mount &&
+	       (!*skip || (!strncmp(path, cgroups->root, *skip) && (path[*skip] == '/' || !path[*skip])));
 }
 
 /* The number that the kernel knows the cgroup by; where it cannot be had, one that the path makes. Zero, or

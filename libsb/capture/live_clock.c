@@ -45,7 +45,12 @@ static int drop(void *context, const uint8_t *bytes, size_t size)
 	return 0;
 }
 
-static int ask(struct live_clock *clock, struct live_ring *ring)
+/* How far the record's time is ahead, and within how many nanoseconds that is known. */
+struct answer {
+	int64_t ahead, within;
+};
+
+static int ask(struct answer *answer, struct live_ring *ring)
 {
 	struct live_tally tally = {0};
 	struct found found = {0};
@@ -62,8 +67,27 @@ static int ask(struct live_clock *clock, struct live_ring *ring)
 	status = live_ring_drain(ring, &tally, drop, look, &found);
 	if (status == 0 && !found.time)
 		return -ENODATA;
-	clock->ahead = found.time - (before + (after - before) / 2);
+	*answer = (struct answer){found.time - (before + (after - before) / 2), after - before};
 	return status;
+}
+
+/* Somebody else may have the CPU in between, for milliseconds: the shortest of some times is the best. */
+static int ask_often(struct live_clock *clock, struct live_ring *ring)
+{
+	enum { times = 10 };
+	struct answer best = {.within = INT64_MAX};
+
+	for (int i = 0; i < times; ++i) {
+		struct answer answer = {0};
+		const int status = ask(&answer, ring);
+
+		if (status < 0)
+			return status;
+		if (answer.within < best.within)
+			best = answer;
+	}
+	clock->ahead = best.ahead;
+	return 0;
 }
 
 int live_clock_set(struct live_clock *clock)
@@ -86,7 +110,7 @@ int live_clock_set(struct live_clock *clock)
 		return fd;
 	status = live_ring_map(&ring, fd, (uint64_t)sysconf(_SC_PAGESIZE));
 	if (status == 0) {
-		status = ask(clock, &ring);
+		status = ask_often(clock, &ring);
 		live_ring_unmap(&ring);
 	}
 	close(fd);
