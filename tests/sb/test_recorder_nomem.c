@@ -29,6 +29,7 @@
 #include <sb/event.h>
 #include <sb/perfdata.h>
 #include <sb/recorder.h>
+#include <sb/software_tracer.h>
 
 #include "support/may_count.h"
 #include "support/sleeper.h"
@@ -512,6 +513,61 @@ static void of_a_process(void **state)
 	end_sleeper(pid);
 }
 
+/* ---- In software ------------------------------------------------------------------------------ */
+
+static void trace(struct recording *recording)
+{
+	const struct sb_software_tracer_config config = {
+	        .size = sizeof(config), .ncpus = 1, .output = recording->path};
+	struct sb_software_tracer_result result;
+	struct sb_error err = {0};
+	const int before = count_fds();
+	int status;
+
+	arm();
+	status = sb_software_trace(&config, recording->command, &result, &err);
+	disarm();
+	assert_int_equal(count_fds(), before);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(exists(recording->path), status == 0);
+	if (status < 0) {
+		if (!has_failed || err.code != status || !err.text[0])
+			fail_msg("%d, '%s' when %s failed", status, err.text,
+			         has_failed ? failed : "nothing");
+		return;
+	}
+	assert_int_equal(result.exit_status, 0);
+	assert_true(result.ninsn > 1000);
+	if (!recording->expected)
+		recording->expected = state_of(recording->path);
+	assert_int_equal(state_of(recording->path), recording->expected);
+	unlink(recording->path);
+}
+
+/* A recording takes a while: of the calls, ever fewer are tried. */
+static void in_software(void **state)
+{
+	enum { each = 16, fraction = 4 };
+	char name[] = "true", *const argv[] = {name, NULL};
+	struct recording recording = {.command = argv};
+	int count = 0;
+
+	(void)state;
+	temp_dir_make(&recording.dir);
+	snprintf(recording.path, sizeof(recording.path), "%s/recording", recording.dir.path);
+	trace(&recording);
+	has_failed = 1;
+	for (failure = 1; has_failed; failure += failure < each ? 1 : failure / fraction) {
+		trace(&recording);
+		expect_nothing(&recording);
+		count++;
+	}
+	failure = 0;
+	print_message("%d failures in software\n", count - 1);
+	assert_true(count > each);
+	temp_dir_remove(&recording.dir);
+}
+
 /* ---- Not permitted ---------------------------------------------------------------------------- */
 
 /* The sentence holds what perf_event_paranoid says, or that this cannot be read; never a guess. */
@@ -579,6 +635,7 @@ int main(void)
 	        cmocka_unit_test(counters),
 	        cmocka_unit_test(of_a_command),
 	        cmocka_unit_test(of_a_process),
+	        cmocka_unit_test(in_software),
 	        cmocka_unit_test(not_permitted),
 	};
 
