@@ -154,6 +154,62 @@ static void named_twice(void **state)
 
 /* More of them than the soft limit allows are had, as the hard one does; then it is as before. The command
  * never hears of it. */
+/* What makes no sense, and what is not there: no sooner said than refused, with a sentence, and nothing is
+ * left. */
+static void wrong_configurations(void **state)
+{
+	pid_t nobody = 4194303;
+	const char *unknown = "no-such-event", *wrong = "cs:period=1:freq=1";
+	char name[] = "true",
+	     missing[] = "/nonexistent", *const argv[] = {name, NULL}, *const none[] = {missing, NULL};
+	struct sb_recorder_config fine = usual(), row[12];
+	int expected[12], count = 0;
+	char *const *command[12] = {NULL};
+	struct sb_error err;
+
+	(void)state;
+	fine.everybody = 1;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); ++i) {
+		row[i] = fine;
+		expected[i] = -sbe_invalid;
+		command[i] = argv;
+	}
+	row[count++].size = 8;
+	row[count++].output = NULL;
+	row[count++].cgroup = "/";
+	row[count].everybody = 0;
+	command[count++] = NULL;
+	row[count++].ring_size = 3 << 12;
+	row[count++].aux_size = 1;
+	row[count].event = &unknown;
+	row[count].nevents = 1;
+	expected[count++] = -sbe_not_found;
+	row[count].event = &wrong;
+	row[count++].nevents = 1;
+	row[count].everybody = 0;
+	row[count].pid = &nobody;
+	row[count].npids = 1;
+	expected[count++] = -sbe_not_found;
+	row[count].everybody = 0;
+	row[count].tid = &nobody;
+	row[count].ntids = 1;
+	expected[count++] = -sbe_not_found;
+	row[count].everybody = 0;
+	row[count].cgroup = "/no/such/group";
+	expected[count++] = -sbe_not_found;
+	command[count] = none;
+	expected[count++] = -sbe_not_found;
+	assert_int_equal(count, sizeof(row) / sizeof(row[0]));
+	for (int i = 0; i < count; ++i) {
+		const int status = sb_recorder_run(&row[i], command[i], NULL, &err);
+
+		if (status != expected[i] || err.code != status || !err.text[0] || access(output, F_OK) == 0)
+			fail_msg("configuration %d: %d, expected %d: %s", i, status, expected[i], err.text);
+	}
+	assert_int_equal(sb_recorder_run(NULL, argv, NULL, NULL), -sbe_invalid);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+}
+
 static void limit_of_files(void **state)
 {
 	char sh[] = "sh", c[] = "-c", script[4400], *const argv[] = {sh, c, script, NULL};
@@ -540,6 +596,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(named_twice),
+	        cmocka_unit_test(wrong_configurations),
 	        cmocka_unit_test(limit_of_files),
 	        cmocka_unit_test(signal_before_the_command),
 	        cmocka_unit_test(orders_without_end),

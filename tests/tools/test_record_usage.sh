@@ -94,6 +94,50 @@ kill -s TERM $recorder || fail "ended by one SIGTERM, which is ignored: $(cat er
 wait $recorder || fail "stubborn: $(cat err)"
 "$SBTRACE" dump --sideband stubborn.data >/dev/null 2>&1 || fail "stubborn: no recording"
 
+# ---- What cannot be recorded in software ----------------------------------------------------------------------
+
+# 32-bit code, where there is an assembler and a kernel for it.
+cat >32.S <<'END'
+.globl _start
+_start:	movl $1, %eax
+	xorl %ebx, %ebx
+	int $0x80
+END
+if $CC -m32 -c 32.S -o 32.o 2>/dev/null && ld -m elf_i386 -o 32 32.o 2>/dev/null && ./32; then
+	"$SBTRACE" record --software -o none.data -- ./32 2>err && fail "32-bit code is recorded"
+	grep -q 'runs 32-bit code, which cannot be recorded' err || fail "32-bit code: $(cat err)"
+	ls none* 2>/dev/null && fail "left by 32-bit code"
+else
+	echo "left out: 32-bit code does not run here"
+fi
+# Code that is changed without its mapping being touched: no guess is made.
+cat >self.c <<'END'
+#include <fcntl.h>
+#include <unistd.h>
+
+__attribute__((naked, noinline, aligned(64))) static int number(void)
+{
+	__asm__("mov $1, %eax; ret; .skip 32, 0x90; mov $2, %eax; ret");
+}
+
+int main(void)
+{
+	static const unsigned char jump[] = {0xeb, 0x24, 0x90, 0x90, 0x90, 0x90};
+	const int fd = open("/proc/self/mem", O_RDWR), before = number();
+
+	if (pwrite(fd, jump, sizeof(jump), (long)number) != sizeof(jump))
+		return 3;
+	return before != 1 || number() != 2;
+}
+END
+if $CC -O1 -o self self.c 2>/dev/null && ./self; then
+	"$SBTRACE" record --software -o none.data -- ./self 2>err && fail "code that changes is recorded"
+	grep -q 'left the path from .*does its code change behind the tracer' err || fail "code that changes: $(cat err)"
+	ls none* 2>/dev/null && fail "left by code that changes"
+else
+	echo "left out: nobody writes to its code here"
+fi
+
 # ---- What the shell has done before ---------------------------------------------------------------------------
 
 # Who ignores SIGCHLD would not be told how the command ended.

@@ -78,8 +78,9 @@ struct sb_recorder_result {
 };
 
 /* Records until the command ends, the processes do, a limit is reached, or "quit" comes. @argv NULL: no
- * command. -sbe_unsupported: this machine, or this kernel, cannot; -sbe_not_found: no such command, process
- * or cgroup. The command then did not run. @result is filled in also when recording failed; @err may be NULL.
+ * command. -sbe_unsupported: this machine, or this kernel, cannot; -sbe_not_found: no such command, process,
+ * thread, cgroup or event. The command then did not run. @result is filled in also when recording failed;
+ * @err may be NULL.
  *
  * The file, or directory, is written under a name with ".tmp." in it, and reads as an interrupted recording
  * until it is whole. What was left so of an earlier one, which was killed, is removed. When recording fails
