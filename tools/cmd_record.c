@@ -526,6 +526,23 @@ static int record_machine(struct record_options *options, int argc, char **argv,
 	return record_live(&options->live, argc, argv, command);
 }
 
+static void go_on(int number)
+{
+	(void)number;
+}
+
+/* Who ignores SIGCHLD is not told how the command ended. That nobody reads our messages any more, or that a
+ * file is as large as it may be, is no reason to end in the middle; the command does not inherit handlers. */
+static void set_signals(void)
+{
+	static const int numbers[] = {SIGPIPE, SIGXFSZ};
+
+	signal(SIGCHLD, SIG_DFL);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+		if (signal(numbers[i], go_on) == SIG_IGN)
+			signal(numbers[i], SIG_IGN);
+}
+
 int cmd_record(int argc, char **argv)
 {
 	struct record_options options = {.config = {.size = sizeof(options.config), .ncpus = 1},
@@ -533,7 +550,7 @@ int cmd_record(int argc, char **argv)
 	int rest = argc, status;
 	char **command;
 
-	signal(SIGCHLD, SIG_DFL); /* who ignores it is not told how the command ended */
+	set_signals();
 	switch (options_parse(&options_table, argc, argv, &options, &rest)) {
 	case options_help:
 		return exit_fine;

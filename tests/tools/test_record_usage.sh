@@ -145,6 +145,17 @@ for mode in --sideband-only --software; do
 	perl -e '$SIG{CHLD} = "IGNORE"; exec @ARGV' "$SBTRACE" record -q $mode -o status.data -- sh -c 'exit 7'
 	[ $? -eq 7 ] || fail "the status with SIGCHLD ignored, $mode"
 done
+# Nobody reads our messages any more, or a file may be no larger: that is no end in the middle. The command is told.
+for mode in '-a --sideband-only --time 2.2' '--software -- sh -c "sleep 2.1; :"'; do
+	eval "\"\$SBTRACE\" record --progress -o pipe.data $mode" 2>&1 | :
+	"$SBTRACE" dump --sideband pipe.data >/dev/null 2>&1 || fail "nobody reads messages, $mode: no recording"
+	rm -f pipe.data
+done
+"$SBTRACE" record -q --sideband-only -o pipe.data -- sh -c 'yes | :; kill -PIPE $$'
+[ $? -eq 141 ] || fail "the command does not hear of SIGPIPE"
+sh -c 'ulimit -f 1; exec "$@"' sh "$SBTRACE" record -a --sideband-only -o none.data -- true 2>err && fail "a file that may be no larger"
+grep -q 'File too large' err || fail "a file that may be no larger: $(cat err)"
+ls none* 2>/dev/null && fail "left by a file that may be no larger"
 # A stream that is closed: what is opened has not its number, so that no message gets into the recording.
 "$SBTRACE" record --software --progress -o closed.data -- sh -c 'sleep 2.1; :' 2>&- ||
 	fail "without standard error"
