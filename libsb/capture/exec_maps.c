@@ -82,7 +82,7 @@ static char *name_below(const char *root, char *name)
 	return size && !strncmp(name, root, size) && name[size] == '/' ? name + size : name;
 }
 
-int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err)
+int exec_maps_read(struct exec_maps *maps, pid_t tid, struct sb_error *err)
 {
 	char path[64], root[PATH_MAX], *line = NULL;
 	struct exec_map map;
@@ -90,12 +90,12 @@ int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err)
 	int status = 0;
 	FILE *file;
 
-	snprintf(path, sizeof(path), "/proc/%d/maps", pid);
+	snprintf(path, sizeof(path), "/proc/%d/maps", tid);
 	file = fopen(path, "re");
 	if (!file)
 		return errno == ENOENT ? 0
 		                       : sb_error_set(err, -sbe_io, path, UINT64_MAX, "%s", strerror(errno));
-	read_root(root, pid);
+	read_root(root, tid);
 	errno = 0;
 	while (!status && getline(&line, &room, file) > 0) {
 		if (!parse_line(&map, line))

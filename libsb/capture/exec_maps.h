@@ -22,8 +22,9 @@ struct exec_maps {
 	size_t nmaps;
 };
 
-/* Reads those of @pid into the empty @maps. A process that is gone has none. */
-int exec_maps_read(struct exec_maps *maps, pid_t pid, struct sb_error *err);
+/* Reads those that the thread @tid has, with its process, into the empty @maps. One that has ended has none.
+ */
+int exec_maps_read(struct exec_maps *maps, pid_t tid, struct sb_error *err);
 int exec_maps_copy(struct exec_maps *maps, const struct exec_maps *from, struct sb_error *err);
 void exec_maps_fini(struct exec_maps *maps);
 

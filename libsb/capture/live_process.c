@@ -76,6 +76,21 @@ static int add_thread(void *context, pid_t tid)
 	return 0;
 }
 
+/* Those that /proc shows of @tid; other threads have the same. 1: there are some; 0; or -errno. */
+static int read_maps(void *context, pid_t tid)
+{
+	struct live_process *process = context;
+	struct sb_error err = {0};
+	int status;
+
+	errno = 0;
+	status = exec_maps_read(&process->maps, tid, &err);
+	if (status < 0)
+		return status == -sbe_nomem ? -ENOMEM : -errno;
+	process->shown_by = tid;
+	return process->maps.nmaps != 0;
+}
+
 int live_process_read(struct live_process *process, pid_t pid, int what, const struct cgroups *cgroups)
 {
 	struct reading reading = {process, cgroups};
@@ -97,12 +112,10 @@ int live_process_read(struct live_process *process, pid_t pid, int what, const s
 	}
 	/* Whose mappings are not for us to see has none here. */
 	if (!is_shortage(-status) && (what & live_process_maps)) {
-		struct sb_error err = {0};
-
-		errno = 0;
-		status = exec_maps_read(&process->maps, pid, &err);
-		if (status < 0)
-			status = status == -sbe_nomem ? -ENOMEM : -errno;
+		status = read_maps(process, pid);
+		snprintf(path, sizeof(path), "/proc/%d/task", pid);
+		if (status == 0 && leader.state == 'Z')
+			status = each_number(path, read_maps, process);
 	}
 	return is_shortage(-status) ? status : 0;
 }

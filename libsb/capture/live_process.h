@@ -25,6 +25,7 @@ struct live_thread {
 
 struct live_process {
 	pid_t pid, ppid;
+	pid_t shown_by; /* the thread that /proc shows mappings of: of one that has ended, it shows none */
 	uint64_t start;
 	struct live_thread *thread; /* owned */
 	size_t nthreads, capacity;

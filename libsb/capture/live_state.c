@@ -82,7 +82,7 @@ int live_state_forked(struct live_state *state, int32_t tid)
 /* ---- Build-ids -------------------------------------------------------------------------------- */
 
 /* Files are opened until their build-id is known, which may fail as the process goes. */
-static int build_id_of(struct live_state *state, pid_t pid, const struct exec_map *map, struct file_id *id)
+static int build_id_of(struct live_state *state, pid_t tid, const struct exec_map *map, struct file_id *id)
 {
 	const struct file_key key = {map->maj, map->min, map->ino};
 	uint32_t number;
@@ -99,19 +99,19 @@ static int build_id_of(struct live_state *state, pid_t pid, const struct exec_ma
 		return sb_error_set(state->err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	if (status > 0)
 		state->build_id[state->nbuild_ids++] = (struct file_id){0};
-	status = state->build_id[number].size ? 0 : exec_map_build_id(pid, map, &state->build_id[number]);
+	status = state->build_id[number].size ? 0 : exec_map_build_id(tid, map, &state->build_id[number]);
 	*id = state->build_id[number];
 	return status < 0 ? fail_short(-status, map->name, state->err) : 0;
 }
 
 /* A record of the feature, see perfdata/build_ids.h: header, pid, build-id, name. */
-int live_state_mapped(struct live_state *state, pid_t pid, const struct exec_map *map)
+int live_state_mapped(struct live_state *state, pid_t tid, const struct exec_map *map)
 {
 	enum { head = 36, of_user = 2, has_size = 1 << 15, align = 64 };
 	const size_t length = strlen(map->name) + 1, size = head + (length + align - 1) / align * align;
 	struct file_id id;
 	uint8_t *at;
-	int status = build_id_of(state, pid, map, &id);
+	int status = build_id_of(state, tid, map, &id);
 
 	if (status < 0 || !id.size)
 		return status;
@@ -230,7 +230,7 @@ static int tell_map(struct live_state *state, struct telling *telling, const str
 
 	if (status <= 0)
 		return status;
-	status = build_id_of(state, pid, map, &id);
+	status = build_id_of(state, telling->process->shown_by, map, &id);
 	if (status < 0)
 		return status;
 	return exec_map_write(state->writer, sample_of(state, telling, pid), pid, pid, map, &id, state->err);

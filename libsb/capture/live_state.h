@@ -54,7 +54,7 @@ int live_state_before(struct live_state *state);
 int live_state_catch_up(struct live_state *state);
 /* The kernel has told of a mapping without a build-id: it is looked for, while the file can be had, and goes
  * into .build_ids. Zero or -sbe_nomem. */
-int live_state_mapped(struct live_state *state, pid_t pid, const struct exec_map *map);
+int live_state_mapped(struct live_state *state, pid_t tid, const struct exec_map *map);
 /* The kernel has told of a thread's beginning. */
 int live_state_forked(struct live_state *state, int32_t tid);
 

@@ -92,14 +92,14 @@ static int report_map(struct tracer *tracer, struct vcpu *cpu, const struct exec
 	const struct tracee *t = cpu->current;
 	const struct sb_write_sample sample = vcpu_sample(tracer, cpu, t);
 	struct file_id id;
-	int status = exec_map_build_id(t->process->pid, map, &id);
+	int status = exec_map_build_id(t->tid, map, &id);
 
 	if (status < 0)
 		return fail_short(-status, map->name, tracer->err);
 	status = exec_map_write(tracer->writer, &sample, t->process->pid, t->tid, map, &id, tracer->err);
 	if (status < 0 || !tracer->copies)
 		return status;
-	return copy_root_add(tracer->copies, t->process->pid, map, tracer->err);
+	return copy_root_add(tracer->copies, t->tid, map, tracer->err);
 }
 
 static int is_same_mm(const struct tracee *a, const struct tracee *b)
@@ -168,11 +168,13 @@ static int report_new(struct tracer *tracer, struct vcpu *cpu, const struct exec
 	return 0;
 }
 
+/* /proc shows nothing of the process's first thread when that has ended; so it is asked by the thread itself.
+ */
 static int update(struct tracer *tracer, struct vcpu *cpu)
 {
 	struct tracee *t = cpu->current;
 	struct exec_maps fresh = {NULL, 0}, old = t->process->mm->maps;
-	int status = exec_maps_read(&fresh, t->process->pid, tracer->err);
+	int status = exec_maps_read(&fresh, t->tid, tracer->err);
 
 	if (status >= 0) {
 		release_difference(t, &old, &fresh);

@@ -105,7 +105,7 @@ void members_after_call(struct tracer *tracer, struct tracee *t)
 	case SYS_write:
 	case SYS_pwrite64:
 	case SYS_writev:
-		if (call_failed(t) || !cgroups_moves(t->process->pid, (int)t->call.rdi))
+		if (call_failed(t) || !cgroups_moves(t->tid, (int)t->call.rdi))
 			return;
 		for (struct tracee *other = tracer->threads; other; other = other->next)
 			other->member.due = 1;

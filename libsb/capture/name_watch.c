@@ -36,7 +36,7 @@ static const struct tracee *named_by_file(const struct tracer *tracer, const str
 	char path[PATH_MAX], end[8] = "";
 	int pid, tid;
 
-	if ((long long)t->regs.rax <= 0 || fd_path(t->process->pid, (int)t->call.rdi, path) < 0)
+	if ((long long)t->regs.rax <= 0 || fd_path(t->tid, (int)t->call.rdi, path) < 0)
 		return NULL;
 	if (sscanf(path, "/proc/%d/task/%d/%7s", &pid, &tid, end) != 3) {
 		if (sscanf(path, "/proc/%d/%7s", &pid, end) != 2)

@@ -22,11 +22,11 @@ static int read_parents(struct tracer *tracer, pid_t tid, pid_t *pid, pid_t *ppi
 }
 
 /* The mappings of a child whose parent is not known any more. */
-static struct tracee_mm *unknown_mm(pid_t pid)
+static struct tracee_mm *unknown_mm(pid_t tid)
 {
 	struct tracee_mm *mm = tracee_mm_new();
 
-	if (mm && exec_maps_read(&mm->maps, pid, NULL) >= 0)
+	if (mm && exec_maps_read(&mm->maps, tid, NULL) >= 0)
 		return mm;
 	tracee_mm_unref(mm);
 	return NULL;
@@ -46,8 +46,8 @@ static int adopt(struct tracer *tracer, struct tracee *t)
 	t->process = process_find(tracer, pid);
 	parent = t->process ? t->process : process_find(tracer, ppid);
 	if (!t->process)
-		t->process =
-		        process_add(tracer, pid, ppid, parent ? tracee_mm_fork(parent->mm) : unknown_mm(pid));
+		t->process = process_add(tracer, pid, ppid,
+		                         parent ? tracee_mm_fork(parent->mm) : unknown_mm(t->tid));
 	if (!t->process || !t->process->mm)
 		return out_of_memory(tracer);
 	t->process->nthreads++;

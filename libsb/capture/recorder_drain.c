@@ -46,7 +46,7 @@ static void look_at_map(struct recorder *recorder, const struct live_ring *ring,
 	                        .min = load_u32(record + 44),
 	                        .ino = load_u64(record + 48),
 	                        .name = (char *)record + name_at};
-	note_failure(recorder, live_state_mapped(&recorder->state, load_i32(record + 8), &map));
+	note_failure(recorder, live_state_mapped(&recorder->state, load_i32(record + 12), &map));
 }
 
 static int32_t tid_at(const struct live_ring *ring, uint64_t position)

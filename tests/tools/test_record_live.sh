@@ -77,6 +77,25 @@ wait
 [ -z "$(comms thread)" ] || fail "a thread alone: $(comms thread)"
 "$SBTRACE" dump --sideband "$dir/thread.data" 2>/dev/null | grep -q "	$two/$two	[0-9]*	SWITCH " || fail "the thread never ran"
 
+# A process whose first thread has ended, of which /proc shows no mappings; in software, too, where it maps code then.
+mkdir "$dir/headless"
+"$BUILD_DIR/tests/workloads/headless" "$dir/headless" &
+headless=$!
+while [ ! -e "$dir/headless/headless" ] && kill -0 $headless 2>/dev/null; do sleep 0.02; done
+recorded headless -p $headless --time 0.2 || fail "headless: $(cat "$dir/headless.err")"
+: >"$dir/headless/end"
+wait $headless
+rm "$dir/headless/headless"
+"$SBTRACE" record --software -q -o "$dir/beheaded.data" --truth "$dir/truth" --copy-root "$dir/root" -- \
+	"$BUILD_DIR/tests/workloads/headless" "$dir/headless" || fail "headless in software"
+for name in headless beheaded; do
+	"$SBTRACE" dump --sideband "$dir/$name.data" 2>/dev/null | grep -q 'MMAP2 pid.* build_id .*/libm\.so' ||
+		fail "$name: $("$SBTRACE" dump --sideband "$dir/$name.data" 2>/dev/null | grep MMAP2)"
+done
+"$SBTRACE" replay --sink insn="$dir/flow" "$dir/beheaded.data" >"$dir/account" 2>&1 || fail "headless: $(cat "$dir/account")"
+cut -f 1,2,3,5 "$dir/truth" >"$dir/truth.cut"
+cut -f 1,2,3,5 "$dir/flow" | cmp - "$dir/truth.cut" || fail "headless: the replay in software is not what ran"
+
 # A control group: who is in it.
 cgroup=
 for place in /sys/fs/cgroup/perf_event /sys/fs/cgroup /sys/fs/cgroup/unified; do
