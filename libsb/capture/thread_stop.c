@@ -11,8 +11,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 
@@ -104,11 +106,52 @@ static int may_restart(const struct user_regs_struct *regs)
 	return (long long)regs->orig_rax >= 0 && result <= -ERESTART_FIRST && result >= -ERESTART_LAST;
 }
 
+/* Whether the process may have become one that is not to be dumped: by prctl(2), or as it has other
+ * privileges. */
+static int may_hide(const struct user_regs_struct *call)
+{
+	switch (call->orig_rax) {
+	case SYS_prctl:
+		return call->rdi == PR_SET_DUMPABLE;
+	case SYS_unshare:
+	case SYS_setns:
+	case SYS_capset:
+	case SYS_setuid:
+	case SYS_setgid:
+	case SYS_setreuid:
+	case SYS_setregid:
+	case SYS_setresuid:
+	case SYS_setresgid:
+	case SYS_setfsuid:
+	case SYS_setfsgid:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Who is not to be dumped is not for us to look into any more, unless we are privileged: neither could its
+ * code be read, nor could breakpoints be taken out of it. */
+static int check_hidden(struct tracer *tracer, const struct tracee *t)
+{
+	uint8_t byte;
+	const struct iovec local = {&byte, 1}, remote = {(void *)(uintptr_t)t->regs.rip, 1};
+
+	if (!may_hide(&t->call) || process_vm_readv(t->tid, &local, 1, &remote, 1, 0) == 1 || errno != EPERM)
+		return 0;
+	return sb_error_set(tracer->err, -sbe_unsupported, NULL, UINT64_MAX,
+	                    "process %d does not let itself be looked into any more (PR_SET_DUMPABLE of "
+	                    "prctl(2), or another user namespace): only root can record it",
+	                    t->process->pid);
+}
+
 static int syscall_exit(struct tracer *tracer, struct vcpu *cpu)
 {
 	struct tracee *t = cpu->current;
-	int status;
+	int status = check_hidden(tracer, t);
 
+	if (status < 0)
+		return status;
 	t->in_syscall = 0;
 	affinity_after_call(tracer, t);
 	members_after_call(tracer, t);

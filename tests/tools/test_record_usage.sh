@@ -138,6 +138,36 @@ else
 	echo "left out: nobody writes to its code here"
 fi
 
+# A process that does not let us look into it any more; root may nevertheless.
+cat >hide.c <<'END'
+#include <sys/prctl.h>
+
+int main(void)
+{
+	int sum = 0;
+
+	prctl(PR_SET_DUMPABLE, 0);
+	for (int i = 0; i < 100; i++)
+		sum += i;
+	return sum != 4950;
+}
+END
+$CC -o hide hide.c || fail "hide.c"
+as=
+mkdir nobody
+if [ "$(id -u)" -eq 0 ]; then
+	as="setpriv --reuid 65534 --clear-groups"
+	chown 65534 nobody && chmod 755 . hide
+	"$SBTRACE" record --software -q -o seen.data -- ./hide || fail "root cannot record who hides"
+fi
+if $as "$SBTRACE" record --software -q -o nobody/own.data -- ./hide 2>err; then
+	fail "who hides is recorded"
+elif $as "$SBTRACE" --version >/dev/null 2>&1; then
+	grep -q 'does not let itself be looked into any more' err || fail "who hides: $(cat err)"
+else
+	echo "left out: nobody may run $SBTRACE"
+fi
+
 # ---- What the shell has done before ---------------------------------------------------------------------------
 
 # Who ignores SIGCHLD would not be told how the command ended.
