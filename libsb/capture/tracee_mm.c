@@ -1,6 +1,7 @@
 /* tracee_mm.c - code pages and breakpoints of an address space; tracee_path.c has the paths. */
 #include "tracee_mm_internal.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
@@ -194,13 +195,32 @@ static int settle_page(struct code_page *page, const uint8_t *live)
 	return changed;
 }
 
+size_t mm_read_code(pid_t tid, uint64_t address, uint8_t *bytes, size_t size)
+{
+	const struct iovec local = {bytes, size}, remote = {(void *)(uintptr_t)address, size};
+	const ssize_t read = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+	size_t done = read > 0 ? (size_t)read : 0;
+
+	while (done < size) {
+		const uint64_t at = address + done, skip = at % WORD;
+		size_t n = WORD - skip < size - done ? WORD - skip : size - done;
+		long word;
+
+		errno = 0;
+		word = ptrace(PTRACE_PEEKTEXT, tid, (void *)(uintptr_t)(at - skip), NULL);
+		if (errno)
+			break;
+		memcpy(bytes + done, (const uint8_t *)&word + skip, n);
+		done += n;
+	}
+	return done;
+}
+
 static int read_page(struct code_page *page, pid_t tid)
 {
 	uint8_t live[CODE_PAGE];
-	struct iovec local = {live, sizeof(live)};
-	struct iovec remote = {(void *)(uintptr_t)page->base, sizeof(live)};
 
-	if (process_vm_readv(tid, &local, 1, &remote, 1, 0) != (ssize_t)sizeof(live))
+	if (mm_read_code(tid, page->base, live, sizeof(live)) != sizeof(live))
 		return -1;
 	return settle_page(page, live);
 }

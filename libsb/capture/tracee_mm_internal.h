@@ -29,6 +29,10 @@ static inline void bit_clear(uint8_t *bits, size_t i)
 	bits[i / 8] = (uint8_t)(bits[i / 8] & ~(1u << (i % 8)));
 }
 
+/* Reads what is there, breakpoints included; what may only be executed, too. How many bytes there are: where
+ * nothing follows, fewer than @size. */
+size_t mm_read_code(pid_t tid, uint64_t address, uint8_t *bytes, size_t size);
+
 struct code_page *mm_find_page(const struct tracee_mm *mm, uint64_t address);
 /* NULL: it cannot be read (or there is no memory). */
 struct code_page *mm_load_page(struct tracee_mm *mm, pid_t tid, uint64_t address);

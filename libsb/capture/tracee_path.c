@@ -4,7 +4,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
 enum { PATH_MAX_INSNS = 192, INSN_MAX = 15 };
 
@@ -36,23 +35,6 @@ static size_t fetch(struct path_builder *builder, uint64_t ip, uint8_t *bytes)
 		size += n;
 	}
 	return size;
-}
-
-/* The bytes as they are at this moment. */
-static size_t fetch_live(pid_t tid, uint64_t ip, uint8_t *bytes)
-{
-	struct iovec local = {bytes, INSN_MAX};
-	struct iovec remote = {(void *)(uintptr_t)ip, INSN_MAX};
-	ssize_t size = process_vm_readv(tid, &local, 1, &remote, 1, 0);
-
-	if (size > 0)
-		return (size_t)size;
-	/* It may end at a page where nothing follows. */
-	remote.iov_len = CODE_PAGE - ip % CODE_PAGE;
-	if (remote.iov_len >= INSN_MAX)
-		return 0;
-	size = process_vm_readv(tid, &local, 1, &remote, 1, 0);
-	return size > 0 ? (size_t)size : 0;
 }
 
 static int known(const struct path_builder *builder, uint64_t ip)
@@ -146,7 +128,7 @@ static void build_fleeting(struct path_builder *builder)
 {
 	struct code_path *path = builder->path;
 	uint8_t bytes[INSN_MAX];
-	size_t size = fetch_live(builder->tid, path->start, bytes);
+	size_t size = mm_read_code(builder->tid, path->start, bytes, INSN_MAX); /* as it is at this moment */
 
 	path->fleeting = 1;
 	path->end = path_blind;

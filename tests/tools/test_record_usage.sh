@@ -138,6 +138,28 @@ else
 	echo "left out: nobody writes to its code here"
 fi
 
+# But code that may be executed alone, and not be read, is.
+cat >only.c <<'END'
+#include <string.h>
+#include <sys/mman.h>
+
+int main(void)
+{
+	static const unsigned char code[] = {0xb8, 1, 0, 0, 0, 0x83, 0xc0, 1, 0xc3}; /* mov $1, %eax; add $1, %eax; ret */
+	unsigned char *place = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	memcpy(place, code, sizeof(code));
+	mprotect(place, 4096, PROT_EXEC);
+	return ((int (*)(void))place)() != 2;
+}
+END
+$CC -o only only.c || fail "only.c"
+for mode in '' --single-step; do
+	# shellcheck disable=SC2086 # words
+	"$SBTRACE" record --software -q $mode -o only.data --truth only.truth -- ./only || fail "code that is executed alone: $?"
+	[ "$(cut -f 5 only.truth | grep '^1000000' | xargs)" = '10000000 10000005 10000008' ] ||
+		fail "code that is executed alone: $(cut -f 5 only.truth | grep '^1000000' | xargs)"
+done
 # A process that does not let us look into it any more; root may nevertheless.
 cat >hide.c <<'END'
 #include <sys/prctl.h>
