@@ -30,7 +30,8 @@ struct freeze {
 /* Stops @pid, and with @descendants all processes that it has started, and they; the threads of the calling
  * process itself are only listed. What cannot be stopped goes on, and is in the list: EPERM, somebody traces
  * it, or the caller may not; ETIMEDOUT, it took longer than @patience_ms, and has none of it any more. Zero,
- * or -errno: ESRCH (also of a thread that is no process), or a shortage (shortage.h); nothing is stopped then. */
+ * or -errno: ESRCH (also of a thread that is no process), or a shortage (shortage.h); nothing is stopped
+ * then. */
 int freeze_process(struct freeze *freeze, pid_t pid, int descendants, unsigned int patience_ms);
 /* They go on. */
 void freeze_thaw(struct freeze *freeze);

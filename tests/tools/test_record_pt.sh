@@ -216,6 +216,29 @@ faked thread -t $still -e intel_pt//u --ring 64K --aux 16K --time 0.3
 expect_targets thread 0 thread-0
 faked everybody -a -e intel_pt//u --ring 64K --aux 16K --time 0.3
 expect_targets everybody 0 all
+# Of one CPU alone: the other one has the sideband.
+if [ "$cpus" = "0 1" ]; then
+	faked one -a -e intel_pt//u:cpu=1 --ring 64K --aux 16K --time 0.3
+	names one
+	cat >"$dir/expected" <<END
+open dummy.0.all
+mmap ring dummy.0.all
+open intel_pt.1.all
+mmap ring intel_pt.1.all
+mmap aux intel_pt.1.all
+open dummy.1.all
+SET_OUTPUT dummy.1.all intel_pt.1.all
+ENABLE dummy.0.all
+ENABLE dummy.1.all
+ENABLE intel_pt.1.all
+DISABLE intel_pt.1.all
+DISABLE dummy.0.all
+DISABLE dummy.1.all
+END
+	cmp -s "$dir/expected" "$dir/one.names" || { fail "one CPU: other calls"; diff "$dir/expected" "$dir/one.names"; }
+	"$BUILD_DIR/tests/pt_bytes" "$dir/one.data" 1 "$dir/one.pt" >"$dir/one.info" || fail "one CPU: $(cat "$dir/one.info")"
+	[ "$(wc -c <"$dir/one.pt")" -ge 32 ] || fail "one CPU: no trace"
+fi
 for place in /sys/fs/cgroup/perf_event /sys/fs/cgroup; do
 	[ -f $place/cgroup.procs ] && mkdir "$place/sbtrace-test-$$" 2>/dev/null || continue
 	faked group --cgroup "/sbtrace-test-$$" -e intel_pt//u --ring 64K --aux 16K --time 0.3

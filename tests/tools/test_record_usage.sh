@@ -45,9 +45,9 @@ if command -v perf >/dev/null; then
 	# Of the last CPU alone, where all work is.
 	last=$(($(getconf _NPROCESSORS_ONLN) - 1))
 	"$SBTRACE" record -q -a -e cs:cpu=$last -o cpu.data -- sleep 0.3 || fail "cpu=$last"
-	[ "$(samples cpu)" = "cs:cpu=$last: [00$last]" ] || fail "cpu=$last: $(samples cpu)"
+	[ "$(samples cpu)" = "cs:cpu=$last: $(printf "[%03d]" $last)" ] || fail "cpu=$last: $(samples cpu)"
 	"$SBTRACE" record -q -e page-faults:u:cpu=$last -o own.data -- taskset -c $last ls / >/dev/null || fail "cpu=$last of a command"
-	[ "$(samples own)" = "page-faults:u:cpu=$last: [00$last]" ] || fail "cpu=$last of a command: $(samples own)"
+	[ "$(samples own)" = "page-faults:u:cpu=$last: $(printf "[%03d]" $last)" ] || fail "cpu=$last of a command: $(samples own)"
 else
 	echo "left out: no perf to look at samples"
 fi
