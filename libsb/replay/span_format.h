@@ -14,6 +14,13 @@
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
  *   instructions, and the length of each (a byte each)
  * - renumber, forget: numbers of paths, or of blocks, begin anew
+ * - codes: what is told how often it ran gets numbers from 0 on, by which these go (indices):
+ * - ways: how many, and each: from (signed, from the "to" before); 2n + whether it is asynchronous, n being
+ *   to (signed, from "from"); how often
+ * - seam: tsc (signed, as of flow), pid, tid (signed), how long before that it began, left_ip, whether there
+ *   is code, and if there is: first; how many backs, and of each: deepest, and what it is; user + 1; last;
+ *   what is known of the last one of user space, and if it is known, it; deepest; how many are interrupted,
+ *   and each. See struct sb_flow_seam. An ip is signed, from the one before, or 0
  * - gap: reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset, bytes, ip, size and
  *   bytes of the detail
  * - event: kind, tsc (signed, as of flow), pid, tid (signed), membership + 1, from, to
@@ -29,12 +36,14 @@
 
 #include <stdint.h>
 
-enum { SPAN_VERSION = 2, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+enum { SPAN_VERSION = 3, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
 /* Those that are told how often they ran, at most, in an item. */
 enum { SPAN_TIMES_MAX = 1 << 12 };
+/* Ways in an item, and codes that there are at a time, at most. */
+enum { SPAN_WAYS_MAX = 1 << 12, SPAN_CODES_MAX = 1 << 18 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 
@@ -45,6 +54,9 @@ enum span_item_kind {
 	span_flow = 'F',
 	span_renumber = 'R',
 	span_forget = 'N',
+	span_codes = 'K',
+	span_ways = 'W',
+	span_seam = 'S',
 	span_gap = 'G',
 	span_event = 'E',
 	span_piece_end = 'Q',

@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "replay/span_order.h"
+
 /* ---- Stream after stream ----------------------------------------------------------------------- */
 
 static int deliver_stream(struct span_merge *merge, size_t first, size_t *next, struct sb_error *err)
@@ -41,6 +43,8 @@ struct queue {
 	uint64_t *tsc;         /* owned; of what comes next of each, which never goes back */
 	size_t *heap;          /* owned; indices of both */
 	size_t count, nheap;
+	struct span_order order; /* when ways are counted */
+	int looks_at_order;
 };
 
 static int comes_before(const struct queue *queue, size_t a, size_t b)
@@ -109,6 +113,18 @@ static int fill(struct queue *queue, struct sb_error *err)
 	return 0;
 }
 
+static int deliver_first(struct queue *queue, struct sb_error *err)
+{
+	const size_t first = queue->heap[0];
+	struct strand *strand = &queue->strand[first];
+	const struct order_place place = {queue->tsc[first], first};
+	int status = 0;
+
+	if (queue->looks_at_order && strand->item.kind == span_flow)
+		status = span_order_flow(&queue->order, &place, &strand->item.flow, err);
+	return status < 0 ? status : strand_deliver(strand);
+}
+
 static int deliver_queue(struct queue *queue, struct sb_error *err)
 {
 	int status = fill(queue, err);
@@ -116,7 +132,7 @@ static int deliver_queue(struct queue *queue, struct sb_error *err)
 	while (status >= 0 && queue->nheap) {
 		const size_t first = queue->heap[0];
 
-		status = strand_deliver(&queue->strand[first]);
+		status = deliver_first(queue, err);
 		if (status < 0)
 			break;
 		status = advance(queue, first, err);
@@ -137,7 +153,8 @@ static int open_queue(struct queue *queue, struct span_merge *merge, size_t firs
 	queue->strand = calloc(most, sizeof(*queue->strand));
 	queue->tsc = calloc(most, sizeof(*queue->tsc));
 	queue->heap = calloc(most, sizeof(*queue->heap));
-	if (!queue->strand || !queue->tsc || !queue->heap)
+	queue->looks_at_order = span_adds_up(merge->world->options) == sb_sums_ways;
+	if (!queue->strand || !queue->tsc || !queue->heap || span_order_init(&queue->order) < 0)
 		return -sbe_nomem;
 	while (first < line->nspans) {
 		struct strand *strand = &queue->strand[queue->count++];
@@ -155,6 +172,7 @@ static void close_queue(struct queue *queue)
 	free(queue->strand);
 	free(queue->tsc);
 	free(queue->heap);
+	span_order_fini(&queue->order);
 }
 
 static int deliver_by_time(struct span_merge *merge, size_t first, struct sb_error *err)

@@ -25,6 +25,8 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->loose);
 	free(reader->blocks);
 	free(reader->times);
+	free(reader->way);
+	free(reader->back);
 	free(reader->slot);
 	*reader = (struct span_reader){0};
 }
@@ -393,7 +395,11 @@ static int get_times(struct span_reader *reader, struct sb_flow *flow)
 	for (uint64_t i = 0; i < nblocks; ++i)
 		reader->times[i] = get(reader);
 	flow->times = reader->times;
-	return 0;
+	if (reader->sums != sb_sums_ways)
+		return 0;
+	flow->first_code = (uint32_t)reader->ncodes;
+	reader->ncodes += nblocks;
+	return reader->ncodes <= SPAN_CODES_MAX ? 0 : -sbe_format;
 }
 
 static int get_flow(struct span_reader *reader, struct sb_flow *flow)
@@ -424,6 +430,130 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	if (status == 0)
 		status = get_paths(reader, flow, flags & span_flow_sums);
 	return status == 0 && flags & span_flow_times ? get_times(reader, flow) : status;
+}
+
+/* ---- Ways ------------------------------------------------------------------------------------- */
+
+static int get_code(struct span_reader *reader, uint64_t number, uint32_t *code)
+{
+	*code = (uint32_t)number;
+	return number < reader->ncodes ? 0 : -sbe_format;
+}
+
+/* A flow that only has ways. */
+static void begin_ways(struct span_reader *reader, struct sb_flow *flow)
+{
+	*flow = (struct sb_flow){.cpu = reader->cpu,
+	                         .pid = -1,
+	                         .tid = -1,
+	                         .tsc = reader->tsc,
+	                         .numbering = reader->numbering,
+	                         .ways = &reader->ways};
+	reader->ways = (struct sb_flow_ways){0};
+}
+
+static int get_ways(struct span_reader *reader, struct sb_flow *flow)
+{
+	const uint64_t nways = get(reader);
+	uint64_t before = 0;
+
+	if (reader->sums != sb_sums_ways || nways > SPAN_WAYS_MAX || !has(reader, nways))
+		return -sbe_format;
+	if (array_reserve_more(&reader->way, &reader->way_capacity, 0, nways, sizeof(*reader->way)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < nways; ++i) {
+		struct sb_flow_way *way = &reader->way[i];
+		const uint64_t from = before + (uint64_t)get_signed(reader), step = get(reader);
+
+		before = from + (uint64_t)span_unzigzag(step >> 1);
+		way->async = step & 1;
+		way->count = get(reader);
+		if (get_code(reader, from, &way->from) < 0 || get_code(reader, before, &way->to) < 0)
+			return -sbe_format;
+	}
+	begin_ways(reader, flow);
+	reader->ways.way = reader->way;
+	reader->ways.nways = nways;
+	return 0;
+}
+
+/* @last: the address that was told of last. */
+static int get_stop(struct span_reader *reader, struct sb_flow_stop *stop, uint64_t *last)
+{
+	const int status = get_code(reader, get(reader), &stop->code);
+
+	*last += (uint64_t)get_signed(reader);
+	stop->ip = *last;
+	return status;
+}
+
+static int get_deepest(struct span_reader *reader, uint32_t *deepest)
+{
+	const uint64_t value = get(reader);
+
+	*deepest = (uint32_t)value;
+	return value <= sb_way_interrupted_most ? 0 : -sbe_format;
+}
+
+static int get_backs(struct span_reader *reader, struct sb_flow_seam *seam, uint64_t *last)
+{
+	const uint64_t nbacks = get(reader);
+
+	if (nbacks > UINT32_MAX || !has(reader, nbacks))
+		return -sbe_format;
+	for (uint32_t i = 0; i < nbacks; ++i) {
+		if (array_reserve(&reader->back, &reader->back_capacity, i, sizeof(*reader->back)) < 0)
+			return -sbe_nomem;
+		if (get_deepest(reader, &reader->back[i].deepest) < 0 ||
+		    get_stop(reader, &reader->back[i], last) < 0)
+			return -sbe_format;
+	}
+	seam->nbacks = (uint32_t)nbacks;
+	seam->back = reader->back;
+	return 0;
+}
+
+/* What a stretch leaves behind. */
+static int get_end(struct span_reader *reader, struct sb_flow_seam *seam, uint64_t *last)
+{
+	const uint64_t user = get(reader), last_code = get(reader), last_user = get(reader);
+
+	seam->comes_to_user = user != 0;
+	if ((user && get_code(reader, user - 1, &seam->user) < 0) ||
+	    get_code(reader, last_code, &seam->last) < 0 || last_user > sb_flow_user_known)
+		return -sbe_format;
+	seam->has_last_user = (enum sb_flow_user)last_user;
+	if (last_user == sb_flow_user_known && get_code(reader, get(reader), &seam->last_user) < 0)
+		return -sbe_format;
+	if (get_deepest(reader, &seam->deepest) < 0 || get_deepest(reader, &seam->ninterrupted) < 0)
+		return -sbe_format;
+	for (uint32_t i = 0; i < seam->ninterrupted; ++i)
+		if (get_stop(reader, &seam->interrupted[i], last) < 0)
+			return -sbe_format;
+	return 0;
+}
+
+static int get_seam(struct span_reader *reader, struct sb_flow *flow)
+{
+	struct sb_flow_seam *seam = &reader->seam;
+	uint64_t last = 0;
+	int status;
+
+	*seam = (struct sb_flow_seam){0};
+	reader->tsc += (uint64_t)get_signed(reader);
+	begin_ways(reader, flow);
+	if (reader->sums != sb_sums_ways || get_owner(reader, &flow->pid, &flow->tid) < 0)
+		return -sbe_format;
+	reader->ways.seam = seam;
+	seam->tsc_from = flow->tsc - get(reader);
+	seam->left_ip = get(reader);
+	seam->has_code = get(reader) != 0;
+	if (!seam->has_code)
+		return 0;
+	if (get_stop(reader, &seam->first, &last) < 0)
+		return -sbe_format;
+	status = get_backs(reader, seam, &last);
+	return status < 0 ? status : get_end(reader, seam, &last);
 }
 
 static int get_gap(struct span_reader *reader, struct span_item *item)
@@ -555,6 +685,12 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 		return 0;
 	case span_flow:
 		return get_flow(reader, &item->flow);
+	case span_ways:
+		item->kind = span_flow;
+		return get_ways(reader, &item->flow);
+	case span_seam:
+		item->kind = span_flow;
+		return get_seam(reader, &item->flow);
 	case span_gap:
 		return get_gap(reader, item);
 	case span_event:
@@ -570,6 +706,24 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 	}
 }
 
+/* Whether that is what an item says, and nothing else. */
+static int begin_anew(struct span_reader *reader, enum span_item_kind kind)
+{
+	switch (kind) {
+	case span_renumber:
+		renumber(reader);
+		return 1;
+	case span_forget:
+		span_blocks_clear(&reader->told);
+		return 1;
+	case span_codes:
+		reader->ncodes = 0;
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 int span_read(struct span_reader *reader, struct span_item *item, struct sb_error *err)
 {
 	int status = 0;
@@ -582,11 +736,7 @@ int span_read(struct span_reader *reader, struct span_item *item, struct sb_erro
 		if (status < 0)
 			return status;
 		item->kind = (enum span_item_kind)get_byte(reader);
-		if (item->kind == span_renumber)
-			renumber(reader);
-		else if (item->kind == span_forget)
-			span_blocks_clear(&reader->told);
-	} while (item->kind == span_renumber || item->kind == span_forget);
+	} while (begin_anew(reader, item->kind));
 	status = get_item(reader, item);
 	if (status == -sbe_nomem)
 		return sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");

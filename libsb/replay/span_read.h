@@ -35,7 +35,7 @@ struct span_reader {
 	const char *(*name)(void *context, size_t index); /* for errors; NULL: it has none */
 	size_t index;
 	int32_t cpu;
-	int sums;              /* flow may have been added up */
+	int sums;              /* enum sb_sums: how flow may have been added up */
 	uint64_t offset;       /* of the block behind the present one */
 	uint8_t *block;        /* owned */
 	size_t size, capacity; /* of the present block */
@@ -53,6 +53,14 @@ struct span_reader {
 	size_t nblocks, block_capacity;
 	uint64_t *times; /* owned */
 	size_t times_capacity;
+	/* Of what was added up: */
+	size_t ncodes;           /* blocks that have numbers */
+	struct sb_flow_way *way; /* owned */
+	size_t way_capacity;
+	struct sb_flow_stop *back; /* owned */
+	size_t back_capacity;
+	struct sb_flow_ways ways; /* of the present flow, as is: */
+	struct sb_flow_seam seam;
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;

@@ -25,6 +25,7 @@ struct span_sum {
 	const struct sb_epoch *epoch;
 	int32_t pid; /* -1: whoever; the kernel's code is everybody's */
 	int has_begun;
+	uint32_t number;     /* when it has: its index among those that have */
 	uint64_t tsc, count; /* when it began */
 };
 
@@ -44,12 +45,15 @@ struct sums_row {
 	int32_t pid;
 	uint32_t id, nblocks;
 	uint64_t count;
-	uint32_t sum[]; /* index, of each block */
+	int far_within;     /* before the last block; only when ways are counted, as is: */
+	uint32_t last_user; /* index + 1 of the last block of user space; 0: there is none */
+	uint32_t sum[];     /* index, of each block */
 };
 
-int span_sums_init(struct span_sums *sums, struct span_writer *writer)
+int span_sums_init(struct span_sums *sums, struct span_writer *writer, enum sb_sums what)
 {
-	*sums = (struct span_sums){.writer = writer, .nslots = slots_first, .nrow_slots = slots_first};
+	*sums = (struct span_sums){
+	        .writer = writer, .what = what, .nslots = slots_first, .nrow_slots = slots_first};
 	sums->slot = calloc(sums->nslots, sizeof(*sums->slot));
 	sums->row = calloc(sums->nrow_slots, sizeof(struct sums_row *));
 	sums->last = calloc(ptr_max_paths, sizeof(struct sums_row *));
@@ -57,7 +61,7 @@ int span_sums_init(struct span_sums *sums, struct span_writer *writer)
 	sums->seen = calloc(ptr_max_paths, sizeof(*sums->seen));
 	if (!sums->slot || !sums->found || !sums->seen || !sums->row || !sums->last)
 		return -sbe_nomem;
-	return 0;
+	return what == sb_sums_ways ? span_ways_init(&sums->ways) : 0;
 }
 
 void span_sums_fini(struct span_sums *sums)
@@ -73,6 +77,7 @@ void span_sums_fini(struct span_sums *sums)
 	free(sums->block);
 	free(sums->times);
 	free(sums->begun);
+	span_ways_fini(&sums->ways);
 	*sums = (struct span_sums){0};
 }
 
@@ -211,6 +216,7 @@ static int begin_sum(struct span_sums *sums, uint32_t index, uint64_t tsc)
 
 	if (array_reserve(&sums->begun, &sums->begun_capacity, sums->nbegun, sizeof(*sums->begun)) < 0)
 		return -sbe_nomem;
+	sum->number = (uint32_t)sums->nbegun;
 	sums->begun[sums->nbegun++] = index;
 	sum->has_begun = 1;
 	sum->tsc = tsc;
@@ -220,6 +226,35 @@ static int begin_sum(struct span_sums *sums, uint32_t index, uint64_t tsc)
 static inline int begin(struct span_sums *sums, uint32_t index, uint64_t tsc)
 {
 	return sums->sum[index].has_begun ? 0 : begin_sum(sums, index, tsc);
+}
+
+/* ---- Ways ------------------------------------------------------------------------------------- */
+
+static inline struct sb_way_code code_of(const struct span_sums *sums, uint32_t index)
+{
+	return span_ways_code(sums->sum[index].number, &sums->sum[index].block);
+}
+
+/* A block ran, at @ip; it has begun. */
+static int pass(struct span_sums *sums, uint32_t index, uint64_t ip)
+{
+	struct sb_way_code code;
+
+	sums->sum[index].count += 1;
+	if (sums->what != sb_sums_ways)
+		return 0;
+	code = code_of(sums, index);
+	return span_ways_go(&sums->ways, &code, ip, &code, code.is_kernel ? NULL : code.code);
+}
+
+/* A path ran that has no far transfer within. */
+static int pass_row(struct span_sums *sums, const struct sums_row *row, uint64_t ip)
+{
+	const struct sb_way_code first = code_of(sums, row->sum[0]),
+	                         last = code_of(sums, row->sum[row->nblocks - 1]);
+	const void *last_user = row->last_user ? code_of(sums, row->last_user - 1).code : NULL;
+
+	return span_ways_go(&sums->ways, &first, ip, &last, last_user);
 }
 
 /* ---- Paths ------------------------------------------------------------------------------------ */
@@ -276,6 +311,10 @@ static struct sums_row *new_row(struct span_sums *sums, const struct sums_row *k
 		if (sum < 0)
 			return NULL;
 		row->sum[i] = (uint32_t)sum;
+		if (!is_kernel(&path->block[i]))
+			row->last_user = (uint32_t)sum + 1;
+		if (i && code_of(sums, row->sum[i - 1]).is_far)
+			row->far_within = 1;
 	}
 	slot = row_slot(sums->row, sums->nrow_slots, row);
 	row->next = *slot;
@@ -295,6 +334,20 @@ static int begin_row(struct span_sums *sums, struct sums_row *row, uint64_t tsc)
 	return status;
 }
 
+/* Block by block. */
+static int pass_blocks(struct span_sums *sums, const struct sums_row *row, const struct sb_flow *flow,
+                       const struct pt_run_path *path)
+{
+	int status = 0;
+
+	for (uint32_t i = 0; i < row->nblocks && status == 0; ++i) {
+		status = begin(sums, row->sum[i], flow->tsc);
+		if (status == 0)
+			status = pass(sums, row->sum[i], path->block[i].ip);
+	}
+	return status;
+}
+
 static int add_numbered(struct span_sums *sums, const struct sb_flow *flow, const struct pt_run_path *path)
 {
 	const struct sums_row key = {.epoch = flow->epoch, .pid = flow->pid, .id = path->id};
@@ -310,7 +363,11 @@ static int add_numbered(struct span_sums *sums, const struct sb_flow *flow, cons
 			return -sbe_nomem;
 		sums->last[path->id] = row;
 	}
-	return row->count++ ? 0 : begin_row(sums, row, flow->tsc);
+	if (sums->what == sb_sums_ways && row->far_within)
+		return pass_blocks(sums, row, flow, path);
+	if (!row->count++ && begin_row(sums, row, flow->tsc) < 0)
+		return -sbe_nomem;
+	return sums->what == sb_sums_ways ? pass_row(sums, row, path->block[0].ip) : 0;
 }
 
 static int add_loose(struct span_sums *sums, const struct sb_flow *flow, const struct pt_run_path *path)
@@ -318,9 +375,9 @@ static int add_loose(struct span_sums *sums, const struct sb_flow *flow, const s
 	for (uint32_t i = 0; i < path->nblocks; ++i) {
 		const int64_t sum = sum_of_block(sums, flow, &path->block[i]);
 
-		if (sum < 0 || begin(sums, (uint32_t)sum, flow->tsc) < 0)
+		if (sum < 0 || begin(sums, (uint32_t)sum, flow->tsc) < 0 ||
+		    pass(sums, (uint32_t)sum, path->block[i].ip) < 0)
 			return -sbe_nomem;
-		sums->sum[sum].count += 1;
 	}
 	return 0;
 }
@@ -336,34 +393,52 @@ static int add_path(struct span_sums *sums, const struct sb_flow *flow, const st
 	return add_numbered(sums, flow, path);
 }
 
-/* Takes all numbered paths apart. */
-static void unfold(struct span_sums *sums)
+static int unfold_ways(struct span_sums *sums, const struct sums_row *row)
 {
-	for (struct sums_row *row = sums->counted; row; row = row->next_counted) {
+	int status = 0;
+
+	for (uint32_t i = 1; i < row->nblocks && status == 0; ++i)
+		status = span_ways_count(&sums->ways, sums->sum[row->sum[i - 1]].number,
+		                         sums->sum[row->sum[i]].number, 0, row->count);
+	return status;
+}
+
+/* Takes all numbered paths apart. */
+static int unfold(struct span_sums *sums)
+{
+	int status = 0;
+
+	for (struct sums_row *row = sums->counted; row && status == 0; row = row->next_counted) {
 		for (uint32_t i = 0; i < row->nblocks; ++i)
 			sums->sum[row->sum[i]].count += row->count;
+		if (sums->what == sb_sums_ways)
+			status = unfold_ways(sums, row);
 		row->count = 0;
 	}
 	sums->counted = NULL;
+	return status;
 }
 
-static void forget_rows(struct span_sums *sums)
+static int forget_rows(struct span_sums *sums)
 {
-	unfold(sums);
+	const int status = unfold(sums);
+
 	memset(sums->row, 0, sums->nrow_slots * sizeof(struct sums_row *));
 	memset(sums->last, 0, ptr_max_paths * sizeof(struct sums_row *));
 	memset(sums->seen, 0, ptr_max_paths * sizeof(*sums->seen));
 	arena_free(&sums->memory);
 	sums->memory = (struct arena){0};
 	sums->nrows = 0;
+	return status;
 }
 
 /* There is too much of something. */
 static int forget_all(struct span_sums *sums)
 {
-	const int status = span_sums_flush(sums);
+	int status = span_sums_flush(sums);
 
-	forget_rows(sums);
+	if (status == 0)
+		status = forget_rows(sums);
 	memset(sums->slot, 0, sums->nslots * sizeof(*sums->slot));
 	memset(sums->found, 0, sizeof(*sums->found) << found_bits);
 	arena_free(&sums->lengths);
@@ -378,13 +453,19 @@ int span_sums_add(struct span_sums *sums, const struct sb_flow *flow)
 
 	if (sums->nsums >= sums_most)
 		status = forget_all(sums);
-	if (flow->numbering != sums->numbering || sums->nrows >= rows_most)
-		forget_rows(sums);
+	else if (span_ways_are_many(&sums->ways))
+		status = span_sums_flush(sums);
+	if (status == 0 && (flow->numbering != sums->numbering || sums->nrows >= rows_most))
+		status = forget_rows(sums);
+	if (status == 0 && sums->what == sb_sums_ways)
+		status = span_ways_begin_flow(&sums->ways, flow);
 	sums->numbering = flow->numbering;
 	sums->cpu = flow->cpu;
 	sums->tsc = flow->tsc;
 	for (uint32_t i = 0; i < flow->npaths && status == 0; ++i)
 		status = add_path(sums, flow, flow->path[i]);
+	if (status == 0 && sums->what == sb_sums_ways)
+		status = span_ways_end_flow(&sums->ways, flow);
 	return status;
 }
 
@@ -429,7 +510,8 @@ static int write_together(struct span_sums *sums, const uint32_t *begun, size_t 
 	return span_write_flow(sums->writer, &flow, 1);
 }
 
-/* Up to where time went, of which no sum may tell: what follows is behind it. */
+/* Up to where time went, of which no sum may tell: what follows is behind it. The last
+ * seam tells that, too. */
 static int write_time(struct span_sums *sums)
 {
 	const struct sb_flow flow = {.cpu = sums->cpu,
@@ -441,20 +523,86 @@ static int write_time(struct span_sums *sums)
 	return span_write_flow(sums->writer, &flow, 1);
 }
 
-int span_sums_flush(struct span_sums *sums)
+/* The next sums that began together and no later than @until, from index @at on. How many, or a negative
+ * code. */
+static int64_t write_next(struct span_sums *sums, size_t at, uint64_t until)
 {
-	const uint32_t *begun = sums->begun;
+	const uint32_t *begun = &sums->begun[at];
+	const size_t most = sums->nbegun - at;
+	size_t n = 1;
+	int status;
+
+	if (!most || sums->sum[begun[0]].tsc > until)
+		return 0;
+	while (n < most && n < blocks_most && begins_together(&sums->sum[begun[0]], &sums->sum[begun[n]]))
+		n += 1;
+	status = write_together(sums, begun, n);
+	return status < 0 ? status : (int64_t)n;
+}
+
+/* All from index *at on that began no later than @until. */
+static int write_sums(struct span_sums *sums, size_t *at, uint64_t until)
+{
+	int64_t n;
+
+	while ((n = write_next(sums, *at, until)) > 0)
+		*at += (size_t)n;
+	return n < 0 ? (int)n : 0;
+}
+
+/* That a thread has come to this CPU. */
+static int write_arrival(struct span_sums *sums, const struct ways_seam *seam)
+{
+	const struct sb_flow flow = {.cpu = sums->cpu,
+	                             .pid = seam->pid,
+	                             .tid = seam->tid,
+	                             .tsc = seam->seam.tsc_from,
+	                             .numbering = sums->writer->numbering};
+
+	return span_write_flow(sums->writer, &flow, 1);
+}
+
+/* Seams come behind the sums of all that was executed up to there. */
+static int write_seam(struct span_sums *sums, struct ways_seam *seam, size_t *at)
+{
+	int status = write_sums(sums, at, seam->seam.tsc_from);
+
+	seam->seam.back = sums->ways.back + seam->first_back;
+	if (status == 0)
+		status = write_arrival(sums, seam);
+	if (status == 0)
+		status = write_sums(sums, at, seam->tsc);
+	return status < 0 ? status : span_write_seam(sums->writer, seam);
+}
+
+static int write_seams(struct span_sums *sums, size_t *at)
+{
 	int status = 0;
 
-	unfold(sums);
-	for (size_t i = 0, n; i < sums->nbegun && status == 0; i += n) {
-		for (n = 1; i + n < sums->nbegun && n < blocks_most; ++n)
-			if (!begins_together(&sums->sum[begun[i]], &sums->sum[begun[i + n]]))
-				break;
-		status = write_together(sums, &begun[i], n);
-	}
-	if (status == 0 && sums->nbegun)
+	for (size_t i = 0; i < sums->ways.nseams && status == 0; ++i)
+		status = write_seam(sums, &sums->ways.seam[i], at);
+	return status;
+}
+
+int span_sums_flush(struct span_sums *sums)
+{
+	size_t at = 0;
+	int status = unfold(sums), has_ways;
+
+	if (status == 0)
+		status = span_ways_close(&sums->ways);
+	has_ways = sums->nbegun || sums->ways.nseams ? sums->what == sb_sums_ways : 0;
+	if (status == 0 && has_ways)
+		status = span_write_codes(sums->writer);
+	if (status == 0 && has_ways)
+		status = write_seams(sums, &at);
+	if (status == 0)
+		status = write_sums(sums, &at, UINT64_MAX);
+	if (status == 0 && sums->nbegun && !has_ways)
 		status = write_time(sums);
+	if (status == 0 && has_ways)
+		status = span_write_ways(sums->writer, sums->ways.way, sums->ways.nways);
+	span_ways_clear(&sums->ways);
 	sums->nbegun = 0;
 	return status;
 }

@@ -1,4 +1,5 @@
-/* span_sums.h - flow of a span added up: how often each block ran, not in which order.
+/* span_sums.h - flow of a span added up: how often each block ran, not in which order; and if that is wanted,
+ * how often each block followed on each other one (span_ways.h).
  *
  * For those who only count (struct sb_replay_options, sums). Sums come out in the order in which each was
  * first begun, with the time of that: so whoever reads meets blocks for the first time in the same order, and
@@ -7,6 +8,7 @@
 #ifndef SB_SPAN_SUMS_H
 #define SB_SPAN_SUMS_H
 
+#include "replay/span_ways.h"
 #include "replay/span_write.h"
 
 struct span_sum;
@@ -15,8 +17,10 @@ struct sums_row;
 
 struct span_sums {
 	struct span_writer *writer; /* borrowed */
-	struct arena lengths;       /* of the instructions of all sums' blocks */
-	struct span_sum *sum;       /* owned; also those that have nothing at present */
+	enum sb_sums what;
+	struct span_ways ways;
+	struct arena lengths; /* of the instructions of all sums' blocks */
+	struct span_sum *sum; /* owned; also those that have nothing at present */
 	size_t nsums, capacity;
 	uint32_t *slot; /* owned; by what they are of: index + 1, 0: free */
 	size_t nslots;
@@ -41,7 +45,7 @@ struct span_sums {
 };
 
 /* Zero or -sbe_nomem. */
-int span_sums_init(struct span_sums *sums, struct span_writer *writer);
+int span_sums_init(struct span_sums *sums, struct span_writer *writer, enum sb_sums what);
 void span_sums_fini(struct span_sums *sums);
 
 int span_sums_add(struct span_sums *sums, const struct sb_flow *flow);

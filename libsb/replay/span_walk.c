@@ -163,13 +163,14 @@ static uint64_t next_span(const struct spanner *spanner)
 }
 
 /* How far it is from the point @from to the next one. Sums have fewer and fewer, as each piece says anew what
- * it has blocks of; where they are does not depend on the span that the walk began in. */
+ * it has blocks of, and hardly ever is more than the first one needed; where they are does not depend on the
+ * span that the walk began in. */
 static uint64_t step_from(const struct spanner *spanner, uint64_t from)
 {
 	const struct sb_line *line = spanner->walk->line;
 	const uint64_t inside = from - line->span[spanner->span].from;
 
-	return spanner->adds_up && inside > line->step ? inside : line->step;
+	return spanner->adds_up && inside >= line->step ? 15 * inside : line->step;
 }
 
 /* The first point behind @position. Zero or -sbe_nomem. */
@@ -281,7 +282,7 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	*spanner = (struct spanner){.walk = walk, .options = *options, .span = walk->index};
 	spanner->point = walk->from;
 	spanner->uncounted = options->tsc_from || options->tsc_to;
-	spanner->adds_up = sink->flow && span_adds_up(options);
+	spanner->adds_up = sink->flow && span_adds_up(options) != sb_sums_none;
 	spanner->sink = (struct sb_sink){.context = spanner,
 	                                 .flow = sink->flow || spanner->uncounted ? on_flow : NULL,
 	                                 .gap = sink->gap ? on_gap : NULL,
@@ -296,7 +297,7 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	if (status == 0)
 		status = span_writer_init(&spanner->writer, walk->write, walk->context, &spanner->numbers);
 	if (status == 0 && spanner->adds_up)
-		status = span_sums_init(&spanner->sums, &spanner->writer);
+		status = span_sums_init(&spanner->sums, &spanner->writer, span_adds_up(options));
 	return status < 0 ? status
 	                  : walker_init(&spanner->walker, walk->world, &spanner->ledger, walk->nparts,
 	                                &spanner->error);

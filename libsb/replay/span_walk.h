@@ -22,10 +22,12 @@ struct span_walk {
 	void *context;
 };
 
-/* Whether flow is added up: not where whoever merges has to look at its time. */
-static inline int span_adds_up(const struct sb_replay_options *options)
+/* How flow is added up: not at all where whoever merges has to look at its time. */
+static inline enum sb_sums span_adds_up(const struct sb_replay_options *options)
 {
-	return options->sums && !options->tsc_from && !options->tsc_to;
+	if (options->tsc_from || options->tsc_to || options->sums <= 0)
+		return sb_sums_none;
+	return options->sums == sb_sums_blocks ? sb_sums_blocks : sb_sums_ways;
 }
 
 /* *account (may be NULL) becomes the sums. Zero or a negative code. */

@@ -375,6 +375,99 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 	return done(writer, writer->buffer + writer->size);
 }
 
+/* ---- Ways ------------------------------------------------------------------------------------- */
+
+int span_write_codes(struct span_writer *writer)
+{
+	uint8_t *at = room(writer, ITEM_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_codes;
+	return done(writer, at);
+}
+
+static int write_some_ways(struct span_writer *writer, const struct sb_flow_way *way, size_t nways)
+{
+	uint8_t *at = room(writer, ITEM_MAX + nways * 3 * VARINT_MAX);
+	uint32_t before = 0;
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_ways;
+	at = put(at, nways);
+	for (size_t i = 0; i < nways; ++i) {
+		const int64_t step = (int64_t)way[i].to - (int64_t)way[i].from;
+
+		at = put_signed(at, (int64_t)way[i].from - (int64_t)before);
+		at = put(at, span_zigzag(step) << 1 | (way[i].async != 0));
+		at = put(at, way[i].count);
+		before = way[i].to;
+	}
+	return done(writer, at);
+}
+
+int span_write_ways(struct span_writer *writer, const struct sb_flow_way *way, size_t nways)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < nways && status == 0; i += SPAN_WAYS_MAX)
+		status = write_some_ways(writer, way + i,
+		                         nways - i < SPAN_WAYS_MAX ? nways - i : SPAN_WAYS_MAX);
+	return status;
+}
+
+/* @last: the address that was told of last. */
+static uint8_t *put_stop(uint8_t *at, const struct sb_flow_stop *stop, uint64_t *last)
+{
+	at = put(at, stop->code);
+	at = put_signed(at, (int64_t)(stop->ip - *last));
+	*last = stop->ip;
+	return at;
+}
+
+static uint8_t *put_seam(uint8_t *at, const struct sb_flow_seam *seam)
+{
+	uint64_t last = 0;
+
+	at = put_stop(at, &seam->first, &last);
+	at = put(at, seam->nbacks);
+	for (uint32_t i = 0; i < seam->nbacks; ++i) {
+		at = put(at, seam->back[i].deepest);
+		at = put_stop(at, &seam->back[i], &last);
+	}
+	at = put(at, seam->comes_to_user ? (uint64_t)seam->user + 1 : 0);
+	at = put(at, seam->last);
+	at = put(at, seam->has_last_user);
+	if (seam->has_last_user == sb_flow_user_known)
+		at = put(at, seam->last_user);
+	at = put(at, seam->deepest);
+	at = put(at, seam->ninterrupted);
+	for (uint32_t i = 0; i < seam->ninterrupted; ++i)
+		at = put_stop(at, &seam->interrupted[i], &last);
+	return at;
+}
+
+int span_write_seam(struct span_writer *writer, const struct ways_seam *ended)
+{
+	const struct sb_flow_seam *seam = &ended->seam;
+	uint8_t *at = room(writer, 2 * ITEM_MAX + (size_t)seam->nbacks * 3 * VARINT_MAX);
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_seam;
+	at = put_signed(at, (int64_t)(ended->tsc - writer->tsc));
+	at = put_signed(at, ended->pid);
+	at = put_signed(at, ended->tid);
+	at = put(at, ended->tsc - seam->tsc_from);
+	at = put(at, seam->left_ip);
+	at = put(at, seam->has_code != 0);
+	if (seam->has_code)
+		at = put_seam(at, seam);
+	writer->tsc = ended->tsc;
+	return done(writer, at);
+}
+
 int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless)
 {
 	const size_t length = strnlen(gap->detail, sizeof(gap->detail) - 1);

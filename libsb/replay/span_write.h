@@ -7,6 +7,7 @@
 
 #include "replay/ledger.h"
 #include "replay/span_blocks.h"
+#include "replay/span_ways.h"
 #include "replay/span_world.h"
 
 struct span_writer {
@@ -39,6 +40,11 @@ int span_write_piece_end(struct span_writer *writer, uint64_t to, uint64_t last_
                          const struct ledger_part *part);
 /* @paths: they are wanted, not only their sums. */
 int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int paths);
+/* What is added up: flow with times comes, whose blocks are numbered anew from 0 on, and ways and seams by
+ * these numbers. */
+int span_write_codes(struct span_writer *writer);
+int span_write_ways(struct span_writer *writer, const struct sb_flow_way *way, size_t nways);
+int span_write_seam(struct span_writer *writer, const struct ways_seam *seam);
 int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless);
 int span_write_event(struct span_writer *writer, const struct sb_flow_event *event);
 /* @surveyed: the trace was asked for lost mappings. Everything is written. */

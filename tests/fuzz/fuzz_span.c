@@ -66,6 +66,41 @@ static void check_flow(const struct sb_flow *flow)
 	FUZZ_CHECK(nblocks || !all, "%s", "a span");
 }
 
+static void check_number(const struct span_reader *reader, uint32_t number)
+{
+	FUZZ_CHECK(number < reader->ncodes, "%s", "a span");
+}
+
+static void check_seam(const struct span_reader *reader, const struct sb_flow_seam *seam)
+{
+	if (!seam->has_code)
+		return;
+	check_number(reader, seam->first.code);
+	check_number(reader, seam->last);
+	for (uint32_t i = 0; i < seam->nbacks; ++i) {
+		check_number(reader, seam->back[i].code);
+		FUZZ_CHECK(seam->back[i].deepest <= sb_way_interrupted_most, "%s", "a span");
+	}
+	if (seam->comes_to_user)
+		check_number(reader, seam->user);
+	if (seam->has_last_user == sb_flow_user_known)
+		check_number(reader, seam->last_user);
+	FUZZ_CHECK(seam->deepest <= sb_way_interrupted_most && seam->ninterrupted <= sb_way_interrupted_most,
+	           "%s", "a span");
+	for (uint32_t i = 0; i < seam->ninterrupted; ++i)
+		check_number(reader, seam->interrupted[i].code);
+}
+
+static void check_ways(const struct span_reader *reader, const struct sb_flow_ways *ways)
+{
+	for (size_t i = 0; i < ways->nways; ++i) {
+		check_number(reader, ways->way[i].from);
+		check_number(reader, ways->way[i].to);
+	}
+	if (ways->seam)
+		check_seam(reader, ways->seam);
+}
+
 static void read_all(struct result *result, const struct span_world *world)
 {
 	struct span_reader reader;
@@ -77,7 +112,7 @@ static void read_all(struct result *result, const struct span_world *world)
 	FUZZ_CHECK(span_reader_init(&reader, world, 0) == 0, "%s", "a span");
 	reader.context = result;
 	reader.read = read_result;
-	reader.sums = 1;
+	reader.sums = sb_sums_ways;
 	while (status > 0 && nblocks < BLOCKS_ENOUGH) {
 		status = span_read(&reader, &item, &err);
 		if (status <= 0)
@@ -91,6 +126,8 @@ static void read_all(struct result *result, const struct span_world *world)
 		if (item.kind != span_flow)
 			continue;
 		check_flow(&item.flow);
+		if (item.flow.ways)
+			check_ways(&reader, item.flow.ways);
 		nblocks += item.flow.nblocks + 1;
 	}
 	FUZZ_CHECK(status >= 0 || err.code == status, "%s", "a span");

@@ -1,11 +1,8 @@
 /* exec_counts.c - see exec_counts.h.
  *
  * A path with a number is looked up by it, and then by the mappings that its code was taken from. What it is
- * made of is found once, when it is first seen there. Paths without a number are counted block by block.
- *
- * What follows on a block of user space is what the thread next executes there, whatever the kernel does in
- * between: that a timer interrupts a loop is not of the loop. What was interrupted waits until execution
- * comes back to where that was. */
+ * made of is found once, when it is first seen there. Paths without a number are counted block by block. What
+ * follows on what is told by sb/way.h. */
 #include "count/exec_counts.h"
 
 #include <stdlib.h>
@@ -13,14 +10,15 @@
 
 #include <intel-pt.h>
 
+#include "vector.h"
+
 enum {
 	numberings_most = 512,  /* that are known at a time, then all are taken apart */
 	rows_per_cpu = 2 << 20, /* bytes; likewise: what a CPU's cache of paths may be of */
 	rows_cpus_most = 16,
 	row_slots_first = 4096,    /* a power of two */
 	thread_slots_first = 1024, /* a power of two */
-	gap_slots = 1024,
-	interrupted_most = 8, /* of a thread, at a time; the oldest ones are forgotten */
+	cpu_slots = 1 << 14,       /* a power of two */
 };
 
 /* A path, as it was executed with certain mappings. */
@@ -46,19 +44,25 @@ struct numbering {
 	uint32_t nrows;
 };
 
-/* What a thread executed last; NULL: not known. Each CPU has an idle thread, and may have an unknown one. */
+/* Each CPU has an idle thread, and may have an unknown one. */
 struct thread {
 	int32_t pid, tid, cpu;
 	uint32_t ngaps; /* of that CPU, so far */
 	bool used;
-	uint64_t left_ip; /* where it was interrupted behind .last; 0: it was not */
-	const struct code_block *last, *last_user;
-	/* What will be gone on with, and where; the latest one last. */
-	struct {
-		const struct code_block *block;
-		uint64_t ip;
-	} interrupted[interrupted_most];
-	uint32_t ninterrupted;
+	bool lost; /* since it was on that CPU, there was a gap of it on another one */
+	struct sb_way_thread way;
+};
+
+/* Where threads come to and go from. */
+struct cpu {
+	uint32_t ngaps; /* so far */
+	/* Whose flow, or gap, came last. */
+	int32_t pid, tid;
+	bool is_gap;
+	uint64_t tsc;
+	/* Of flow that was added up: by number. */
+	struct code_block **code; /* owned */
+	size_t ncodes, code_room;
 };
 
 struct exec_counts {
@@ -72,7 +76,7 @@ struct exec_counts {
 	struct numbering *present;
 	struct thread *thread; /* owned; open addressing */
 	size_t nthreads, thread_slots;
-	uint32_t ngaps[gap_slots];    /* by CPU */
+	struct cpu *cpu;              /* owned; cpu_slots of them, by number */
 	const struct sb_clock *clock; /* borrowed; NULL: no time is known */
 	bool cut;
 };
@@ -88,12 +92,14 @@ struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut, bool
 	counts->ncpus = 1;
 	counts->thread_slots = thread_slots_first;
 	counts->thread = calloc(counts->thread_slots, sizeof(*counts->thread));
+	counts->cpu = calloc(cpu_slots, sizeof(*counts->cpu));
 	counts->row_slots = row_slots_first;
 	counts->row_slot = calloc(counts->row_slots, sizeof(struct row *));
-	if (counts->thread && counts->row_slot && !code_table_init(&counts->table, by_process))
+	if (counts->thread && counts->cpu && counts->row_slot && !code_table_init(&counts->table, by_process))
 		return counts;
 	free(counts->row_slot);
 	free(counts->thread);
+	free(counts->cpu);
 	free(counts);
 	return NULL;
 }
@@ -115,6 +121,9 @@ void exec_counts_free(struct exec_counts *counts)
 	pool_free(&counts->rows);
 	free(counts->row_slot);
 	free(counts->thread);
+	for (size_t i = 0; i < cpu_slots; i++)
+		free(counts->cpu[i].code);
+	free(counts->cpu);
 	free(counts);
 }
 
@@ -146,22 +155,47 @@ static int grow_threads(struct exec_counts *counts)
 	return 0;
 }
 
-/* What it executed last is not known. */
-static void forget_last(struct thread *thread)
+static int32_t number_of_thread(int32_t tid, int32_t cpu)
 {
-	thread->last = thread->last_user = NULL;
-	thread->left_ip = 0;
-	thread->ninterrupted = 0;
+	return tid > 0 ? tid : -1 - cpu;
 }
 
-static uint32_t *gaps_of(struct exec_counts *counts, int32_t cpu)
+static struct cpu *cpu_of(struct exec_counts *counts, int32_t cpu)
 {
-	return &counts->ngaps[(uint32_t)cpu % gap_slots];
+	return &counts->cpu[(uint32_t)cpu & (cpu_slots - 1)];
 }
 
+/* The thread that was on @cpu, and perhaps nowhere else since, goes on there. */
+static bool stays(const struct thread *thread, const struct cpu *cpu, const struct sb_flow *flow)
+{
+	return thread->cpu == flow->cpu && thread->pid == cpu->pid && thread->tid == cpu->tid &&
+	       flow->tsc - cpu->tsc <= sb_way_pause_most;
+}
+
+/* The thread comes to where @flow is, or stays there: what it executed last may not be known any more. */
+static void arrive(struct exec_counts *counts, struct thread *thread, const struct sb_flow *flow)
+{
+	struct cpu *cpu = cpu_of(counts, flow->cpu);
+	const bool lost_here = cpu->is_gap && thread->pid == cpu->pid && thread->tid == cpu->tid;
+
+	if (thread->ngaps != cpu_of(counts, thread->cpu)->ngaps)
+		sb_way_forget(&thread->way);
+	if (lost_here || (thread->lost && !stays(thread, cpu, flow))) {
+		sb_way_forget(&thread->way);
+		thread->lost = false;
+	}
+	thread->cpu = flow->cpu;
+	thread->ngaps = cpu->ngaps;
+	cpu->is_gap = false;
+	cpu->pid = thread->pid;
+	cpu->tid = thread->tid;
+	cpu->tsc = flow->tsc;
+}
+
+/* NULL: out of memory. */
 static struct thread *thread_of(struct exec_counts *counts, const struct sb_flow *flow)
 {
-	const int32_t tid = flow->tid > 0 ? flow->tid : -1 - flow->cpu;
+	const int32_t tid = number_of_thread(flow->tid, flow->cpu);
 	struct thread *thread;
 
 	if (2 * counts->nthreads >= counts->thread_slots && grow_threads(counts))
@@ -171,21 +205,22 @@ static struct thread *thread_of(struct exec_counts *counts, const struct sb_flow
 		*thread = (struct thread){.pid = flow->pid, .tid = tid, .cpu = flow->cpu, .used = true};
 		counts->nthreads++;
 	}
-	if (thread->ngaps != *gaps_of(counts, thread->cpu))
-		forget_last(thread);
-	thread->cpu = flow->cpu;
-	thread->ngaps = *gaps_of(counts, flow->cpu);
 	return thread;
 }
 
 void exec_counts_gap(struct exec_counts *counts, const struct sb_gap *gap)
 {
-	struct thread *thread = thread_slot(counts->thread, counts->thread_slots, gap->pid, gap->tid);
+	const int32_t tid = number_of_thread(gap->tid, gap->cpu);
+	struct thread *thread = thread_slot(counts->thread, counts->thread_slots, gap->pid, tid);
+	struct cpu *cpu = cpu_of(counts, gap->cpu);
 
-	*gaps_of(counts, gap->cpu) += 1;
-	/* It may have come from another CPU. */
-	if (thread->used)
-		forget_last(thread);
+	cpu->ngaps++;
+	cpu->is_gap = true;
+	cpu->pid = gap->pid;
+	cpu->tid = tid;
+	/* It may have come from another CPU, or be about to: gaps have no time. */
+	if (thread->used && thread->cpu != gap->cpu)
+		thread->lost = true;
 }
 
 /* ---- Paths ------------------------------------------------------------------------------------ */
@@ -263,12 +298,12 @@ static struct row **last_row(struct numbering *numbering, uint32_t id)
 	return &row[id];
 }
 
-static bool is_kernel(const struct code_block *block)
+static int is_kernel(const struct code_block *block)
 {
-	return block->place.ip >> 63;
+	return (int)(block->place.ip >> 63);
 }
 
-static bool is_far(const struct code_block *block)
+static int is_far(const struct code_block *block)
 {
 	return block->iclass == ptic_far_call || block->iclass == ptic_far_return ||
 	       block->iclass == ptic_far_jump;
@@ -378,67 +413,24 @@ static struct row *row_of(struct exec_counts *counts, const struct sb_flow *flow
 
 /* ---- Flow ------------------------------------------------------------------------------------- */
 
-/* Interrupted at @ip, behind the last block. */
-static void interrupt(struct thread *thread, uint64_t ip)
+static int on_way(void *context, const void *from, const void *to, int async)
 {
-	if (!ip || !thread->last)
-		return;
-	if (thread->ninterrupted == interrupted_most)
-		memmove(thread->interrupted, thread->interrupted + 1,
-		        --thread->ninterrupted * sizeof(thread->interrupted[0]));
-	thread->interrupted[thread->ninterrupted].block = thread->last;
-	thread->interrupted[thread->ninterrupted++].ip = ip;
-	thread->left_ip = ip;
-	if (!is_kernel(thread->last))
-		thread->last_user = NULL;
+	return code_table_link(context, from, to, async, 1);
 }
 
-/* Comes to @ip, and so perhaps back to what was interrupted there: by an instruction that can do so. */
-static int come_back(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
-                     uint64_t ip)
+static struct sb_way_code code_of(const struct code_block *block)
 {
-	const struct code_block *block;
-
-	if (!thread->ninterrupted || thread->interrupted[thread->ninterrupted - 1].ip != ip ||
-	    !(thread->left_ip || is_far(thread->last)))
-		return 0;
-	block = thread->interrupted[--thread->ninterrupted].block;
-	return code_table_link(&counts->table, block, first, false, 1);
+	return (struct sb_way_code){.code = block, .is_kernel = is_kernel(block), .is_far = is_far(block)};
 }
 
-/* The thread comes from where it was to @first, which is at @ip now. */
-static int come_to(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
-                   uint64_t ip)
-{
-	const struct code_block *from = thread->last;
-	const bool async = thread->left_ip != 0;
-
-	if (!from || counts->cut)
-		return 0;
-	if (come_back(counts, thread, first, ip))
-		return -1;
-	/* Nothing was seen of the interrupt. */
-	if (async && thread->left_ip == ip)
-		return 0;
-	if (code_table_link(&counts->table, from, first, async, 1))
-		return -1;
-	/* Back from the kernel. */
-	if (thread->last_user && thread->last_user != from && !is_kernel(first))
-		return code_table_link(&counts->table, thread->last_user, first, false, 1);
-	return 0;
-}
-
-/* The same, and goes on to @last. */
+/* The thread comes to @first, which is at @ip now, and goes on to @last. */
 static int go_on(struct exec_counts *counts, struct thread *thread, const struct code_block *first,
                  uint64_t ip, const struct code_block *last, const struct code_block *last_user)
 {
-	if (come_to(counts, thread, first, ip))
-		return -1;
-	thread->left_ip = 0;
-	thread->last = last;
-	if (last_user)
-		thread->last_user = last_user;
-	return 0;
+	const struct sb_way_counter counter = {.context = &counts->table, .way = on_way};
+	const struct sb_way_code from = code_of(first), to = code_of(last);
+
+	return counts->cut ? 0 : sb_way_go(&thread->way, &from, ip, &to, last_user, &counter);
 }
 
 static int add_block(struct exec_counts *counts, struct thread *thread, struct code_block *block, uint64_t ip)
@@ -475,23 +467,134 @@ static int add_row(struct exec_counts *counts, struct thread *thread, struct row
 	return 0;
 }
 
+/* Blocks get numbers as they come. */
+static int note_code(struct cpu *cpu, struct code_block *block)
+{
+	if (vector_reserve(&cpu->code, &cpu->code_room, cpu->ncodes, sizeof(struct code_block *)))
+		return -1;
+	cpu->code[cpu->ncodes++] = block;
+	return 0;
+}
+
 /* Flow that was added up. */
 static int add_sums(struct exec_counts *counts, const struct sb_flow *flow)
 {
 	const struct sb_symbols_place place = place_of(counts, flow);
 	const uint64_t *times = flow->times;
+	struct cpu *cpu = cpu_of(counts, flow->cpu);
 
+	if (!flow->first_code)
+		cpu->ncodes = 0;
 	for (uint32_t i = 0; i < flow->npaths; i++)
 		for (uint32_t k = 0; k < flow->path[i]->nblocks; k++) {
 			struct code_block *block =
 			        code_table_block(&counts->table, &place, &flow->path[i]->block[k]);
 
-			if (!block)
+			if (!block || (!counts->cut && note_code(cpu, block)))
 				return -1;
 			block->count += *times++;
 		}
 	return 0;
 }
+
+/* ---- Seams ------------------------------------------------------------------------------------ */
+
+/* NULL: there is none of that number. */
+static const struct code_block *block_of(struct exec_counts *counts, const struct sb_flow *flow,
+                                         uint32_t number)
+{
+	const struct cpu *cpu = cpu_of(counts, flow->cpu);
+
+	return number < cpu->ncodes ? cpu->code[number] : NULL;
+}
+
+static int add_ways(struct exec_counts *counts, const struct sb_flow *flow)
+{
+	const struct sb_flow_ways *ways = flow->ways;
+
+	for (size_t i = 0; i < ways->nways; i++) {
+		const struct sb_flow_way *way = &ways->way[i];
+		const struct code_block *from = block_of(counts, flow, way->from),
+		                        *to = block_of(counts, flow, way->to);
+
+		if (!from || !to || code_table_link(&counts->table, from, to, way->async != 0, way->count))
+			return -1;
+	}
+	return 0;
+}
+
+/* What depended on what the thread did before. */
+static int begin_seam(struct exec_counts *counts, struct sb_way_thread *way, const struct sb_flow *flow)
+{
+	const struct sb_flow_seam *seam = flow->ways->seam;
+	const struct sb_way_counter counter = {.context = &counts->table, .way = on_way};
+	const struct code_block *first = block_of(counts, flow, seam->first.code);
+	struct sb_way_code code;
+
+	if (!first)
+		return -1;
+	code = code_of(first);
+	if (sb_way_come(way, &code, seam->first.ip, &counter))
+		return -1;
+	for (uint32_t i = 0; i < seam->nbacks; i++) {
+		const struct code_block *to = block_of(counts, flow, seam->back[i].code);
+
+		sb_way_keep(way, sb_way_interrupted_most - seam->back[i].deepest);
+		if (!to || sb_way_take(way, to, seam->back[i].ip, &counter))
+			return -1;
+	}
+	if (seam->comes_to_user && way->last_user) {
+		const struct code_block *user = block_of(counts, flow, seam->user);
+
+		return user ? on_way(&counts->table, way->last_user, user, false) : -1;
+	}
+	return 0;
+}
+
+/* What is known for what it will do. */
+static int end_seam(struct exec_counts *counts, struct sb_way_thread *way, const struct sb_flow *flow)
+{
+	const struct sb_flow_seam *seam = flow->ways->seam;
+	const struct code_block *last = block_of(counts, flow, seam->last);
+
+	if (!last)
+		return -1;
+	way->last = code_of(last);
+	way->left_ip = seam->left_ip;
+	if (seam->has_last_user != sb_flow_user_as_before)
+		way->last_user = NULL;
+	if (seam->has_last_user == sb_flow_user_known) {
+		way->last_user = block_of(counts, flow, seam->last_user);
+		if (!way->last_user)
+			return -1;
+	}
+	sb_way_keep(way, sb_way_interrupted_most - seam->deepest);
+	for (uint32_t i = 0; i < seam->ninterrupted; i++) {
+		const struct code_block *block = block_of(counts, flow, seam->interrupted[i].code);
+
+		if (!block)
+			return -1;
+		sb_way_put(way, block, seam->interrupted[i].ip);
+	}
+	return 0;
+}
+
+static int add_seam(struct exec_counts *counts, const struct sb_flow *flow)
+{
+	struct thread *thread = thread_of(counts, flow);
+
+	if (!thread)
+		return -1;
+	/* Until now, it stayed there. */
+	cpu_of(counts, flow->cpu)->tsc = flow->tsc;
+	if (!flow->ways->seam->has_code) {
+		sb_way_interrupt(&thread->way, flow->ways->seam->left_ip);
+		return 0;
+	}
+	return begin_seam(counts, &thread->way, flow) || end_seam(counts, &thread->way, flow) ? -1 : 0;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
 
 static size_t rows_most(const struct exec_counts *counts)
 {
@@ -506,12 +609,19 @@ int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
 
 	if (flow->times)
 		return add_sums(counts, flow);
+	if (flow->ways && counts->cut)
+		return 0;
+	if (flow->ways)
+		return flow->ways->seam ? add_seam(counts, flow) : add_ways(counts, flow);
 	thread = thread_of(counts, flow);
+	if (!thread)
+		return -1;
+	arrive(counts, thread, flow);
 	if (flow->cpu >= counts->ncpus)
 		counts->ncpus = flow->cpu + 1;
-	if (!thread || (counts->rows.used > rows_most(counts) && forget_rows(counts)))
+	if ((counts->rows.used > rows_most(counts) && forget_rows(counts)))
 		return -1;
-	if ((!counts->present || counts->present->number != flow->numbering) &&
+	if (flow->npaths && (!counts->present || counts->present->number != flow->numbering) &&
 	    set_numbering(counts, flow->numbering))
 		return -1;
 	for (uint32_t i = 0; i < flow->npaths; i++) {
@@ -527,7 +637,7 @@ int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow)
 		if (!row || add_row(counts, thread, row, path))
 			return -1;
 	}
-	interrupt(thread, flow->left_ip);
+	sb_way_interrupt(&thread->way, flow->left_ip);
 	return 0;
 }
 

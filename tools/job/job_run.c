@@ -213,6 +213,20 @@ static int find_decoded(struct run *run, size_t index, const json_t *input, cons
 	return code;
 }
 
+/* What was added up apart and does not fit together is decoded here, as a whole. */
+static int replay_merged(struct job_replay_request *request, enum job_replay_end *end, json_t **account,
+                         struct sb_error *err)
+{
+	int code = job_replay(request, end, account, err);
+
+	if (code != -sbe_order || !request->spans)
+		return code;
+	tell(request->command, "warning: decoded once more, as a whole: ", err);
+	*err = (struct sb_error){0};
+	request->spans = NULL;
+	return job_replay(request, end, account, err);
+}
+
 /* Takes @input over. */
 static int replay(struct run *run, size_t index, char *const *file, json_t *input, struct sb_error *err)
 {
@@ -240,7 +254,7 @@ static int replay(struct run *run, size_t index, char *const *file, json_t *inpu
 		request.checkpoint = shard_merge_checkpoint(decoded.merge, decoded.index);
 	}
 	if (!code)
-		code = job_replay(&request, &end, run->record ? &account : NULL, err);
+		code = replay_merged(&request, &end, run->record ? &account : NULL, err);
 	if (code) {
 		json_decref(input);
 		job_parts_close(decoded.parts, false);

@@ -45,23 +45,27 @@ bool job_filters(const struct job_filter *filter)
 	return memcmp(filter, &empty, sizeof(empty)) != 0;
 }
 
-/* Whether all sinks that look at flow take it added up. Filters of their own look at each flow. */
-static bool takes_sums(const struct job *job)
+/* What all sinks that look at flow take added up. Filters of their own look at each flow. */
+static enum sb_sums takes_sums(const struct job *job)
 {
 	const struct sink_type *type;
+	enum sb_sums most = sb_sums_blocks;
 
 	if (job->filter.address.count || job->filter.function.count)
-		return false;
+		return sb_sums_none;
 	for (size_t i = 0; (type = job_sink_type(job, i)); i++) {
 		const struct job_sink *sink = i < job->nsinks ? &job->sink[i] : NULL;
+		enum sb_sums takes = sb_sums_none;
 
 		if (!sink_type_wants_flow(type, job_sink_symbols(job, i)))
 			continue;
-		if (!type->takes_sums || (sink && job_filters(&sink->filter)) ||
-		    !type->takes_sums(sink ? sink->setting : NULL, sink ? sink->nsettings : 0))
-			return false;
+		if (type->takes_sums && !(sink && job_filters(&sink->filter)))
+			takes = type->takes_sums(sink ? sink->setting : NULL, sink ? sink->nsettings : 0);
+		if (takes == sb_sums_none)
+			return sb_sums_none;
+		most = takes > most ? takes : most;
 	}
-	return true;
+	return most;
 }
 
 static bool wants_order_of_time(const struct job *job)

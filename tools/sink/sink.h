@@ -67,9 +67,9 @@ struct sink_type {
 	bool whole_flow;       /* filters leave it the flow, and say by the context what counts of it */
 	bool file_only;        /* cannot be written to standard output */
 	bool of_all;           /* tells of the whole replay: it takes no filter of its own */
-	/* Whether with these settings it takes flow that was added up as well (struct sb_replay_options,
-	 * sums), and writes the same. NULL: it never does. */
-	bool (*takes_sums)(const struct sink_setting *setting, size_t nsettings);
+	/* Which flow that was added up (struct sb_replay_options, sums) it takes as well with these settings,
+	 * and writes the same; what has more will do, too. NULL: none. */
+	enum sb_sums (*takes_sums)(const struct sink_setting *setting, size_t nsettings);
 	/* After the options were set. @context may be kept. */
 	int (*begin)(void *state, struct output *output, const struct sink_context *context);
 	int (*flow)(void *state, const struct sb_flow *flow);         /* NULL: not wanted */

@@ -82,6 +82,7 @@ const struct sink_type sink_autofdo = {
         .option = autofdo_options,
         .noptions = sizeof(autofdo_options) / sizeof(autofdo_options[0]),
         .by_time = true,
+        .takes_sums = count_sink_takes_sums,
         .begin = count_sink_begin,
         .flow = count_sink_flow,
         .gap = count_sink_gap,

@@ -93,6 +93,7 @@ const struct sink_type sink_bolt = {
         .option = bolt_options,
         .noptions = sizeof(bolt_options) / sizeof(bolt_options[0]),
         .by_time = true,
+        .takes_sums = count_sink_takes_sums,
         .begin = count_sink_begin,
         .flow = count_sink_flow,
         .gap = count_sink_gap,

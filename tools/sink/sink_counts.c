@@ -70,6 +70,15 @@ static int set_by(void *state, const char *value, struct option_error *error)
 	               : option_fail(error, "expected all or process, found '%s'", value);
 }
 
+/* Sums of blocks that processes share do not tell whose they are. */
+static enum sb_sums counts_takes_sums(const struct sink_setting *setting, size_t nsettings)
+{
+	for (size_t i = 0; i < nsettings; i++)
+		if (setting[i].option->set == set_by && !strcmp(setting[i].value, "process"))
+			return sb_sums_none;
+	return sb_sums_ways;
+}
+
 static const struct sink_option counts_options[] = {
         {"by", "all|process", "who is counted together (default: all)", set_by},
         COUNT_SINK_FILE_OPTION,
@@ -82,6 +91,7 @@ const struct sink_type sink_counts = {
         .option = counts_options,
         .noptions = sizeof(counts_options) / sizeof(counts_options[0]),
         .by_time = true,
+        .takes_sums = counts_takes_sums,
         .begin = count_sink_begin,
         .flow = count_sink_flow,
         .gap = count_sink_gap,

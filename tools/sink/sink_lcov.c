@@ -145,6 +145,7 @@ const struct sink_type sink_lcov = {
         .option = lcov_options,
         .noptions = sizeof(lcov_options) / sizeof(lcov_options[0]),
         .by_time = true,
+        .takes_sums = count_sink_takes_sums,
         .begin = count_sink_begin,
         .flow = count_sink_flow,
         .gap = count_sink_gap,

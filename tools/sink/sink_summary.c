@@ -280,11 +280,11 @@ static const struct sink_option summary_options[] = {
         {"functions", "N", "with symbols: how many functions are listed (20)", set_functions},
 };
 
-static bool summary_takes_sums(const struct sink_setting *setting, size_t nsettings)
+static enum sb_sums summary_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
 	(void)setting;
 	(void)nsettings;
-	return true;
+	return sb_sums_blocks;
 }
 
 const struct sink_type sink_summary = {

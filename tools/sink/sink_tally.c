@@ -33,9 +33,9 @@ static bool is_by_line(const struct sink_setting *setting, size_t nsettings)
 	return is;
 }
 
-static bool tally_takes_sums(const struct sink_setting *setting, size_t nsettings)
+static enum sb_sums tally_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
-	return !is_by_line(setting, nsettings);
+	return is_by_line(setting, nsettings) ? sb_sums_ways : sb_sums_blocks;
 }
 
 static int tally_begin(void *context, struct output *output, const struct sink_context *sink)

@@ -22,7 +22,8 @@ enum sb_errcode {
 	sbe_not_found,   /* no such file, process, section, ... */
 	sbe_mismatch,    /* found, but not what was recorded (build-id, size) */
 	sbe_decode,      /* libipt said no; the text holds its reason */
-	sbe_stop         /* a callback asked to stop */
+	sbe_stop,        /* a callback asked to stop */
+	sbe_order        /* flow that was added up: a thread's cannot be put in order */
 };
 
 struct sb_error {

@@ -14,6 +14,7 @@
 #include <sb/error.h>
 #include <sb/perfdata.h>
 #include <sb/system.h>
+#include <sb/way.h>
 
 /* Why a stretch of trace gave no instructions. */
 enum sb_gap_reason {
@@ -78,6 +79,54 @@ struct sb_flow {
 	 * nobody's (pid -1, epoch NULL), tsc is when a block of these was executed for the first time since
 	 * it was told of last. */
 	const uint64_t *times;
+	/* With sb_sums_ways: the number of the first of these blocks; those that come behind it count on.
+	 * Each CPU has numbers of its own, which begin at 0 anew now and then. */
+	uint32_t first_code;
+	/* Not NULL: only tells what followed on what in flow that was added up (sb_sums_ways). */
+	const struct sb_flow_ways *ways;
+};
+
+/* Block @to followed on @from; @async: not by its last instruction (struct sb_way_counter). Both are numbers
+ * of the flow's CPU (struct sb_flow, first_code). */
+struct sb_flow_way {
+	uint32_t from, to;
+	int async;
+	uint64_t count;
+};
+
+/* A block's number, and the address at which it begins, or was interrupted. @deepest: how many were
+ * interrupted at a time since the one before it (struct sb_way_thread). */
+struct sb_flow_stop {
+	uint32_t code, deepest;
+	uint64_t ip;
+};
+
+enum sb_flow_user { sb_flow_user_none, sb_flow_user_as_before, sb_flow_user_known };
+
+/* What depends on what came before, and what is to be known of, for what comes after, of a thread's flow that
+ * was added up: the flow has its pid and tid, and is in its place where that flow ends. */
+struct sb_flow_seam {
+	uint64_t tsc_from;         /* when that flow began */
+	int has_code;              /* else there was none, and only left_ip counts */
+	struct sb_flow_stop first; /* it began with */
+	/* To what far transfers led while nothing was interrupted since it began, in order: what was
+	 * interrupted before may be gone on with there. */
+	const struct sb_flow_stop *back;
+	uint32_t nbacks;
+	int comes_to_user; /* it began in the kernel, and came to .user */
+	uint32_t user, last;
+	enum sb_flow_user has_last_user; /* .last_user is known, or is as it was before, or there is none */
+	uint32_t last_user;
+	uint64_t left_ip;
+	struct sb_flow_stop interrupted[sb_way_interrupted_most]; /* the latest one last */
+	uint32_t ninterrupted, deepest;
+};
+
+/* Either ways, which no thread is told of, or a seam. */
+struct sb_flow_ways {
+	const struct sb_flow_way *way;
+	size_t nways;
+	const struct sb_flow_seam *seam; /* NULL: none */
 };
 
 /* What comes between flow: tracing was off, or an interrupt came. Where there is neither event nor gap
@@ -161,10 +210,16 @@ struct sb_replay_options {
 	 * sb_switch_repaired. Where it would have said who runs, or contradicts the records, nobody is known
 	 * to. */
 	uint32_t without_evidence;
-	/* Who gets the flow only counts: sb_session_run_span() may keep it added up, and sb_session_merge()
-	 * hand it out so (struct sb_flow, times). Blocks come for the first time in the order of the flow.
-	 * sb_session_run() never adds up. */
+	/* enum sb_sums. Who gets the flow only counts: sb_session_run_span() may keep it added up, and
+	 * sb_session_merge() hand it out so (struct sb_flow, times and ways). Blocks come for the first time
+	 * in the order of the flow. sb_session_run() never adds up. */
 	int sums;
+};
+
+enum sb_sums {
+	sb_sums_none,
+	sb_sums_blocks, /* how often each block ran */
+	sb_sums_ways    /* and what followed on what in each thread */
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
