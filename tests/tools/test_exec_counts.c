@@ -27,10 +27,12 @@ static struct pt_run_block block_at(uint64_t ip, enum pt_insn_class iclass)
 	                             .iclass = (uint8_t)iclass};
 }
 
-static void add(struct exec_counts *counts, const struct pt_run_path *path, uint64_t left_ip)
+static void add_on(struct exec_counts *counts, int32_t cpu, int32_t tid, const struct pt_run_path *path,
+                   uint64_t left_ip)
 {
-	const struct sb_flow flow = {.pid = 1,
-	                             .tid = 1,
+	const struct sb_flow flow = {.cpu = cpu,
+	                             .pid = 1,
+	                             .tid = tid,
 	                             .path = &path,
 	                             .npaths = 1,
 	                             .nblocks = path->nblocks,
@@ -38,6 +40,11 @@ static void add(struct exec_counts *counts, const struct pt_run_path *path, uint
 	                             .left_ip = left_ip};
 
 	assert_int_equal(exec_counts_flow(counts, &flow), 0);
+}
+
+static void add(struct exec_counts *counts, const struct pt_run_path *path, uint64_t left_ip)
+{
+	add_on(counts, 0, 1, path, left_ip);
 }
 
 /* How often @to followed on @from, not by an interrupt. */
@@ -90,6 +97,38 @@ static void coming_back_counts_however_paths_are_cut(void **state)
 	for (int cut = 0; cut < 2; cut++)
 		for (int ids = 0; ids < 2; ids++)
 			check(cut, ids);
+}
+
+/* Gaps come before their time: one of another CPU breaks nothing of what the thread does meanwhile, but what
+ * it did before it came there, or was away there. */
+static void gaps_of_another_cpu_come_too_early(void **state)
+{
+	const struct pt_run_block block[] = {block_at(a_ip, ptic_jump), block_at(h_ip, ptic_far_return),
+	                                     block_at(b_ip, ptic_jump)};
+	const struct pt_run_path a = {.block = block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id},
+	                         hb = {.block = block + 1, .nblocks = 2, .ninsn = 2, .id = ptr_no_id};
+	const struct sb_gap gap = {.reason = sb_gap_overflow, .cpu = 1, .pid = 1, .tid = 1};
+
+	(void)state;
+	for (int comes = 0; comes < 2; comes++) {
+		struct exec_counts *counts = exec_counts_new(NULL, false, false);
+		const struct code_table *table;
+
+		assert_non_null(counts);
+		add(counts, &a, block[2].ip);
+		exec_counts_gap(counts, &gap);
+		add(counts, &hb, 0);
+		if (!comes) /* it was away, and somebody else was here */
+			add_on(counts, 0, 2, &a, 0);
+		add_on(counts, comes, 1, &a, 0);
+		add_on(counts, comes, 1, &hb, 0);
+		table = exec_counts_table(counts);
+		assert_non_null(table);
+		assert_int_equal(followed(table, a_ip, b_ip), 1);
+		assert_int_equal(followed(table, b_ip, a_ip), 0);
+		assert_int_equal(followed(table, a_ip, h_ip), 1);
+		exec_counts_free(counts);
+	}
 }
 
 enum { nprocesses = 5000, npaths = 40, nturns = 3 };
@@ -145,6 +184,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(coming_back_counts_however_paths_are_cut),
+	        cmocka_unit_test(gaps_of_another_cpu_come_too_early),
 	        cmocka_unit_test(a_whole_machine_is_counted_by_process),
 	};
 

@@ -309,9 +309,10 @@ static int is_far(const struct code_block *block)
 	       block->iclass == ptic_far_jump;
 }
 
+/* All of it is the kernel's, as its ends are: no path goes to user space and back. */
 static bool is_kernel_path(const struct pt_run_path *path)
 {
-	return path->block[0].ip >> 63;
+	return (path->block[0].ip & path->block[path->nblocks - 1].ip) >> 63;
 }
 
 static struct sb_symbols_place place_of(const struct exec_counts *counts, const struct sb_flow *flow)
@@ -386,7 +387,8 @@ static struct row *row_of(struct exec_counts *counts, const struct sb_flow *flow
 	const struct row key = {.numbering = counts->present,
 	                        .epoch = is_kernel_path(path) ? NULL : flow->epoch,
 	                        .id = path->id,
-	                        .pid = counts->table.by_process ? flow->pid : -1};
+	                        /* Code of no file is its process's. */
+	                        .pid = counts->table.by_process || !is_kernel_path(path) ? flow->pid : -1};
 	struct row **last = last_row(counts->present, path->id), **slot, *row;
 
 	if (!last)
