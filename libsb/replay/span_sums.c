@@ -447,6 +447,11 @@ static int forget_all(struct span_sums *sums)
 	return status;
 }
 
+int span_sums_break(struct span_sums *sums)
+{
+	return span_ways_close(&sums->ways);
+}
+
 int span_sums_add(struct span_sums *sums, const struct sb_flow *flow)
 {
 	int status = 0;

@@ -48,6 +48,8 @@ struct span_sums {
 int span_sums_init(struct span_sums *sums, struct span_writer *writer, enum sb_sums what);
 void span_sums_fini(struct span_sums *sums);
 
+/* What a thread did before, and what it does behind, may have something in between elsewhere. */
+int span_sums_break(struct span_sums *sums);
 int span_sums_add(struct span_sums *sums, const struct sb_flow *flow);
 /* Writes all, and what time it is; what comes is added up anew. */
 int span_sums_flush(struct span_sums *sums);

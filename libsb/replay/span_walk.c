@@ -28,7 +28,10 @@ struct spanner {
 	struct span_writer writer;
 	struct span_sums sums; /* when they are wanted */
 	int adds_up;           /* they are */
-	struct ledger total;   /* of all pieces */
+	/* The CPU's, and how many of them were over when the last flow came: */
+	const struct sb_sched *sched;
+	size_t nscheds, npassed;
+	struct ledger total; /* of all pieces */
 	struct probe probe;
 	int is_probing;   /* the probe is initialised */
 	int uncounted;    /* filtering by time, and counting, is left to whoever knows the time */
@@ -41,13 +44,29 @@ struct spanner {
 
 /* ---- What the ledger gives --------------------------------------------------------------------- */
 
+/* A thread that is here again may have been on another CPU, even if nobody's flow is in between. */
+static int add_to_sums(struct spanner *spanner, const struct sb_flow *flow)
+{
+	const struct sb_clock *clock = &sb_perfdata_info(spanner->walk->world->perfdata)->clock;
+	const uint64_t now = clock->time_mult ? sb_clock_tsc_to_ns(clock, flow->tsc) : 0;
+	size_t npassed = spanner->npassed;
+	int status = 0;
+
+	while (npassed < spanner->nscheds && spanner->sched[npassed].time <= now)
+		npassed += 1;
+	if (npassed != spanner->npassed)
+		status = span_sums_break(&spanner->sums);
+	spanner->npassed = npassed;
+	return status < 0 ? status : span_sums_add(&spanner->sums, flow);
+}
+
 static int on_flow(void *context, const struct sb_flow *flow)
 {
 	struct spanner *spanner = context;
 
 	if (spanner->starting)
 		return 0;
-	return spanner->adds_up ? span_sums_add(&spanner->sums, flow)
+	return spanner->adds_up ? add_to_sums(spanner, flow)
 	                        : span_write_flow(&spanner->writer, flow, spanner->walk->sink->flow != NULL);
 }
 
@@ -253,6 +272,8 @@ static int go(struct spanner *spanner, struct sb_error *err)
 
 	if (status < 0)
 		return status;
+	spanner->sched =
+	        sb_system_schedule(walk->world->system, spanner->plan.stream[index].cpu, &spanner->nscheds);
 	walker->replay.at_border = on_border;
 	walker->replay.border_context = spanner;
 	spanner->starting = walk->from != 0;
