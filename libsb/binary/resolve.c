@@ -328,6 +328,10 @@ static void find_made(struct answer *answer)
 		           "%.60s: other code came there, and the trace's time does not say exactly when",
 		           map->filename);
 		return;
+	case sb_map_doubtful:
+		answer_say(answer, sb_gap_anonymous, "%.70s: mapped by a process that may have the same memory",
+		           map->filename);
+		return;
 	case sb_map_jit_cut:
 		answer_say(answer, sb_gap_anonymous, "%.80s is cut off: what was there since is not known",
 		           map->filename);

@@ -1,101 +1,22 @@
-/* fork_scan.c - see fork_scan.h. System calls by number: asm/unistd_64.h. */
+/* fork_scan.c - see fork_scan.h. */
 #include "replay/fork_scan.h"
 
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
-
 #include "replay/address_index.h"
+#include "replay/fork_code.h"
 #include "replay/ip_scan.h"
-#include "replay/syscall_number.h"
 #include "system/address_space.h"
-#include "system/arena.h"
 #include "system/system.h"
-
-/* Whether fork() may return to a place in a file: of all that have been looked up. */
-struct answer {
-	uint64_t key; /* first: sorted by it */
-	int may_fork;
-};
 
 struct search {
 	const struct fork_source *source;
 	struct fork_sites *sites;
 	int32_t cpu;
-	struct answer *answer;
-	size_t count, capacity;
+	struct fork_code code;
 };
 
 /* ---- Code --------------------------------------------------------------------------------------- */
 
 enum { PIDS_MAX = 16, NEAR_BITS = 21 };
-
-static int makes_process(int number)
-{
-	return number == SYS_clone || number == SYS_fork || number == SYS_vfork || number == SYS_clone3 ||
-	       number == syscall_any;
-}
-
-/* The code before @offset. Its size, or zero. */
-static size_t read_before(const char *path, uint64_t offset, uint8_t code[SYSCALL_CODE_MAX])
-{
-	const size_t size = offset < SYSCALL_CODE_MAX ? offset : SYSCALL_CODE_MAX;
-	const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	const ssize_t count = file < 0 ? -1 : pread(file, code, size, (off_t)(offset - size));
-
-	if (file >= 0)
-		close(file);
-	return count == (ssize_t)size ? size : 0;
-}
-
-/* Of code that is not of a file, nobody knows; but the vdso of 64 bits does not fork. */
-static int may_return_to(const struct fork_source *source, const struct sb_map *map, uint64_t ip)
-{
-	const struct sb_binary *binary;
-	uint8_t code[SYSCALL_CODE_MAX];
-	size_t size;
-
-	if (!strcmp(map->filename, "[vdso]"))
-		return !(ip >> 32);
-	if (map->origin != sb_map_recorded || map->filename[0] != '/')
-		return 1;
-	if (sb_resolver_find_in(source->resolver, sb_map_scope(source->resolver, source->system, map), map,
-	                        &binary, NULL) < 0 ||
-	    binary->missing)
-		return 1;
-	size = read_before(binary->path, map->pgoff + (ip - map->begin), code);
-	return !size || makes_process(syscall_number(code, size));
-}
-
-/* What is mapped at a place of a file is the same wherever the file is. */
-static int look_up(struct search *search, const struct sb_map *map, uint64_t ip, int *may_fork)
-{
-	const uint64_t offset = map->pgoff + (ip - map->begin);
-	const uint64_t key = (uintptr_t)map * 0x9e3779b97f4a7c15ull ^ offset;
-	const size_t at = array_above(search->answer, search->count, sizeof(*search->answer), key);
-
-	if (at && search->answer[at - 1].key == key) {
-		*may_fork |= search->answer[at - 1].may_fork;
-		return 0;
-	}
-	if (array_reserve(&search->answer, &search->capacity, search->count, sizeof(*search->answer)) < 0)
-		return -sbe_nomem;
-	memmove(search->answer + at + 1, search->answer + at, (search->count - at) * sizeof(*search->answer));
-	search->answer[at] = (struct answer){key, may_return_to(search->source, map, ip)};
-	search->count += 1;
-	*may_fork |= search->answer[at].may_fork;
-	return 0;
-}
-
-static const struct sb_map *map_of(const struct sb_system *system, int32_t pid, uint64_t ip, uint64_t time)
-{
-	const struct sb_space *space = sb_system_space(system, pid, time);
-	const struct sb_epoch *epoch = space ? sb_space_epoch(space, time) : NULL;
-
-	return epoch ? sb_epoch_code(epoch, ip) : NULL;
-}
 
 /* Whether fork() may return to an address, in whatever is mapped there at that time. */
 static int look_at(struct search *search, const struct ip_seen *seen, struct fork_site *site, int *may_fork)
@@ -110,17 +31,18 @@ static int look_at(struct search *search, const struct ip_seen *seen, struct for
 	if (count < 0)
 		return count;
 	site->is_unknown = 1;
-	for (int i = 0; i < 2 * count && status == 0 && !*may_fork; ++i) {
-		const struct sb_map *map = map_of(source->system, pid[i / 2], seen->ip, times[i % 2]);
+	for (int i = 0; i < 2 * count && status >= 0 && !*may_fork; ++i) {
+		const struct sb_map *map = fork_code_map(source->system, pid[i / 2], seen->ip, times[i % 2]);
 
 		if (!map)
 			continue;
 		site->is_unknown = 0;
-		status = look_up(search, map, seen->ip, may_fork);
+		status = fork_code_look_up(&search->code, map, seen->ip);
+		*may_fork |= status > fork_call_none;
 	}
 	/* Where execution goes on where an interrupt stopped it, there is no system call. */
 	*may_fork |= site->is_unknown && !seen->is_resumed;
-	return status;
+	return status < 0 ? status : 0;
 }
 
 /* ---- Packets ------------------------------------------------------------------------------------ */
@@ -184,7 +106,9 @@ static int is_any_hidden(const struct lost_spans *lost)
 
 int fork_scan(const struct fork_source *source, struct fork_sites *sites)
 {
-	struct search search = {.source = source, .sites = sites};
+	struct search search = {.source = source,
+	                        .sites = sites,
+	                        .code = {.resolver = source->resolver, .system = source->system}};
 	const struct ip_sink sink = {&search, on_ip};
 	const struct sb_aux_stream *stream;
 	size_t nstreams;
@@ -202,8 +126,13 @@ int fork_scan(const struct fork_source *source, struct fork_sites *sites)
 		search.cpu = stream[i].cpu;
 		status = ip_scan(source->perfdata, source->system, &stream[i], &sink);
 	}
-	free(search.answer);
+	fork_code_fini(&search.code);
 	return status;
+}
+
+static int may_return_to(const struct fork_source *source, const struct sb_map *map, uint64_t ip)
+{
+	return fork_code_read(source->resolver, source->system, map, ip) != fork_call_none;
 }
 
 /* Whether it may be @pid, or whom that was forked from, that came to @site, up to @now: it has not begun to
@@ -215,7 +144,8 @@ static int may_have_forked(const struct fork_source *source, const struct fork_s
 
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); ++i) {
 		const struct sb_space *space = sb_system_space(source->system, pid, times[i]);
-		const struct sb_map *map = site->ip ? map_of(source->system, pid, site->ip, times[i]) : NULL;
+		const struct sb_map *map =
+		        site->ip ? fork_code_map(source->system, pid, site->ip, times[i]) : NULL;
 
 		if (!space || site->to < space_since(space))
 			continue;

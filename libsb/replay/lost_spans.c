@@ -27,7 +27,7 @@ static int is_nobody(const struct sb_sched *entry)
 /* From the CPU's record before to where it is known again who runs. */
 static struct lost_span span_of(const struct sb_system *system, const struct sb_lost *lost)
 {
-	struct lost_span span = {0, UINT64_MAX, lost->cpu, lost->nrecords >= HIDES_LEAST};
+	struct lost_span span = {0, UINT64_MAX, lost->cpu, lost->nrecords, lost->nrecords >= HIDES_LEAST};
 	size_t count;
 	const struct sb_sched *sched = sb_system_schedule(system, lost->cpu, &count);
 	const size_t behind = array_above(sched, count, sizeof(*sched), lost->time);
@@ -70,8 +70,8 @@ static int add_ends(struct lost_spans *spans, const struct sb_system *system)
 		const struct sb_sched *sched = sb_system_schedule(system, (int32_t)i, &count);
 
 		if (count && is_nobody(&sched[count - 1]))
-			status = add(spans,
-			             &(struct lost_span){sched[count - 1].time, UINT64_MAX, (int32_t)i, 1});
+			status = add(spans, &(struct lost_span){sched[count - 1].time, UINT64_MAX, (int32_t)i,
+			                                        0, 1});
 	}
 	return status;
 }

@@ -15,8 +15,9 @@
 /* perf clock, ns; both included. */
 struct lost_span {
 	uint64_t from, to;
-	int32_t cpu;      /* -1: any */
-	int hides_switch; /* enough was lost for somebody to come and go whom no record names */
+	int32_t cpu;       /* -1: any */
+	uint64_t nrecords; /* so many were lost; 0: not known */
+	int hides_switch;  /* enough was lost for somebody to come and go whom no record names */
 };
 
 struct lost_spans {

@@ -30,7 +30,8 @@ void part_index_fini(struct part_index *index)
 
 int map_has_file(const struct sb_map *map)
 {
-	return map->filename[0] == '/' && !sb_map_is_anonymous(map->filename);
+	return map->origin != sb_map_doubtful && map->filename[0] == '/' &&
+	       !sb_map_is_anonymous(map->filename);
 }
 
 static int same_file(const struct sb_map *a, const struct sb_map *b)

@@ -15,10 +15,13 @@
 
 #include "binary/resolver.h"
 #include "replay/crew.h"
+#include "replay/fork_memory.h"
 #include "replay/kernel_sources.h"
 #include "replay/lanes.h"
+#include "replay/pid_reuse.h"
 #include "replay/session.h"
 #include "replay/span_merge.h"
+#include "system/process.h"
 
 /* Images and mappings in them: some 200 bytes each. */
 enum { IMAGE_PARTS_MAX = 1 << 20 };
@@ -141,21 +144,59 @@ static int open_resolver(struct sb_session *session, const struct sb_replay_opti
 	return status;
 }
 
-static int build_system(struct sb_session *session, struct sb_error *err)
+/* Builds the system again, with what is known by now, and what the first one says of containers. */
+static int build_again(struct sb_session *session, const struct system_facts *facts, struct sb_error *err)
 {
-	const struct system_coder *coder = jit_code_coder(session->jit);
-	struct sb_system *first;
-	int status = system_build(&session->system, session->perfdata, coder, err);
+	struct sb_system *first = session->system;
+	int status;
 
-	if (status < 0 || !jit_code_needs_containers(session->jit))
-		return status;
-	first = session->system;
 	session->system = NULL;
-	jit_code_use_containers(session->jit, first);
-	status = system_build(&session->system, session->perfdata, coder, err);
+	if (jit_code_needs_containers(session->jit))
+		jit_code_use_containers(session->jit, first);
+	status = system_build(&session->system, session->perfdata, jit_code_coder(session->jit), facts, err);
 	jit_code_use_containers(session->jit, NULL);
 	sb_system_free(first);
 	return status;
+}
+
+/* How processes were forked, where it matters; and whose number may be another's. */
+static int find_facts(const struct sb_session *session, struct fork_fact **fork, size_t *nforks,
+                      struct pid_reuse **reuse, size_t *nreuses)
+{
+	int status = kinship_doubts(&system_processes(session->system)->kinship, fork, nforks);
+
+	if (status == 0 && *nforks)
+		status = fork_memory_find(session->perfdata, session->system, session->resolver,
+		                          stream_replay_slack_ns(sb_perfdata_info(session->perfdata)), *fork,
+		                          *nforks);
+	return status < 0 ? status : pid_reuse_find(session->system, reuse, nreuses);
+}
+
+static int build_with_facts(struct sb_session *session, struct sb_error *err)
+{
+	struct fork_fact *fork = NULL;
+	struct pid_reuse *reuse = NULL;
+	size_t nforks = 0, nreuses = 0;
+	int status = find_facts(session, &fork, &nforks, &reuse, &nreuses);
+
+	if (status < 0)
+		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
+	else if (nforks || nreuses)
+		status = build_again(session, &(struct system_facts){{fork, nforks}, reuse, nreuses}, err);
+	free(fork);
+	free(reuse);
+	return status;
+}
+
+static int build_system(struct sb_session *session, struct sb_error *err)
+{
+	static const struct system_facts nothing;
+	int status = system_build(&session->system, session->perfdata, jit_code_coder(session->jit), &nothing,
+	                          err);
+
+	if (status == 0 && jit_code_needs_containers(session->jit))
+		status = build_again(session, &nothing, err);
+	return status == 0 ? build_with_facts(session, err) : status;
 }
 
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,

@@ -15,4 +15,7 @@ enum {
 /* @code: what stands before the address, up to it. */
 int syscall_number(const uint8_t *code, size_t size);
 
+/* The low half of its first argument. Whether the code says it. */
+int syscall_argument(const uint8_t *code, size_t size, uint32_t *argument);
+
 #endif

@@ -446,6 +446,50 @@ int space_code(struct space_pool *pool, struct space *space, struct sb_map_node 
 	return change.failed ? -sbe_nomem : 0;
 }
 
+/* ---- Memory of several -------------------------------------------------------------------------- */
+
+static int trees_conflict(const struct space_trees *trees, const struct sb_map *map)
+{
+	const struct sb_map_node *code = find(trees->code, map->begin);
+
+	if (map_is_made(map))
+		return (code && code->map.begin < map->end && !is_same_code(&code->map, map)) ||
+		       is_on_file(trees->maps, map);
+	return is_reopened(trees->maps, map) || compare_with_tree(trees->maps, map) == map_conflicts ||
+	       (is_covered(trees->code, map) && !sb_map_is_anonymous(map->filename));
+}
+
+int space_conflicts(const struct space *space, const struct sb_map *map)
+{
+	return trees_conflict(&space->trees, map);
+}
+
+void space_make_common(struct space_pool *pool, struct common_memory *common, struct space *space)
+{
+	share_trees(pool, space);
+	common->version = ++pool->last_version;
+	common->trees = space->trees;
+}
+
+int space_map_common(struct space_pool *pool, struct common_memory *common, struct sb_map_node *node)
+{
+	struct change change = {.pool = pool, .version = common->version};
+	const int conflicts = trees_conflict(&common->trees, &node->map);
+	const int is_made = map_is_made(&node->map);
+
+	if (is_made || !sb_map_is_anonymous(node->map.filename))
+		tree_clear(&change, &common->trees.code, &node->map, 1);
+	if (is_made && !change.failed)
+		tree_clear(&change, &common->trees.maps, &node->map, 0);
+	if (is_made && !change.failed)
+		common->trees.code = tree_insert(&change, common->trees.code, node);
+	else if (!change.failed)
+		tree_map(&change, &common->trees.maps, node);
+	return change.failed ? -sbe_nomem : conflicts;
+}
+
+/* ------------------------------------------------------------------------------------------------- */
+
 static int walk_new(const struct sb_map_node *node, uint32_t since, space_map_callback *callback,
                     void *context)
 {
@@ -480,6 +524,7 @@ struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, str
 	space->earlier = earlier;
 	space->version = ++pool->last_version;
 	space->family = ++pool->last_family;
+	space->kin.memory = space->family;
 	if (earlier && earlier->public.to > time)
 		earlier->public.to = time;
 	return space;
@@ -575,10 +620,8 @@ static int tree_has_only(const struct sb_map_node *root, const struct sb_map *ma
 
 int epoch_has_only(const struct sb_epoch *epoch, const struct sb_map *map)
 {
-	const int is_made = map->origin != sb_map_recorded && map->origin != sb_map_written;
-
 	/* Code that the process made lies in memory that is mapped, too. */
-	return tree_has_only(epoch->code, map) && (is_made || tree_has_only(epoch->root, map));
+	return tree_has_only(epoch->code, map) && (map_is_made(map) || tree_has_only(epoch->root, map));
 }
 
 const struct sb_map *sb_epoch_code(const struct sb_epoch *epoch, uint64_t addr)

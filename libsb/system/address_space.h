@@ -14,6 +14,12 @@
 
 #include "system/arena.h"
 
+/* Whether it is code that a process made itself. */
+static inline int map_is_made(const struct sb_map *map)
+{
+	return map->origin > sb_map_written && map->origin != sb_map_doubtful;
+}
+
 /* What a search looks at comes first, so that it lies in one cache line. */
 struct sb_map_node {
 	_Alignas(64) struct sb_map_node *left;
@@ -40,6 +46,19 @@ struct space_pool {
 	size_t nepochs, epoch_capacity;
 };
 
+/* Of those that may have one memory: see kin.h. */
+struct kin_member {
+	uint32_t kin;    /* zero: none */
+	uint32_t memory; /* those of one number have one for sure */
+	struct space *next, *previous;
+};
+
+/* What was mapped last at each address by any of several spaces: one memory, if they have one. */
+struct common_memory {
+	struct space_trees trees;
+	uint32_t version;
+};
+
 /* A space under construction; its public part is complete when the system is. What is looked at when
  * somebody switches to it comes first, so that it lies in one cache line. */
 struct space {
@@ -56,6 +75,7 @@ struct space {
 	size_t nepochs, epoch_capacity;
 	uint64_t since; /* what it has mapped came since then: its exec's time, or that of those it was forked
 	                   from */
+	struct kin_member kin;
 };
 
 /* Since when all that @space has was mapped, by itself or by those it was forked from; 0: always. */
@@ -79,6 +99,15 @@ int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *
 /* The same for code that the process made itself (map.origin): it ends all older code that it covers a part
  * of. What was mapped from a file there makes room for it. */
 int space_code(struct space_pool *pool, struct space *space, struct sb_map_node *node);
+
+/* Whether @map, which somebody else mapped, is something else than what @space has there. */
+int space_conflicts(const struct space *space, const struct sb_map *map);
+
+/* From now on, @common has what @space has, too. */
+void space_make_common(struct space_pool *pool, struct common_memory *common, struct space *space);
+
+/* Adds the mapping or code of @node, as above. Positive: something else was there; zero; or -sbe_nomem. */
+int space_map_common(struct space_pool *pool, struct common_memory *common, struct sb_map_node *node);
 
 /* Where the search for the first mapping that ends after @addr goes on from @node; NULL: nowhere. */
 static inline const struct sb_map_node *space_search_step(const struct sb_map_node *node, uint64_t addr)

@@ -165,6 +165,8 @@ static struct space *new_space(struct process_table *table, struct process *proc
 
 	if (!space)
 		return NULL;
+	if (process->latest)
+		kinship_left(&table->kinship, process->latest);
 	process->latest = space;
 	process->nspaces += 1;
 	return space;
@@ -219,7 +221,9 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
 	return add_comm(table, time, pid, thread, name);
 }
 
-static int fork_space(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid)
+/* *forker: NULL, if nothing is known of the parent. */
+static int fork_space(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid,
+                      struct space **forked, struct space **forker)
 {
 	const int is_new = !find_process(table, pid);
 	struct process *child = get_process(table, pid);
@@ -233,7 +237,9 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	if (!space)
 		return -sbe_nomem;
 	parent = find_process(table, ppid);
-	return parent && parent->latest ? space_inherit(&table->pool, space, parent->latest) : 0;
+	*forked = space;
+	*forker = parent ? parent->latest : NULL;
+	return *forker ? space_inherit(&table->pool, space, *forker) : 0;
 }
 
 /* The thread that a record is about which says nothing of its life; NULL: out of memory. */
@@ -263,18 +269,21 @@ static int inherit_membership(struct process_table *table, uint64_t time, int is
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
                  int32_t ptid)
 {
+	const struct told_fork fork = {time, pid, tid, 0};
 	struct process *process;
 	struct thread *thread, *creator;
-	int status;
+	struct space *child = NULL, *parent = NULL;
+	int status = 0;
 
 	/* The parent may be mentioned here for the first time. */
 	if (ppid >= 0 && ptid >= 0 && !mentioned_thread(table, ppid, ptid))
 		return -sbe_nomem;
-	if (pid != ppid) {
-		status = fork_space(table, time, pid, ppid);
-		if (status < 0)
-			return status;
-	}
+	if (pid != ppid)
+		status = fork_space(table, time, pid, ppid, &child, &parent);
+	if (status == 0)
+		status = kinship_forked(&table->kinship, &fork, child, parent);
+	if (status < 0)
+		return status;
 	process = get_process(table, pid);
 	thread = process ? thread_lives(table, process, tid) : NULL;
 	if (!thread || (!time && get_acquainted(table, process, time) < 0))
@@ -284,6 +293,19 @@ int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_
 	if (status < 0)
 		return status;
 	return add_comm(table, time, pid, thread, creator ? creator->name : no_name);
+}
+
+int process_reused(struct process_table *table, uint64_t time, int32_t pid)
+{
+	struct process *process = find_process(table, pid);
+
+	if (!process)
+		return 0;
+	if (note_stranger(table, process, time) < 0 || !new_space(table, process, time))
+		return -sbe_nomem;
+	process->is_stranger = 1;
+	process->strange_from = time;
+	return 0;
 }
 
 int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid)
@@ -298,8 +320,10 @@ int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_
 	thread->alive = 0;
 	if (process->nthreads)
 		process->nthreads -= 1;
-	if (!process->nthreads && process->latest)
+	if (!process->nthreads && process->latest) {
 		process->latest->public.to = time;
+		kinship_left(&table->kinship, process->latest);
+	}
 	return 0;
 }
 
@@ -309,10 +333,11 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	struct space *space = process ? get_space(table, process) : NULL;
 
 	if (!space || (!node->map.time && get_acquainted(table, process, 0) < 0) ||
-	    replaced_files_note(&table->replaced, &node->map) < 0)
+	    replaced_files_note(&table->replaced, &node->map) < 0 ||
+	    kinship_mapped(&table->kinship, &table->pool, space, &node->map) < 0)
 		return -sbe_nomem;
-	return node->map.origin <= sb_map_written ? space_map(&table->pool, space, node)
-	                                          : space_code(&table->pool, space, node);
+	return map_is_made(&node->map) ? space_code(&table->pool, space, node)
+	                               : space_map(&table->pool, space, node);
 }
 
 int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup)
@@ -502,6 +527,7 @@ void process_table_free(struct process_table *table)
 	free(table->comm);
 	free(table->by_pid.slot);
 	free(table->by_tid.slot);
+	kinship_free(&table->kinship);
 	membership_free(&table->members);
 	replaced_files_free(&table->replaced);
 	space_pool_free(&table->pool);

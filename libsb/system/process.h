@@ -6,6 +6,7 @@
 #define SB_PROCESS_H
 
 #include "system/address_space.h"
+#include "system/kin.h"
 #include "system/membership.h"
 #include "system/replaced_file.h"
 
@@ -77,6 +78,7 @@ struct process_table {
 	struct comm *comm; /* in the order of times; when sealed, of pid, tid, time */
 	size_t ncomms, comm_capacity;
 	struct membership_table members;
+	struct kinship kinship;
 	struct replaced_files replaced;
 };
 
@@ -89,6 +91,8 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
                  int exec);
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
                  int32_t ptid);
+/* From @time on, somebody else may have the number, and no record says so. */
+int process_reused(struct process_table *table, uint64_t time, int32_t pid);
 int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_t tid);
 /* A mapping, or code, as its origin says. */
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node);

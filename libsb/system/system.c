@@ -19,6 +19,7 @@
 #include "system/kernel_events.h"
 #include "system/map_walk.h"
 #include "system/process.h"
+#include "system/record_use.h"
 #include "system/schedule.h"
 #include "system/schedule_image.h"
 #include "system/string_table.h"
@@ -28,6 +29,7 @@ enum change_kind {
 	change_exec,
 	change_fork,
 	change_exit,
+	change_reused,
 	change_map,
 	change_cgroup,
 	change_namespaces
@@ -279,32 +281,6 @@ static int gather_namespaces(struct sb_system *system, const struct sb_record *r
 	return gather(system, &change);
 }
 
-/* The types that say something to the model, whoever listens: a bit per type. */
-static int is_used(uint32_t type)
-{
-	static const uint64_t kernels =
-	        1ull << PERF_RECORD_MMAP | 1ull << PERF_RECORD_MMAP2 | 1ull << PERF_RECORD_COMM |
-	        1ull << PERF_RECORD_FORK | 1ull << PERF_RECORD_EXIT | 1ull << PERF_RECORD_LOST |
-	        1ull << PERF_RECORD_SWITCH | 1ull << PERF_RECORD_SWITCH_CPU_WIDE | 1ull << PERF_RECORD_AUX |
-	        1ull << PERF_RECORD_ITRACE_START | 1ull << PERF_RECORD_TEXT_POKE |
-	        1ull << PERF_RECORD_KSYMBOL | 1ull << PERF_RECORD_BPF_EVENT | 1ull << PERF_RECORD_NAMESPACES |
-	        1ull << PERF_RECORD_CGROUP | 1ull << PERF_RECORD_THROTTLE | 1ull << PERF_RECORD_LOST_SAMPLES;
-	static const uint64_t perfs = 1ull << (SB_RECORD_ID_INDEX - 64) |
-	                              1ull << (SB_RECORD_FINISHED_ROUND - 64) |
-	                              1ull << (SB_RECORD_AUXTRACE_INFO - 64) |
-	                              1ull << (SB_RECORD_AUXTRACE - 64) | 1ull << (SB_RECORD_TIME_CONV - 64);
-
-	return type < 64 ? kernels >> type & 1 : type < 128 ? perfs >> (type - 64) & 1 : 0;
-}
-
-/* Samples are of use when they say something of cgroups, or of context switches. */
-static int says_something(const struct sb_record *record)
-{
-	if (record->type != PERF_RECORD_SAMPLE)
-		return is_used(record->type);
-	return (record->u.sample.has & PERF_SAMPLE_CGROUP) || record->u.sample.is_sched_switch;
-}
-
 static uint64_t time_of(const struct sb_record *record)
 {
 	if (record->sample.has & PERF_SAMPLE_TIME)
@@ -326,6 +302,8 @@ static int tell(struct process_table *processes, const struct change *change)
 		                    change->u.parent.ptid);
 	case change_exit:
 		return process_exit(processes, change->time, change->pid, change->tid);
+	case change_reused:
+		return process_reused(processes, change->time, change->pid);
 	case change_cgroup:
 		return process_cgroup(processes, change->time, change->pid, change->tid, change->u.number);
 	case change_namespaces:
@@ -429,7 +407,7 @@ int system_record(struct sb_system *system, const struct sb_record *record)
 		system->nskipped += 1;
 		return 0;
 	}
-	if (!says_something(record))
+	if (!record_says_something(record))
 		system->nskipped += 1;
 	if (!system->schedule.checkpoint)
 		status = schedule_record(&system->schedule, record, time);
@@ -529,18 +507,35 @@ static void count_all(struct sb_system *system, const struct sb_checkpoint *chec
 	system->nskipped = is->nskipped;
 }
 
+static int take_facts(struct sb_system *system, const struct system_facts *facts)
+{
+	int status = 0;
+
+	system->processes.kinship.facts = &facts->forks;
+	for (size_t i = 0; i < facts->nreuses && status == 0; ++i)
+		status = gather(system, &(struct change){.time = facts->reuse[i].time,
+		                                         .kind = change_reused,
+		                                         .pid = facts->reuse[i].pid,
+		                                         .tid = facts->reuse[i].pid});
+	return status;
+}
+
 /* As system_build(); positive: thrift does not work out. */
 static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
-                 const struct system_coder *coder, int thrifty, struct sb_error *err)
+                 const struct system_coder *coder, const struct system_facts *facts, int thrifty,
+                 struct sb_error *err)
 {
 	const struct sb_checkpoint *checkpoint = checkpoint_of(perfdata);
 	struct sb_system *system = system_new(thrifty);
-	int status;
+	int status = 0;
 
 	if (!system)
 		return -sbe_nomem;
 	system->perfdata = perfdata;
-	status = use_checkpoint(system, checkpoint, err);
+	if (facts)
+		status = take_facts(system, facts);
+	if (status == 0)
+		status = use_checkpoint(system, checkpoint, err);
 	if (status == 0 && coder)
 		status = system_watch(system, coder);
 	if (status == 0)
@@ -557,14 +552,14 @@ static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
 }
 
 int system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
-                 const struct system_coder *coder, struct sb_error *err)
+                 const struct system_coder *coder, const struct system_facts *facts, struct sb_error *err)
 {
 	struct sb_error wrong = {0};
 	/* Without the ends of rounds, nobody knows what no older record follows. */
-	int status = build(system, perfdata, coder, !checkpoint_of(perfdata), &wrong);
+	int status = build(system, perfdata, coder, facts, !checkpoint_of(perfdata), &wrong);
 
 	if (status > 0)
-		status = build(system, perfdata, coder, 0, &wrong);
+		status = build(system, perfdata, coder, facts, 0, &wrong);
 	if (status < 0 && wrong.code) {
 		if (err)
 			*err = wrong;
@@ -580,7 +575,7 @@ int sb_system_build(struct sb_system **system, const struct sb_perfdata *perfdat
 {
 	if (!system || !perfdata)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_system_build: no recording");
-	return system_build(system, perfdata, NULL, err);
+	return system_build(system, perfdata, NULL, NULL, err);
 }
 
 /* ---- Asking ----------------------------------------------------------------------------------- */

@@ -6,6 +6,8 @@
 
 #include <sb/system.h>
 
+#include "system/kin.h"
+
 /* An empty system, or NULL. A @thrifty one keeps what the model needs, not what the records say: it concludes
  * from each round of records as soon as no older ones should come any more (sb/perfdata_write.h). */
 struct sb_system *system_new(int thrifty);
@@ -41,9 +43,22 @@ struct system_coder {
 /* Before the first record; @coder must stay until all were read. */
 int system_watch(struct sb_system *system, const struct system_coder *coder);
 
-/* As sb_system_build(). */
+/* A number of a process that somebody else may have had from then on. */
+struct pid_reuse {
+	uint64_t time;
+	int32_t pid;
+};
+
+/* What no record says. */
+struct system_facts {
+	struct fork_facts forks; /* see kin.h */
+	const struct pid_reuse *reuse;
+	size_t nreuses;
+};
+
+/* As sb_system_build(). @coder: NULL: nobody made code. @facts: NULL: each fork copies memory. */
 int system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
-                 const struct system_coder *coder, struct sb_error *err);
+                 const struct system_coder *coder, const struct system_facts *facts, struct sb_error *err);
 
 /* ------------------------------------------------------------------------------------------------- */
 

@@ -216,27 +216,49 @@ static void files_and_code_replace_each_other(void **state)
 
 /* ---- Processes ----------------------------------------------------------------------------------- */
 
-static void a_child_has_what_its_parent_had(void **state)
+/* @first: where the child comes to user space first, when it was switched to for sure; 0: nobody sees it. */
+static void has_child(struct fixture *fixture, uint64_t first)
 {
-	struct fixture *fixture = *state;
+	static const uint8_t forks_there[] = "\x90\xb8\x39\0\0\0\x0f\x05\x0f\x05"; /* mov $57, %eax */
+	const uint64_t stretch[][2] = {
+	        {18000, 0x1000}, {20000, 0x2800}, {30000, 0x1000}, {31000, 0x2000}, {0, 0}};
+	const uint64_t all[][2] = {{17000, first},  {18000, 0x1000}, {20000, 0x2800},
+	                           {30000, 0x1000}, {31000, 0x2000}, {0, 0}};
 	struct dump_bytes bytes;
 
 	has_process(fixture);
+	has_file(fixture, "/f", forks_there, sizeof(forks_there) - 1);
+	maps(fixture, 0, 1, 0x3000, "/f");
 	dump_begin(&bytes, 1, TIMED);
 	dump_load(&bytes, 50, 1, 0x1000, "a", A, 4, 1);
-	dump_load(&bytes, 150, 1, 0x2000, "b", B, 3, 2); /* the parent's alone */
-	dump_load(&bytes, 160, 2, 0x2800, "c", C, 2, 1); /* the child's alone, in its parent's dump */
-	dump_load(&bytes, 250, 1, 0x1000, "b", B, 3, 3);
+	dump_load(&bytes, 19000, 1, 0x2000, "b", B, 3, 2); /* the parent's alone */
+	dump_load(&bytes, 19100, 2, 0x2800, "c", C, 2, 1); /* the child's alone, in its parent's dump */
+	dump_load(&bytes, 25000, 1, 0x1000, "b", B, 3, 3);
 	has_dump(fixture, 30, 1, &bytes);
-	forks(fixture, 110, 1, 2);
-	switches(fixture, 1, 120, 0, 2);
+	forks(fixture, 11000, 1, 2);
+	switches(fixture, 1, 12000, 0, 2);
 	runs(fixture, 0,
-	     (const uint64_t[][2]){{100, 0x1000}, {200, 0x2000}, {300, 0x1000}, {310, 0x2800}, {0, 0}});
-	runs(fixture, 1,
-	     (const uint64_t[][2]){{140, 0x1000}, {200, 0x2800}, {300, 0x1000}, {310, 0x2000}, {0, 0}});
-	assert_flow(fixture,
-	            "0/1/1@100: 1000 1001 1002; 0/1/1@200: 2000 2001; 0/1/1@300: 1000 1001; "
-	            "1/2/2@140: 1000 1001 1002; 1/2/2@200: 2800; 1/2/2@300: 1000 1001 1002",
+	     (const uint64_t[][2]){{100, 0x1000}, {20000, 0x2000}, {30000, 0x1000}, {31000, 0x2800}, {0, 0}});
+	runs(fixture, 1, first ? all : stretch);
+}
+
+static void a_child_has_what_its_parent_had(void **state)
+{
+	has_child(*state, 0x3008);
+	assert_flow(*state,
+	            "0/1/1@100: 1000 1001 1002; 0/1/1@20000: 2000 2001; 0/1/1@30000: 1000 1001; "
+	            "1/2/2@17000: 3008; "
+	            "1/2/2@18000: 1000 1001 1002; 1/2/2@20000: 2800; 1/2/2@30000: 1000 1001 1002",
+	            "anonymous anonymous");
+}
+
+/* Or what its parent has: clone() can make processes with one memory. */
+static void a_child_of_which_nobody_saw_how_it_was_made_may_have_what_its_parent_has(void **state)
+{
+	has_child(*state, 0);
+	assert_flow(*state,
+	            "0/1/1@100: 1000 1001 1002; 0/1/1@20000: 2000 2001; 0/1/1@30000: 1000 1001; "
+	            "1/2/2@18000: 1000 1001 1002; 1/2/2@20000: 2800",
 	            "anonymous anonymous");
 }
 
@@ -412,7 +434,7 @@ static size_t count_epochs(struct fixture *fixture)
 	info = sb_perfdata_info(perfdata);
 	assert_int_equal(sb_resolver_new(&resolver, fixture->options.root, 1, 1, NULL), 0);
 	assert_int_equal(jit_code_new(&jit, resolver, info, NULL, 0, NULL), 0);
-	assert_int_equal(system_build(&system, perfdata, jit_code_coder(jit), NULL), 0);
+	assert_int_equal(system_build(&system, perfdata, jit_code_coder(jit), NULL, NULL), 0);
 	count = sb_system_space(system, 1, 100)->nepochs;
 	sb_system_free(system);
 	jit_code_free(jit);
@@ -457,6 +479,9 @@ int main(void)
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(files_and_code_replace_each_other, setup_timed, teardown),
 	        cmocka_unit_test_setup_teardown(a_child_has_what_its_parent_had, setup_timed, teardown),
+	        cmocka_unit_test_setup_teardown(
+	                a_child_of_which_nobody_saw_how_it_was_made_may_have_what_its_parent_has, setup_timed,
+	                teardown),
 	        cmocka_unit_test_setup_teardown(an_exec_leaves_nothing, setup_timed, teardown),
 	        cmocka_unit_test_setup_teardown(a_dump_is_of_the_process_that_maps_it, setup_timed, teardown),
 	        cmocka_unit_test_setup_teardown(without_times_only_what_never_changed_is_known, setup_timed,

@@ -1,4 +1,5 @@
-/* test_replay_lost_fork.c - a number of a process that is used again, while the record of the fork is lost.
+/* test_replay_lost_fork.c - a number of a process that is used again, while the record of the fork is lost,
+ * or that of the first one's end as well.
  *
  * Process 2 is forked by 1, which has /a at 0x1000, and ends. Then 3, which has /b there, forks another 2.
  * Times are in milliseconds, far apart beside the slack of the trace's time.
@@ -54,12 +55,90 @@ static void a_number_that_is_forked_again_has_what_its_parent_has(void **state)
 	assert_string_equal(fixture->gaps, "");
 }
 
+/* ---- Without an end ------------------------------------------------------------------------------ */
+
+/* Process 5000 has /a; forks are told of, then @lost records are missing; then one more fork is told of (0:
+ * none), and 5000 runs. */
+struct loss {
+	int32_t forks[3];
+	uint64_t lost;
+	int32_t next;
+	int is_doubtful;
+};
+
+static void records_are_lost(struct fixture *fixture, const struct loss *loss)
+{
+	const struct sb_write_sample at = sample(0, 1, 22 * ms);
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, 1, 0x2000, "/a");
+	maps(fixture, 0, 5000, 0x1000, "/a");
+	switches(fixture, 0, 11 * ms, 0, 5000);
+	switches(fixture, 0, 18 * ms, 5000, 1);
+	for (int i = 0; i < 3 && loss->forks[i]; ++i)
+		forks(fixture, (uint64_t)(19 + i) * ms, 1, loss->forks[i]);
+	if (loss->lost)
+		assert_int_equal(sb_write_lost(fixture->writer, &at, loss->lost, NULL), 0);
+	if (loss->next)
+		forks(fixture, 23 * ms, 1, loss->next);
+	switches(fixture, 0, 25 * ms, 1, 5000);
+	trace_start(&trace, 10 * ms);
+	trace_stretch(&trace, 15 * ms, 0x1000);
+	trace_stretch(&trace, 30 * ms, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void a_number_that_may_have_been_given_again_while_records_were_lost(void **state)
+{
+	static const struct loss losses[] = {
+	        {{4990, 0, 0}, 20, 0, 1},       /* it comes to 5000 */
+	        {{4990, 0, 0}, 9, 0, 0},        /* not so far */
+	        {{4990, 0, 0}, 10, 0, 1},       /* just so far: 4991 to 5000 */
+	        {{4990, 0, 0}, 20, 4996, 0},    /* it came to 4996 later */
+	        {{4990, 0, 0}, 20, 5003, 1},    /* it came by */
+	        {{4990, 0, 0}, 20, 4989, 1},    /* recorded late */
+	        {{5001, 0, 0}, 1000, 0, 0},     /* it was there before */
+	        {{30000, 0, 0}, 1000, 0, 0},    /* it has come by, and not come round */
+	        {{30000, 0, 0}, 7467, 0, 0},    /* 30001 to 32767, 300 to 4999 */
+	        {{30000, 0, 0}, 7468, 0, 1},    /* and 5000 */
+	        {{30000, 0, 0}, 9000, 4000, 0}, /* it came round, but not so far */
+	        {{30000, 0, 0}, 9000, 6000, 1}, /* it came by */
+	        {{70000, 0, 0}, 100000, 0, 0},  /* there are more numbers */
+	        {{30000, 4990, 0}, 20, 0, 1},   /* it had come round before */
+	        {{4992, 4990, 4991}, 7, 0, 0},  /* not in order: 4993 to 4999 */
+	        {{4992, 4990, 4991}, 8, 0, 1},  /* and 5000 */
+	        {{0, 0, 0}, 20, 5010, 1},       /* it came by right before */
+	        {{0, 0, 0}, 20, 6000, 0},       /* it was far behind */
+	        {{0, 0, 0}, 1000000, 0, 0},     /* nobody was forked */
+	        {{4990, 0, 0}, 0, 0, 0},        /* nothing was lost */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(losses) / sizeof(losses[0]); ++i) {
+		struct fixture *fixture;
+		void *of_state;
+		int is_doubtful;
+
+		setup(&of_state);
+		fixture = of_state;
+		records_are_lost(fixture, &losses[i]);
+		is_doubtful = !strstr(fixture->flow, "0/5000/5000@30000000: 1000 1001 1002");
+		if (!strstr(fixture->flow, "0/5000/5000@15000000: 1000 1001 1002") ||
+		    is_doubtful != losses[i].is_doubtful || is_doubtful != (fixture->gaps[0] != 0))
+			fail_msg("%zu: %s, gaps %s", i, fixture->flow, fixture->details);
+		teardown(&of_state);
+	}
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 	        TEST(what_a_number_had_mapped_before_it_ended_is_not_used),
 	        TEST(a_number_that_is_forked_again_has_what_its_parent_has),
+	        cmocka_unit_test(a_number_that_may_have_been_given_again_while_records_were_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,6 +34,9 @@ enum sb_map_origin {
 	sb_map_jit_unsure,  /* one came over the other there, and the trace's time is not exact enough */
 	sb_map_jit_untimed, /* several pieces of code stood there, and the dump's times say not which one when
 	                     */
+	/* Another process, which may have the same memory, mapped that file there; this one had something
+	 * else. */
+	sb_map_doubtful,
 };
 
 /* Who maps what: executable user mappings, and code that the processes made themselves. */

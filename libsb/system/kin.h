@@ -1,0 +1,64 @@
+/* kin.h - processes that may have one memory, and what one of them maps.
+ *
+ * A record of a fork does not say whether the child got a copy of its parent's memory or the memory itself
+ * (clone(2) with CLONE_VM; vfork(2)). Until one of them calls execve(2) or ends, what one maps may be the
+ * other's, too. What each of them has of its own only matters where that is something else: there, nobody
+ * knows what is mapped, unless the trace has shown how the child was made.
+ *
+ * So kin have a common memory, in which all that any of them maps is entered: only where something else was
+ * in it before, one of them may have that still.
+ */
+#ifndef SB_KIN_H
+#define SB_KIN_H
+
+#include "system/address_space.h"
+
+/* What the trace says of a fork. */
+enum fork_memory { fork_unknown, fork_copies, fork_shares };
+
+struct fork_fact {
+	uint64_t time; /* of the record; first: sorted by it */
+	int32_t pid;   /* of the child */
+	enum fork_memory memory;
+};
+
+struct fork_facts {
+	const struct fork_fact *of;
+	size_t count;
+};
+
+/* Of whom a record told, after the recording began. */
+struct told_fork {
+	uint64_t time;
+	int32_t pid, tid;
+	uint32_t kin; /* zero: of a thread, or its memory is known to be a copy */
+};
+
+struct kin;
+
+struct kinship {
+	const struct fork_facts *facts; /* borrowed; NULL: nobody is kin */
+	struct kin *kin;
+	size_t nkin, kin_capacity;
+	struct told_fork *fork; /* in the order of times */
+	size_t nforks, fork_capacity;
+	uint64_t effort;
+};
+
+void kinship_free(struct kinship *kinship);
+
+/* A record tells of a thread @tid of @pid; @child: the process' space, if that is new, and @parent its
+ * parent's, if that is known; else NULL. Zero or -sbe_nomem. */
+int kinship_forked(struct kinship *kinship, const struct told_fork *fork, struct space *child,
+                   struct space *parent);
+/* It ended, or there is another one in its place; it need not be kin of anybody. */
+void kinship_left(struct kinship *kinship, struct space *space);
+/* @space is about to get the mapping or code @map. Zero or -sbe_nomem. */
+int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct space *space,
+                   const struct sb_map *map);
+
+/* The forks of which it would matter how the child was made, sorted by time; owned by the caller. Zero or
+ * -sbe_nomem. */
+int kinship_doubts(const struct kinship *kinship, struct fork_fact **doubt, size_t *count);
+
+#endif
