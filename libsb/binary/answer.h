@@ -17,6 +17,7 @@ struct answer {
 	struct answer *next;     /* of the same slot */
 	struct sb_map map;       /* what was asked for; from address 0 on; the name is owned */
 	uint32_t scope;
+	uint64_t recorded_until; /* ns since 1970; UINT64_MAX: not known */
 	const struct root *root; /* in which it was found; NULL: elsewhere */
 	struct plain_file plain; /* of a file that is compressed */
 	int debug_known;         /* looked for */

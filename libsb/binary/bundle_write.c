@@ -22,6 +22,7 @@
 #include "binary/module_find.h"
 #include "binary/perf_map.h"
 #include "binary/resolver.h"
+#include "perfdata/perfdata_internal.h"
 #include "system/map_walk.h"
 #include "system/system.h"
 
@@ -469,6 +470,7 @@ int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *reso
 	if (!bundling.options.directory || !bundling.options.directory[0])
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_bundle_write: no directory");
 	resolver_recorded_on(resolver, sb_perfdata_osrelease(perfdata));
+	resolver_recorded_until(resolver, perfdata_written(perfdata));
 	status = sb_system_build(&system, perfdata, err);
 	if (status < 0)
 		return status;

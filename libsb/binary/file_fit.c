@@ -56,6 +56,24 @@ static int build_id_fits(struct answer *answer, const struct rooted_file *file)
 	return 0;
 }
 
+int is_recorded_inode(const struct sb_map *map, const struct rooted_file *file)
+{
+	return map->maj == file->maj && map->min == file->min && map->ino == file->ino;
+}
+
+/* Of a file that was recorded without a build-id, its own times tell whether it is still the same. */
+static int is_unchanged(struct answer *answer, const struct rooted_file *file)
+{
+	const struct sb_map *map = &answer->map;
+
+	if (map->build_id_size || !map->ino || !is_recorded_inode(map, file) ||
+	    file->written <= answer->recorded_until)
+		return 1;
+	answer_say(answer, sb_gap_binary_mismatch,
+	           "%.70s was written to since it was recorded, and no build-id was recorded", file->path);
+	return 0;
+}
+
 static uint64_t page_up(uint64_t value)
 {
 	return value + (PAGE - 1 - (value - 1) % PAGE);
@@ -116,7 +134,7 @@ static int plain_file_take(struct answer *answer, struct rooted_file *file, enum
 		answer_say(answer, sb_gap_binary_mismatch, "%.120s is empty", file->path);
 		return 0;
 	}
-	if (!build_id_fits(answer, file))
+	if (!build_id_fits(answer, file) || !is_unchanged(answer, file))
 		return 0;
 	if (elf_file_is_debug_only(file->fd)) {
 		answer_say(answer, sb_gap_binary_mismatch, "%.120s is a debug file without code", file->path);

@@ -15,6 +15,9 @@ enum fit {
 /* Fills in @answer and takes the file's path when it fits; else says why not. Returns whether it fits. */
 int file_take(struct answer *answer, struct rooted_file *file, enum fit fit);
 
+/* Whether a file is the one that was recorded, by device and inode. */
+int is_recorded_inode(const struct sb_map *map, const struct rooted_file *file);
+
 /* Why there is no file. */
 void answer_say(struct answer *answer, enum sb_gap_reason missing, const char *format, ...)
         __attribute__((format(printf, 3, 4)));

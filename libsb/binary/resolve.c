@@ -109,11 +109,6 @@ static int ask_debuginfod(struct sb_resolver *resolver, struct answer *answer, e
 
 /* ---- By device and inode ----------------------------------------------------------------------- */
 
-static int is_recorded_inode(const struct sb_map *map, const struct rooted_file *file)
-{
-	return map->maj == file->maj && map->min == file->min && map->ino == file->ino;
-}
-
 static int try_inode(struct answer *answer, const struct root *root, const char *name)
 {
 	struct rooted_file file;
@@ -150,6 +145,24 @@ static int find_by_inode(const struct sb_resolver *resolver, struct answer *answ
 
 /* ---- By path ----------------------------------------------------------------------------------- */
 
+/* Whether the recorded device has another file at the recorded place now, as the host's root shows. Devices
+ * without a number of their own have another one each time. */
+static int is_replaced_since(struct answer *answer, const struct root *root, const char *name)
+{
+	const struct sb_map *map = &answer->map;
+	struct rooted_file file;
+	int is;
+
+	if (map->build_id_size || !map->ino || !map->maj || root_open(&file, root, name) != rooted_found)
+		return 0;
+	is = map->maj == file.maj && map->min == file.min && map->ino != file.ino;
+	rooted_close(&file);
+	if (is)
+		answer_say(answer, sb_gap_binary_mismatch,
+		           "%.80s is another file now, by its inode, and no build-id was recorded", name);
+	return is;
+}
+
 static int find_by_path(const struct sb_resolver *resolver, struct answer *answer, const char *name, int own)
 {
 	for (size_t i = 0; i < resolver->nroots; ++i) {
@@ -157,7 +170,8 @@ static int find_by_path(const struct sb_resolver *resolver, struct answer *answe
 
 		if (own != root_is_of(resolver, answer->scope, root) || (!own && root->container))
 			continue;
-		if (try_place(answer, root, name, fit_mapping))
+		if ((resolver->host && i == resolver->nroots - 1 && is_replaced_since(answer, root, name)) ||
+		    try_place(answer, root, name, fit_mapping))
 			return 1;
 	}
 	return 0;
@@ -329,8 +343,8 @@ static void find_made(struct answer *answer)
 		           map->filename);
 		return;
 	case sb_map_doubtful:
-		answer_say(answer, sb_gap_anonymous, "%.70s: mapped by a process that may have the same memory",
-		           map->filename);
+		answer_say(answer, sb_gap_anonymous,
+		           "%.70s: mapped by a process that may have the same memory", map->filename);
 		return;
 	case sb_map_jit_cut:
 		answer_say(answer, sb_gap_anonymous, "%.80s is cut off: what was there since is not known",

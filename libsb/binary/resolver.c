@@ -121,7 +121,10 @@ static struct sb_resolver *new_resolver(void)
 {
 	struct sb_resolver *resolver = calloc(1, sizeof(*resolver));
 
-	if (resolver && pthread_mutex_init(&resolver->lock, NULL)) {
+	if (!resolver)
+		return NULL;
+	resolver->recorded_until = UINT64_MAX;
+	if (pthread_mutex_init(&resolver->lock, NULL)) {
 		free(resolver);
 		return NULL;
 	}
@@ -199,6 +202,13 @@ void resolver_recorded_on(struct sb_resolver *resolver, const char *release)
 	pthread_mutex_unlock(&resolver->lock);
 }
 
+void resolver_recorded_until(struct sb_resolver *resolver, uint64_t time)
+{
+	pthread_mutex_lock(&resolver->lock);
+	resolver->recorded_until = time;
+	pthread_mutex_unlock(&resolver->lock);
+}
+
 /* ---- Asking ------------------------------------------------------------------------------------ */
 
 uint32_t sb_resolver_scope(const struct sb_resolver *resolver, const struct sb_container *container)
@@ -230,8 +240,10 @@ static struct answer *find_or_make(struct sb_resolver *resolver, uint32_t scope,
 	if (answer)
 		return answer;
 	answer = answer_add(&resolver->answers, scope, map);
-	if (answer)
+	if (answer) {
+		answer->recorded_until = resolver->recorded_until;
 		resolve(resolver, answer);
+	}
 	return answer;
 }
 

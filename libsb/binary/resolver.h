@@ -25,6 +25,7 @@ struct sb_resolver {
 	pthread_mutex_t lock; /* for what follows */
 	struct debuginfod *debuginfod;
 	struct vdso vdso;
+	uint64_t recorded_until; /* ns since 1970; UINT64_MAX: not known */
 	struct answer_table answers;
 };
 
@@ -33,6 +34,9 @@ void resolve(struct sb_resolver *resolver, struct answer *answer);
 
 /* On which kernel's release the recording was made whose mappings will be asked for; NULL: not known. */
 void resolver_recorded_on(struct sb_resolver *resolver, const char *release);
+
+/* When the recording had been written of whose mappings will be asked; UINT64_MAX: not known. */
+void resolver_recorded_until(struct sb_resolver *resolver, uint64_t time);
 
 /* The path of a file that perf record --kcore left with the recording ("kcore", "kallsyms"), or that the
  * bundle has of it; to be freed. NULL: there is none. */

@@ -77,6 +77,11 @@ static char *path_of(int fd)
 	return strdup(path);
 }
 
+static uint64_t nanoseconds_of(const struct timespec *time)
+{
+	return time->tv_sec < 0 ? 0 : (uint64_t)time->tv_sec * 1000000000 + (uint64_t)time->tv_nsec;
+}
+
 /* Opens for reading what @named names. */
 static int reopen(struct rooted_file *file, int named)
 {
@@ -92,6 +97,7 @@ static int reopen(struct rooted_file *file, int named)
 		file->maj = major(after.st_dev);
 		file->min = minor(after.st_dev);
 		file->ino = after.st_ino;
+		file->written = nanoseconds_of(&after.st_mtim);
 		return 0;
 	}
 	rooted_close(file);

@@ -14,7 +14,8 @@ struct rooted_file {
 	uint64_t size;
 	uint32_t maj, min; /* of the device that it is on */
 	uint64_t ino;
-	char *path; /* its real path, owned by the caller */
+	uint64_t written; /* last, ns since 1970 */
+	char *path;       /* its real path, owned by the caller */
 };
 
 enum rooted_status { rooted_found, rooted_missing, rooted_not_regular, rooted_failed };

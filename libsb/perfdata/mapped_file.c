@@ -28,6 +28,9 @@ static int map_descriptor(struct mapped_file *map, int fd, const char *path, str
 	if (!S_ISREG(status.st_mode))
 		return sb_error_set(err, -sbe_unsupported, path, UINT64_MAX, "not a regular file");
 	map->size = (uint64_t)status.st_size;
+	map->written = status.st_mtim.tv_sec < 0 ? 0
+	                                         : (uint64_t)status.st_mtim.tv_sec * 1000000000 +
+	                                                   (uint64_t)status.st_mtim.tv_nsec;
 	if (!map->size)
 		return 0;
 	bytes = mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, fd, 0);

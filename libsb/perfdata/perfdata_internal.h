@@ -19,6 +19,7 @@ struct mapped_file {
 	char *path;
 	const uint8_t *bytes; /* NULL when size is 0 */
 	uint64_t size;
+	uint64_t written; /* last, ns since 1970 */
 };
 
 /* Records that were written packed (perf record -z), unpacked into a temporary file, see compressed.c. */
@@ -95,6 +96,9 @@ struct sb_perfdata {
 	char *kcore_dir;     /* NULL: there is none */
 	char osrelease[66];  /* "" when it is not known */
 };
+
+/* When the last of its files was written last, ns since 1970; UINT64_MAX: not known. */
+uint64_t perfdata_written(const struct sb_perfdata *perfdata);
 
 /* A file's feature section, see features.c; perf's numbers. */
 enum sb_feature {

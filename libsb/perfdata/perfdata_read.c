@@ -290,6 +290,16 @@ const char *sb_perfdata_path(const struct sb_perfdata *perfdata)
 	return perfdata->path;
 }
 
+uint64_t perfdata_written(const struct sb_perfdata *perfdata)
+{
+	uint64_t written = perfdata->nfiles ? 0 : UINT64_MAX;
+
+	for (uint32_t i = 0; i < perfdata->nfiles; ++i)
+		if (perfdata->file[i].map.written > written)
+			written = perfdata->file[i].map.written;
+	return written;
+}
+
 const char *sb_perfdata_osrelease(const struct sb_perfdata *perfdata)
 {
 	return perfdata->osrelease[0] ? perfdata->osrelease : NULL;

@@ -14,6 +14,7 @@
 #include <sb/store.h>
 
 #include "binary/resolver.h"
+#include "perfdata/perfdata_internal.h"
 #include "replay/crew.h"
 #include "replay/fork_memory.h"
 #include "replay/kernel_sources.h"
@@ -139,8 +140,10 @@ static int open_resolver(struct sb_session *session, const struct sb_replay_opti
 	if (session->owns_resolver)
 		status = sb_resolver_new(&session->resolver, given->root, given->nroots, given->no_host_root,
 		                         err);
-	if (status == 0)
+	if (status == 0) {
 		resolver_recorded_on(session->resolver, sb_perfdata_osrelease(session->perfdata));
+		resolver_recorded_until(session->resolver, perfdata_written(session->perfdata));
+	}
 	return status;
 }
 

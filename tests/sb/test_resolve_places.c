@@ -3,7 +3,10 @@
 #include "resolve_fixture.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sys/sysmacros.h>
+
+#include "binary/resolver.h"
 
 /* ---- The file, and what is known of it ---------------------------------------------------------- */
 
@@ -259,6 +262,57 @@ static void the_recorded_inode_goes_before_the_order_of_roots(void **state)
 	assert_is_file(fixture, find(fixture), "r2/prog", sb_how_inode);
 	fixture->map.ino += 1000000;
 	assert_is_file(fixture, find(fixture), "r1/prog", sb_how_path);
+}
+
+/* What stands in a file now is what ran, if it was not written to since. */
+static void a_file_that_was_written_to_since_is_another_one(void **state)
+{
+	static const struct timespec written[2] = {{1000, 5}, {1000, 5}};
+	const uint64_t when = 1000 * (uint64_t)1000000000 + 5;
+	struct fixture *fixture = *state;
+	struct opening opening = {.layer = {NULL}};
+	char *path = temp_dir_path(&fixture->dir, "r1/prog");
+
+	write_file(fixture, "r1/prog", fixture->self.file_size);
+	assert_int_equal(utimensat(AT_FDCWD, path, written, 0), 0);
+	with_inode_of(fixture, "r1/prog");
+	reopen(fixture, &opening);
+	resolver_recorded_until(fixture->resolver, when);
+	assert_is_file(fixture, find(fixture), "r1/prog", sb_how_inode);
+	reopen(fixture, &opening);
+	resolver_recorded_until(fixture->resolver, when - 1);
+	assert_missing(fixture, sb_gap_binary_mismatch);
+	assert_non_null(strstr(find(fixture)->detail, "was written to since it was recorded"));
+	/* A copy has times of its own, and a build-id tells for sure. */
+	fixture->map.ino += 1000000;
+	assert_is_file(fixture, find(fixture), "r1/prog", sb_how_path);
+	fixture->map.ino -= 1000000;
+	with_build_id(fixture);
+	assert_is_file(fixture, find(fixture), "r1/prog", sb_how_path);
+	free(path);
+}
+
+/* On the machine that was recorded, another inode is another file. */
+static void a_file_in_the_place_of_the_recorded_one_is_another_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sb_error err = {0};
+	char *path = temp_dir_path(&fixture->dir, "r1/prog");
+
+	write_file(fixture, "r1/prog", fixture->self.file_size);
+	with_inode_of(fixture, "r1/prog");
+	if (!fixture->map.maj)
+		skip();
+	sb_resolver_free(fixture->resolver);
+	assert_int_equal(sb_resolver_new(&fixture->resolver, NULL, 0, 0, &err), 0);
+	fixture->map.filename = path;
+	assert_int_equal(find(fixture)->missing, sb_gap_none);
+	fixture->map.ino += 1000000;
+	assert_missing(fixture, sb_gap_binary_mismatch);
+	assert_non_null(strstr(find(fixture)->detail, "is another file now"));
+	fixture->map.min += 1000;
+	assert_int_equal(find(fixture)->missing, sb_gap_none);
+	free(path);
 }
 
 /* ---- By parts of the path ----------------------------------------------------------------------- */
@@ -626,6 +680,8 @@ int main(void)
 	        TEST(a_deleted_file_is_found_by_its_build_id),
 	        TEST(build_id_directories_must_be_there),
 	        TEST(the_recorded_inode_goes_before_the_order_of_roots),
+	        TEST(a_file_that_was_written_to_since_is_another_one),
+	        TEST(a_file_in_the_place_of_the_recorded_one_is_another_one),
 	        TEST(the_end_of_a_path_is_told_as_a_doubt),
 	        TEST(the_end_of_a_path_and_a_build_id_are_no_doubt),
 	        TEST(the_end_of_a_path_alone_is_not_enough),
