@@ -544,6 +544,7 @@ static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
 	count_all(system, checkpoint);
 	if (status == 0)
 		status = system_seal(system, system->damaged || sb_perfdata_info(perfdata)->interrupted);
+	system->processes.kinship.facts = NULL;
 	if (status == 0)
 		*result = system;
 	else

@@ -11,9 +11,13 @@
 #include <sb/perfdata.h>
 #include <sb/system.h>
 
+#include "replay/fork_memory.h"
+#include "replay/pid_reuse.h"
 #include "support/check.h"
 #include "support/memory_file.h"
 #include "support/target.h"
+#include "system/process.h"
+#include "system/system.h"
 
 enum { ROOM = 1 << 16, HEADER_SIZE = 8, KERNEL_TYPES = 64 };
 
@@ -91,8 +95,37 @@ static void read_bpf_images(const struct sb_perfdata *perfdata)
 	}
 }
 
+/* What no record says is doubted in the first system, and found out as far as the recording allows; the
+ * second one knows. */
+static void build_with_facts(struct sb_system *first, const struct sb_perfdata *perfdata)
+{
+	const struct kinship *kinship = &system_processes(first)->kinship;
+	struct sb_system *second;
+	struct fork_fact *fork;
+	struct pid_reuse *reuse;
+	struct system_facts facts = {0};
+
+	FUZZ_CHECK(kinship_doubts(kinship, &fork, &facts.forks.count) == 0, "no doubts");
+	FUZZ_CHECK(pid_reuse_find(first, &reuse, &facts.nreuses) == 0, "no numbers");
+	FUZZ_CHECK(fork_memory_find(perfdata, first, NULL, 4096, fork, facts.forks.count) == 0, "no forks");
+	for (size_t i = 0; i < facts.forks.count; i++)
+		fork[i].memory = (enum fork_memory)(i % 3);
+	for (size_t i = 0; i < facts.nreuses; i++)
+		FUZZ_CHECK(sb_system_space(first, reuse[i].pid, reuse[i].time), "nobody's number");
+	facts.forks.of = fork;
+	facts.reuse = reuse;
+	if (facts.forks.count || facts.nreuses) {
+		FUZZ_CHECK(system_build(&second, perfdata, NULL, &facts, NULL) == 0, "not once more");
+		sb_system_free(second);
+	}
+	free(fork);
+	free(reuse);
+	sb_system_free(first);
+}
+
 static void open_any(const uint8_t *data, size_t size)
 {
+	static const struct system_facts nothing;
 	struct sb_perfdata *perfdata;
 	struct sb_system *system;
 	struct sb_error err = {0};
@@ -107,9 +140,9 @@ static void open_any(const uint8_t *data, size_t size)
 	walk_records(perfdata);
 	read_streams(perfdata);
 	read_bpf_images(perfdata);
-	status = sb_system_build(&system, perfdata, &err);
+	status = system_build(&system, perfdata, NULL, &nothing, &err);
 	if (status == 0)
-		sb_system_free(system);
+		build_with_facts(system, perfdata);
 	else
 		check_error(status, &err);
 	sb_perfdata_close(perfdata);
