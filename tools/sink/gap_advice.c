@@ -5,7 +5,8 @@ static const char *const advice[sb_gap_reasons] = {
         [sb_gap_overflow] = "trace less: user space only, an address filter, no CYC packets, fewer CPUs",
         [sb_gap_no_binary] = "give the machine's files with --root, or keep them with sbtrace bundle",
         [sb_gap_binary_mismatch] = "give the files as they were then; record perf record --buildid-mmap",
-        [sb_gap_anonymous] = "a jitdump by the just-in-time compiler; no code that is written to, or shared; MTC packets",
+        [sb_gap_anonymous] =
+                "a jitdump by the just-in-time compiler; no code that is written to, or shared; MTC packets",
         [sb_gap_not_mapped] = "record from before the process starts; larger buffers (perf record -m)",
         [sb_gap_unknown_process] = "record switches (--switch-events), with larger buffers (perf record -m)",
         [sb_gap_decode_error] = "give the files as they were then; perf record --buildid-mmap and --kcore",
