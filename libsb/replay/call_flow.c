@@ -16,8 +16,7 @@ static struct sb_call_frame *top_of(struct call_thread *thread)
 	return sb_calls_top(&thread->public);
 }
 
-/* Whether a function begins at @ip; negative: no memory. */
-static int begins_at(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+int call_begins_at(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	const struct call_place *place = call_places_at(calls->places, &thread->public, ip);
 
@@ -83,7 +82,7 @@ static int settle(struct sb_calls *calls, struct call_thread *thread, uint64_t i
 	return 0;
 }
 
-static int settle_in_middle(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
+int call_settle(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	return settle(calls, thread, ip, sb_leave_jump, sb_enter_jump);
 }
@@ -94,7 +93,7 @@ static int unwind_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	const int status = call_leave_to(calls, thread, depth, sb_leave_unwound);
 
 	calls->doubts.unwound += 1;
-	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	return status == 0 ? call_settle(calls, thread, ip) : status;
 }
 
 /* How many frames are below the innermost function when all that it does is to go to one of them; 0: it is
@@ -131,8 +130,8 @@ static int go_unknown(struct sb_calls *calls, struct call_thread *thread, uint64
 	struct new_frame new = {.ip = ip, .how = sb_enter_found, .unsure = 1};
 	int status;
 
-	new.flags = top_of(thread)->flags &frame_kernel;
-	new.return_ip = new.flags ? top_of(thread)->return_ip : 0;
+	new.flags = top_of(thread)->flags &(frame_kernel | frame_base);
+	new.return_ip = new.flags &frame_kernel ? top_of(thread)->return_ip : 0;
 	calls->doubts.found += 1;
 	calls->doubts.lost += 1;
 	status = call_leave(calls, thread, sb_leave_lost);
@@ -147,11 +146,14 @@ static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_
 	                        .from_ip = thread->last.end_ip,
 	                        .return_ip = thread->last.next_ip,
 	                        .how = sb_enter_call};
+	const int routine = call_routine_call(calls, thread, ip);
 
+	if (routine)
+		return routine < 0 ? routine : 0;
 	if (ip == thread->last.next_ip) /* it only wants to know where it is */
-		return settle_in_middle(calls, thread, ip);
+		return call_settle(calls, thread, ip);
 	if (contains(thread->low, thread->high, ip) && top_of(thread)->function->name) {
-		const int begins = begins_at(calls, thread, ip);
+		const int begins = call_begins_at(calls, thread, ip);
 
 		if (begins < 0)
 			return begins;
@@ -171,7 +173,7 @@ static int return_from_handler(struct sb_calls *calls, struct call_thread *threa
 
 	if (top_of(thread)->return_ip == ip || (top_of(thread)->flags & frame_restorer)) {
 		status = call_leave(calls, thread, sb_leave_return);
-		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+		return status == 0 ? call_settle(calls, thread, ip) : status;
 	}
 	status = call_replace(calls, thread, ip, sb_leave_return, sb_enter_jump);
 	if (status == 0)
@@ -191,7 +193,7 @@ static int return_from_found(struct sb_calls *calls, struct call_thread *thread,
 	if (depth != call_nowhere) {
 		calls->doubts.lost += thread->public.depth - depth;
 		status = call_leave_to(calls, thread, depth, sb_leave_lost);
-		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+		return status == 0 ? call_settle(calls, thread, ip) : status;
 	}
 	calls->doubts.found += 1;
 	return enter_found(calls, thread, ip);
@@ -205,13 +207,13 @@ static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	if (thread->public.frame[index].flags & frame_base) {
 		calls->doubts.switched += 1;
 		status = call_put_aside(calls, thread, index);
-		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+		return status == 0 ? call_settle(calls, thread, ip) : status;
 	}
 	status = call_leave_to(calls, thread, index + 1, sb_leave_unwound);
 	calls->doubts.unwound += 1;
 	if (status == 0)
 		status = call_leave(calls, thread, sb_leave_return);
-	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	return status == 0 ? call_settle(calls, thread, ip) : status;
 }
 
 /* When what was brought back by a guess does not go on as @segment's frame at @index does: takes it back. */
@@ -244,7 +246,7 @@ static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_
 	if (status == 0)
 		status = call_leave(calls, thread, sb_leave_return);
 	if (status == 0)
-		status = settle_in_middle(calls, thread, ip);
+		status = call_settle(calls, thread, ip);
 	return status < 0 ? status : 1;
 }
 
@@ -263,7 +265,7 @@ static int return_to_beginning(struct sb_calls *calls, struct call_thread *threa
 /* A return that does not go to the caller of the innermost frame. */
 static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	const int begins = begins_at(calls, thread, ip);
+	const int begins = call_begins_at(calls, thread, ip);
 	uint32_t at;
 	int status;
 
@@ -297,12 +299,18 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 	if (top->return_ip == ip && ip) {
 		calls->doubts.returns += 1;
 		status = call_leave(calls, thread, sb_leave_return);
-		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+		call_confirm(calls, thread);
+		return status == 0 ? call_settle(calls, thread, ip) : status;
 	}
 	if (!top->return_ip && !(top->flags & frame_internal) &&
-	    !(top->flags & frame_kernel && thread->public.depth > 1))
-		return return_from_found(calls, thread, ip);
-	return return_elsewhere(calls, thread, ip);
+	    !(top->flags & frame_kernel && thread->public.depth > 1)) {
+		status = call_routine_return(calls, thread, ip);
+		if (!status)
+			status = call_routine_correct(calls, thread, ip);
+		return !status ? return_from_found(calls, thread, ip) : status < 0 ? status : 0;
+	}
+	status = call_routine_correct(calls, thread, ip);
+	return !status ? return_elsewhere(calls, thread, ip) : status < 0 ? status : 0;
 }
 
 /* ---- Jumps ------------------------------------------------------------------------------------- */
@@ -331,7 +339,7 @@ static int jump_into(struct sb_calls *calls, struct call_thread *thread, uint64_
 	if (status)
 		return status < 0 ? status : 0;
 	at = find_below(thread, ip);
-	return at != call_nowhere ? unwind_to(calls, thread, at, ip) : settle_in_middle(calls, thread, ip);
+	return at != call_nowhere ? unwind_to(calls, thread, at, ip) : call_settle(calls, thread, ip);
 }
 
 static int is_jump(uint8_t iclass)
@@ -344,18 +352,22 @@ static int step_jump(struct sb_calls *calls, struct call_thread *thread, uint64_
 {
 	const struct call_place *place;
 	const struct sb_function *function = top_of(thread)->function;
+	int routine;
 
 	if (contains(thread->low, thread->high, ip))
 		return 0;
+	routine = call_routine_jump(calls, thread, ip);
+	if (routine)
+		return routine < 0 ? routine : 0;
 	place = call_places_at(calls->places, &thread->public, ip);
 	if (!place)
 		return -sbe_nomem;
 	if (place->name && place->name == function->name && place->dso == function->dso)
-		return settle_in_middle(calls, thread, ip);
+		return call_settle(calls, thread, ip);
 	if (place->name && place->begin == ip && is_jump(thread->last.iclass))
 		return settle(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 	return is_jump(thread->last.iclass) && place->name ? jump_into(calls, thread, ip)
-	                                                   : settle_in_middle(calls, thread, ip);
+	                                                   : call_settle(calls, thread, ip);
 }
 
 /* ---- In and out of the kernel ------------------------------------------------------------------ */
@@ -420,14 +432,14 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 		again.from_ip = again.return_ip = interrupted;
 		status = call_leave(calls, thread, sb_leave_return);
 		if (status < 0 || ip == interrupted)
-			return status < 0 ? status : settle_in_middle(calls, thread, ip);
-		is_signal = begins_at(calls, thread, ip);
+			return status < 0 ? status : call_settle(calls, thread, ip);
+		is_signal = call_begins_at(calls, thread, ip);
 		if (is_signal)
 			return is_signal < 0 ? is_signal : call_enter(calls, thread, &again);
-		return settle_in_middle(calls, thread, ip);
+		return call_settle(calls, thread, ip);
 	}
 	if (ip == expected)
-		return settle_in_middle(calls, thread, ip);
+		return call_settle(calls, thread, ip);
 	is_signal = is_handler(calls, thread, ip, expected);
 	if (is_signal)
 		return is_signal < 0 ? is_signal : call_enter(calls, thread, &handler);
@@ -478,7 +490,7 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 	status = call_leave_to(calls, thread, at, sb_leave_unwound);
 	if (status == 0)
 		status = call_leave(calls, thread, sb_leave_return);
-	return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+	return status == 0 ? call_settle(calls, thread, ip) : status;
 }
 
 static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
@@ -486,7 +498,7 @@ static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uin
 	if (!is_kernel(ip))
 		return go_on_in_user(calls, thread, ip, thread->last.next_ip);
 	if (ip == thread->last.next_ip)
-		return settle_in_middle(calls, thread, ip);
+		return call_settle(calls, thread, ip);
 	return enter_kernel(calls, thread, ip, thread->last.next_ip, sb_enter_interrupt);
 }
 
@@ -526,7 +538,7 @@ static int find_again(struct sb_calls *calls, struct call_thread *thread, uint64
 	if (depth != call_nowhere) {
 		calls->doubts.lost += thread->public.depth - depth;
 		status = call_leave_to(calls, thread, depth, sb_leave_lost);
-		return status == 0 ? settle_in_middle(calls, thread, ip) : status;
+		return status == 0 ? call_settle(calls, thread, ip) : status;
 	}
 	status = leave_found(calls, thread);
 	calls->doubts.found += 1;
@@ -614,6 +626,7 @@ static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const 
 	if (thread->lost) {
 		thread->lost = 0;
 		thread->last = (struct last_block){0};
+		call_doubt_segments(calls, thread->public.pid);
 	}
 	if (!thread->public.depth || !thread->last.end_ip || !thread->left_ip)
 		return 0;

@@ -152,6 +152,16 @@ void call_segments_free(struct sb_calls *calls)
 		drop(&calls->segment[i]);
 }
 
+static void forget(struct sb_calls *calls, struct call_segment *segment)
+{
+	size_t word;
+	const uint64_t bit = call_forgotten_bit(segment->frame[segment->depth - 1].return_ip, &word);
+
+	calls->forgotten[word] |= bit;
+	calls->has_forgotten = 1;
+	drop(segment);
+}
+
 /* A free one; those that were not used for longest make room. */
 static struct call_segment *free_segment(struct sb_calls *calls, uint32_t depth)
 {
@@ -170,11 +180,11 @@ static struct call_segment *free_segment(struct sb_calls *calls, uint32_t depth)
 		}
 		if (unused && frames <= FRAMES_ASIDE)
 			return unused;
-		drop(oldest);
+		forget(calls, oldest);
 	}
 }
 
-static struct call_segment *find_loan(struct sb_calls *calls, uint32_t loan)
+struct call_segment *call_find_loan(struct sb_calls *calls, uint32_t loan)
 {
 	for (size_t i = 0; loan && i < call_segments; ++i)
 		if (calls->segment[i].loaned && calls->segment[i].loan == loan)
@@ -182,13 +192,14 @@ static struct call_segment *find_loan(struct sb_calls *calls, uint32_t loan)
 	return NULL;
 }
 
-/* A copy of the frames from @index on; what they were when they came back as a guess is done with. */
+/* A copy of the frames from @index on; what they were when they came back as a guess is done with. Not so of
+ * a goroutine: while it is not known whether it was that one, it may wait still. */
 static int keep_segment(struct sb_calls *calls, const struct call_thread *thread, uint32_t index)
 {
 	const uint32_t depth = thread->public.depth - index;
-	struct call_segment *segment = find_loan(calls, thread->public.frame[index].loan);
+	struct call_segment *segment = call_find_loan(calls, thread->public.frame[index].loan);
 
-	if (segment)
+	if (segment && (thread->loan.number != segment->loan || !thread->loan.is_routine))
 		drop(segment);
 	if (depth > SEGMENT_DEPTH)
 		return 0;
@@ -236,7 +247,7 @@ static int bring_frame(struct sb_calls *calls, struct call_thread *thread, struc
 
 int call_take_back(struct sb_calls *calls, struct call_thread *thread, uint32_t index)
 {
-	struct call_segment *segment = find_loan(calls, thread->public.frame[index].loan);
+	struct call_segment *segment = call_find_loan(calls, thread->public.frame[index].loan);
 
 	if (segment)
 		segment->loaned = 0;
@@ -251,9 +262,14 @@ int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct c
 	struct sb_call_frame *const frame = segment->frame;
 	int status = call_leave(calls, thread, sb_leave_switched);
 
+	thread->loan.number = 0;
+	thread->loan.is_routine = 0;
 	if (guess) {
 		segment->loaned = 1;
-		segment->loan = ++calls->loans;
+		segment->loan = thread->loan.number = ++calls->loans;
+		thread->loan.at = thread->public.depth;
+		thread->loan.left = index + 1;
+		thread->loan.above = segment->depth - 1 - index;
 	}
 	for (uint32_t i = 0; status == 0 && i <= index; ++i) {
 		struct sb_call_frame again = frame[i];
@@ -273,4 +289,48 @@ int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct c
 	if (!guess)
 		drop(segment);
 	return status;
+}
+
+/* What was only a guess because of the loan is none any more. */
+static void confirm(struct call_thread *thread, struct call_segment *segment)
+{
+	struct sb_call_frame *frame = thread->public.frame + thread->loan.at;
+
+	frame->loan = 0;
+	for (uint32_t i = 0; i < thread->loan.left; ++i)
+		frame[i].unsure = segment->frame[i].unsure;
+	thread->loan.number = 0;
+	drop(segment);
+}
+
+void call_confirm(struct sb_calls *calls, struct call_thread *thread)
+{
+	const uint32_t depth = thread->public.depth, at = thread->loan.at;
+	struct call_segment *segment;
+
+	if (!thread->loan.number || depth >= at + thread->loan.left)
+		return;
+	segment = depth > at && thread->public.frame[at].loan == thread->loan.number
+	                  ? call_find_loan(calls, thread->loan.number)
+	                  : NULL;
+	thread->loan.left = depth - at;
+	if (!segment)
+		thread->loan.number = 0;
+	else if (!call_find_other(calls, segment, thread->loan.above, thread->loan.left))
+		confirm(thread, segment);
+}
+
+void call_end_loan(struct sb_calls *calls, uint32_t loan)
+{
+	struct call_segment *segment = call_find_loan(calls, loan);
+
+	if (segment)
+		drop(segment);
+}
+
+void call_doubt_segments(struct sb_calls *calls, int32_t pid)
+{
+	for (size_t i = 0; i < call_segments; ++i)
+		for (uint32_t k = 0; calls->segment[i].pid == pid && k < calls->segment[i].depth; ++k)
+			calls->segment[i].frame[k].unsure = 1;
 }

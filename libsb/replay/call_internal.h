@@ -3,6 +3,7 @@
  *   call_stack.c   threads, and what the public functions do
  *   call_frames.c  frames come and go, and the consumer is told
  *   call_flow.c    from one block to the next: what that means for the stack
+ *   call_routines.c  the same for goroutines
  *   call_search.c  where in the stack, or on which other one, execution went on
  *   call_places.c  functions
  */
@@ -20,6 +21,7 @@ enum frame_flag {
 	frame_restorer = 1 << 2, /* which has returned: sigreturn comes */
 	frame_internal = 1 << 3, /* it calls addresses inside of itself: maybe to no return */
 	frame_base = 1 << 4,     /* on another stack than the frame below it */
+	frame_system = 1 << 5,   /* the first on a thread's own stack, which goroutines are on top of */
 };
 
 /* The last block of a thread. */
@@ -48,8 +50,18 @@ struct call_thread {
 	struct call_landing *landing; /* owned; of increasing depth */
 	size_t nlandings, landing_capacity;
 	const struct sb_space *space; /* of the process, when it ran last; NULL: not known */
-	uint64_t credit;              /* how many frames may be searched: more the more ran */
-	int lost;                     /* what ran since is missing */
+	uint64_t parked; /* the goroutine that waits since the thread went to its own stack: the segment's
+	                  * .used; 0: none */
+	int may_park;    /* a goroutine below the thread's own stack's frames may have to */
+	/* A stack that came back as a guess, until it shows whether it is the one; .number 0: none. */
+	struct {
+		uint32_t number, at; /* the loan's; where its first frame is */
+		uint32_t left;       /* how many of its frames are there yet */
+		uint32_t above;      /* how many of the segment's did not come */
+		int is_routine;      /* what is right goes on in the same way until it returns elsewhere */
+	} loan;
+	uint64_t credit; /* how many frames may be searched: more the more ran */
+	int lost;        /* what ran since is missing */
 };
 
 struct call_cpu {
@@ -64,10 +76,10 @@ struct call_segment {
 	int32_t pid;
 	int loaned;    /* it is guessed that it is on the stack */
 	uint32_t loan; /* the number that its lowest frame has there */
-	uint64_t used; /* when, by sb_calls.time */
+	uint64_t used; /* when, by sb_calls.time; no two have the same */
 };
 
-enum { call_segments = 256 };
+enum { call_segments = 1024 };
 
 struct sb_calls {
 	struct sb_calls_options options;
@@ -79,8 +91,10 @@ struct sb_calls {
 	struct call_cpu *cpu; /* owned */
 	size_t ncpus, cpu_capacity;
 	struct call_segment segment[call_segments];
-	uint64_t time;  /* counts segments that were put aside */
-	uint32_t loans; /* counts those that came back as a guess */
+	uint64_t time;          /* counts segments that were put aside */
+	uint32_t loans;         /* counts those that came back as a guess */
+	uint64_t forgotten[16]; /* a bit for where each that had to make room would have gone on, by a hash */
+	int has_forgotten;      /* there are such */
 	struct sb_calls_doubts doubts;
 };
 
@@ -110,11 +124,31 @@ int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct c
                     uint32_t index, int guess);
 /* What was brought back by a guess, and begins at @index of the stack, was not: only that frame stays. */
 int call_take_back(struct sb_calls *calls, struct call_thread *thread, uint32_t index);
+/* A function returned as expected. When it is one of those that were brought back by a guess, and no other
+ * stack would have gone on like that, it was right. */
+void call_confirm(struct sb_calls *calls, struct call_thread *thread);
+/* A stack that came back by a guess, with this loan, has come to its end. */
+struct call_segment *call_find_loan(struct sb_calls *calls, uint32_t loan);
+void call_end_loan(struct sb_calls *calls, uint32_t loan);
+/* What became of a process's other stacks was missed. */
+void call_doubt_segments(struct sb_calls *calls, int32_t pid);
 void call_segments_free(struct sb_calls *calls);
 
 /* ---- call_flow.c ------------------------------------------------------------------------------- */
 
 int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow);
+
+/* The innermost frame goes on at @ip, wherever that is. */
+int call_settle(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+/* Whether a function begins at @ip. */
+int call_begins_at(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+
+/* ---- call_routines.c: positive when that was it, zero when it is as elsewhere, or a negative code ------ */
+
+int call_routine_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+int call_routine_return(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+int call_routine_correct(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+int call_routine_jump(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
 
 /* ---- call_search.c: all look from the innermost frame on, and as far as the credit goes ------------- */
 
@@ -131,5 +165,16 @@ uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip, uint32
  * there are others, and nothing says which one it is. */
 struct call_segment *call_find_segment(struct sb_calls *calls, const struct call_thread *thread, uint64_t ip,
                                        uint32_t *index, int *several);
+/* Whether another segment than @segment, but for the innermost @above frames, is to return to the same
+ * addresses down to the frame at @index, and then to others. */
+int call_find_other(const struct sb_calls *calls, const struct call_segment *segment, uint32_t above,
+                    uint32_t index);
+/* Whether so many frames of both, but for the innermost @above, are to return to the same addresses. */
+int call_goes_on_like(const struct call_segment *a, const struct call_segment *b, uint32_t above,
+                      uint32_t count);
+/* Whether two stacks look the same up to the frame at @index. */
+int call_is_equal(const struct call_segment *a, const struct call_segment *b, uint32_t index);
+/* The bit of .forgotten for @ip, in the word that *word says. */
+uint64_t call_forgotten_bit(uint64_t ip, size_t *word);
 
 #endif

@@ -94,12 +94,13 @@ struct call_place *call_places_at(struct call_places *places, const struct sb_ca
 
 /* ---- Functions -------------------------------------------------------------------------------- */
 
-/* "setjmp", also as "setjmp@plt" or "setjmp@@GLIBC_2.2.5". */
+/* "setjmp", also as "setjmp@plt" or "setjmp@@GLIBC_2.2.5"; and Go's "runtime.goexit.abi0". */
 static int is_name(const char *name, const char *wanted)
 {
 	const size_t length = strlen(wanted);
 
-	return !strncmp(name, wanted, length) && (!name[length] || name[length] == '@');
+	return !strncmp(name, wanted, length) &&
+	       (!name[length] || name[length] == '@' || !strcmp(name + length, ".abi0"));
 }
 
 static uint32_t traits_of(const char *name)
@@ -121,6 +122,18 @@ static uint32_t traits_of(const char *name)
 	        {"_Unwind_Resume", trait_unwinds | trait_resumes},
 	        {"_Unwind_Resume_or_Rethrow", trait_unwinds},
 	        {"_Unwind_ForcedUnwind", trait_unwinds},
+	        {"runtime.mcall", trait_parks},
+	        {"runtime.morestack", trait_grows},
+	        {"runtime.gopreempt_m", trait_gives_up},
+	        {"runtime.goschedImpl", trait_gives_up},
+	        {"runtime.preemptPark", trait_gives_up},
+	        {"runtime.schedule", trait_gives_up},
+	        {"runtime.goexit0", trait_ends},
+	        {"runtime.execute", trait_chooses},
+	        {"runtime.gogo", trait_goes},
+	        {"gogo", trait_goes},
+	        {"runtime.mstart1", trait_starts},
+	        {"runtime.goexit", trait_outermost},
 	};
 	uint32_t traits = 0;
 

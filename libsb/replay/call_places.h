@@ -17,6 +17,15 @@ enum function_trait {
 	trait_unwinds = 1 << 1,   /* longjmp, or what exceptions come from: it goes on in a frame below */
 	trait_resumes = 1 << 2,   /* and not in the one that called it */
 	trait_cold = 1 << 3,      /* a part of another function that was put elsewhere */
+	/* Of Go's runtime, see call_routines.c. */
+	trait_parks = 1 << 4,     /* what it calls runs on the thread's own stack; its goroutine waits */
+	trait_grows = 1 << 5,     /* likewise, but mostly its goroutine goes on at once */
+	trait_gives_up = 1 << 6,  /* the goroutine that came to this one waits, however it came there */
+	trait_ends = 1 << 7,      /* likewise, it has ended */
+	trait_chooses = 1 << 8,   /* says which goroutine is next */
+	trait_goes = 1 << 9,      /* jumps to where a goroutine goes on, or begins */
+	trait_starts = 1 << 10,   /* the first on a thread's own stack that is left there for good */
+	trait_outermost = 1 << 11 /* to where a goroutine's own function returns */
 };
 
 struct known_function {

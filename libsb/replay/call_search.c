@@ -62,7 +62,7 @@ static uint32_t find_in(const struct call_segment *segment, uint64_t ip)
 }
 
 /* Whether two stacks look the same up to a frame. */
-static int equal(const struct call_segment *a, const struct call_segment *b, uint32_t index)
+int call_is_equal(const struct call_segment *a, const struct call_segment *b, uint32_t index)
 {
 	for (uint32_t i = 0; i <= index; ++i)
 		if (a->frame[i].function != b->frame[i].function ||
@@ -71,25 +71,76 @@ static int equal(const struct call_segment *a, const struct call_segment *b, uin
 	return 1;
 }
 
+uint64_t call_forgotten_bit(uint64_t ip, size_t *word)
+{
+	const uint64_t hash = ip * 0x9e3779b97f4a7c15;
+
+	*word = hash >> 60;
+	return UINT64_C(1) << (hash >> 54 & 63);
+}
+
+static int is_forgotten(const struct sb_calls *calls, uint64_t ip)
+{
+	size_t word;
+	const uint64_t bit = call_forgotten_bit(ip, &word);
+
+	return (calls->forgotten[word] & bit) != 0;
+}
+
+/* Whether so many of the innermost frames are to return to the same addresses. */
+int call_goes_on_like(const struct call_segment *a, const struct call_segment *b, uint32_t above,
+                      uint32_t count)
+{
+	if (a->depth < above + count || b->depth < above + count)
+		return 0;
+	for (uint32_t i = above + 1; i <= above + count; ++i)
+		if (a->frame[a->depth - i].return_ip != b->frame[b->depth - i].return_ip)
+			return 0;
+	return 1;
+}
+
+int call_find_other(const struct sb_calls *calls, const struct call_segment *segment, uint32_t above,
+                    uint32_t index)
+{
+	const uint32_t end = segment->depth - above;
+
+	if (is_forgotten(calls, segment->frame[end - 1].return_ip))
+		return 1;
+	for (size_t i = 0; i < call_segments; ++i) {
+		const struct call_segment *other = &calls->segment[i];
+
+		if (other != segment && other->depth && other->pid == segment->pid &&
+		    call_goes_on_like(other, segment, above, end - index) &&
+		    (other->depth != segment->depth || !call_is_equal(other, segment, end - 1)))
+			return 1;
+	}
+	return 0;
+}
+
 /* Of those where the innermost frame is the one, the one that waits for longest: as schedulers have it. */
 struct call_segment *call_find_segment(struct sb_calls *calls, const struct call_thread *thread, uint64_t ip,
                                        uint32_t *index, int *several)
 {
 	struct call_segment *best = NULL;
 	uint32_t best_above = 0;
+	int doubt = 0;
 
 	*several = 0;
 	for (size_t i = 0; i < call_segments; ++i) {
 		struct call_segment *segment = &calls->segment[i];
 		uint32_t at, above;
 
-		if (!segment->depth || segment->loaned || segment->pid != thread->public.pid)
+		if (!segment->depth || segment->pid != thread->public.pid)
 			continue;
 		at = find_in(segment, ip);
 		if (at == call_nowhere)
 			continue;
+		if (segment->loaned) { /* if that was wrong */
+			doubt |= at + 1 == segment->depth;
+			continue;
+		}
 		above = segment->depth - 1 - at;
-		if (best && above == best_above && (at != *index || !equal(segment, best, at)))
+		if (best && above == best_above && (at != *index || !call_is_equal(segment, best, at)))
 			*several = 1;
 		if (best && (above > best_above || (above == best_above && segment->used > best->used)))
 			continue;
@@ -99,5 +150,6 @@ struct call_segment *call_find_segment(struct sb_calls *calls, const struct call
 		best_above = above;
 		*index = at;
 	}
+	*several |= doubt || (best_above ? calls->has_forgotten : is_forgotten(calls, ip));
 	return best;
 }

@@ -1,0 +1,51 @@
+#!/bin/sh
+# The stacks of goroutines are those that Go's runtime tells the program itself, however they take turns, on whichever
+# threads and CPUs; where they are not, they were said to be a guess.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+
+go=$(command -v go || ls /usr/lib/go-*/bin/go 2>/dev/null | tail -1)
+[ -n "$go" ] || { echo "skipped: no go here"; exit 77; }
+HOME=$dir GOCACHE=$dir/cache GOFLAGS='' "$go" build -o "$dir/goroutines" "$SOURCE_DIR/tests/workloads/goroutines.go" || exit 1
+
+# conclude NAME OPTIONS... -- COMMAND...: records it; what is concluded at each call of mark() goes to $dir/got, what the
+# program noted to $dir/NAME.out.
+conclude()
+{
+	name=$1
+	record "$@" || return 1
+	"$BUILD_DIR/tests/call_events" "$dir/$name.data" "$dir/$name.root" "$dir/$name.out" >"$dir/all" 2>"$dir/sums" ||
+		{ fail "$name: $(cat "$dir/sums")"; return 1; }
+	mark=$(awk '{ print $NF; exit }' "$dir/$name.out")
+	awk -v mark="$mark" '$NF == mark || ($NF == "?" && $(NF - 1) == mark)' "$dir/all" >"$dir/got"
+	[ "$(wc -l <"$dir/got")" -eq "$(wc -l <"$dir/$name.out")" ] || fail "$name: $(wc -l <"$dir/got") calls"
+}
+# in_order NAME: line by line; at most half of the stacks are guesses.
+in_order()
+{
+	paste -d '|' "$dir/$1.out" "$dir/got" | awk -F '|' '
+		/\?$/ { guessed++; next }
+		$1 != $2 { if (wrong++ < 3) print NR ": noted " $1 ", concluded " $2 }
+		END {
+			print NR " stacks, " guessed + 0 " of them guessed, " wrong + 0 " others are wrong"
+			exit wrong || NR < 40 || guessed > NR / 2
+		}' || fail "$1: the stacks are not as noted"
+}
+
+export GODEBUG=asyncpreemptoff=1
+conclude turns -c 1 --mtc -- "$dir/goroutines" && in_order turns
+
+# On two CPUs, the order of what is close in time is not known; nor is it when a turn may end within mark(). But each
+# stack that is no guess was there, and as often.
+# in_any_order NAME
+in_any_order()
+{
+	grep -v '?$' "$dir/got" | sort >"$dir/sure"
+	sort "$dir/$1.out" | comm -23 "$dir/sure" - >"$dir/wrong"
+	echo "$1: $(wc -l <"$dir/sure") of $(wc -l <"$dir/got") are no guess, $(wc -l <"$dir/wrong") of them wrong"
+	[ ! -s "$dir/wrong" ] && [ "$(wc -l <"$dir/sure")" -gt 20 ] || fail "$1: not noted: $(head -3 "$dir/wrong")"
+}
+conclude cpus -c 2 --mtc -- "$dir/goroutines" && in_any_order cpus
+unset GODEBUG
+conclude preempted -c 1 --mtc -- "$dir/goroutines" && in_any_order preempted
+[ $failures -eq 0 ]
