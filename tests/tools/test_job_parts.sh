@@ -51,7 +51,7 @@ for label in 'parts ' ''; do
 done
 nothing_left "--progress"
 
-killed=0 found=0
+killed=0 found=0 nparts=
 for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	resume=
 	# Every other one is killed once more while it goes on.
@@ -71,9 +71,39 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	[ "$there" -eq 0 ] || [ "$is_done" ] || grep -q "note: long.data: $there of [0-9]* parts are there already" err ||
 		fail "round $round: $there parts, but: $(cat err)"
 	found=$((found + there))
+	all=$(sed -n 's/.*note: long.data: [0-9]* of \([0-9]*\) parts.*/\1/p' err)
+	nparts=${all:-$nparts}
 	nothing_left "round $round"
 done
 echo "in parts: killed $killed times of 30, $took ms long; $found parts were not decoded again"
+
+last=parts/plan.shards/$(printf %06d $((nparts - 1))).shard
+# What is killed while parts are merged merges anew, but decodes none of them again.
+# kill_merge RESUME: is killed as soon as all parts are there, and an output is being written.
+kill_merge()
+{
+	"$SBTRACE" job run $1 parts.yaml 2>err &
+	pid=$!
+	while kill -0 $pid 2>/dev/null && ! { [ -f "$last" ] && ls out/*.tmp* >/dev/null 2>&1; }; do
+		sleep 0.01
+	done
+	kill -9 $pid 2>/dev/null
+	wait $pid 2>/dev/null
+	parts_there=$(stat -c '%i %n' parts/plan.shards/*.shard 2>/dev/null)
+	[ "$(echo "$parts_there" | grep -c .)" -eq "$nparts" ]
+}
+merges=0
+for round in 1 2 3 4 5; do
+	kill_merge "" && first=$parts_there && kill_merge --resume && {
+		merges=$((merges + 1))
+		[ "$parts_there" = "$first" ] || fail "killed in the merge, round $round: parts were decoded again: $parts_there"
+		[ "$(ls out | grep -vc tmp)" -eq 0 ] || fail "killed in the merge, round $round: half an output: $(ls out)"
+	}
+	"$SBTRACE" job run --resume parts.yaml 2>err || fail "killed in the merge: going on: $(cat err)"
+	nothing_left "killed in the merge, round $round"
+done
+echo "killed in the merge twice in $merges of 5 rounds"
+[ $merges -gt 0 ] || fail "never killed in the merge"
 
 # However far it came: the limit of disk space ends it.
 # until_full LIMIT: goes on until so much is written; the parts that are there, to $there.
