@@ -138,6 +138,30 @@ static int go_unknown(struct sb_calls *calls, struct call_thread *thread, uint64
 	return status == 0 ? call_enter(calls, thread, &new) : status;
 }
 
+/* All frames are as they were, as far as anybody knows: from now on, that is a guess. */
+static void doubt(struct call_thread *thread)
+{
+	for (uint32_t i = 0; i < thread->public.depth; ++i)
+		thread->public.frame[i].unsure = 1;
+}
+
+/* A switch of stacks comes back to where this one was left, as do all when one function of a library makes
+ * them: whoever else waits may be the one who goes on. */
+static void doubt_switch(struct sb_calls *calls, struct call_thread *thread)
+{
+	int others;
+
+	if (!(known_function(top_of(thread)->function)->traits & trait_switches))
+		return;
+	others = call_has_segments(calls, thread->public.pid);
+	for (uint32_t i = 1; i < thread->public.depth; ++i)
+		others |= thread->public.frame[i].flags & frame_base;
+	if (!others)
+		return;
+	doubt(thread);
+	call_doubt_segments(calls, thread->public.pid);
+}
+
 /* ---- Calls and returns ------------------------------------------------------------------------- */
 
 static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
@@ -245,6 +269,9 @@ static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_
 		status = call_bring_back(calls, thread, segment, index, several);
 	if (status == 0)
 		status = call_leave(calls, thread, sb_leave_return);
+	/* Who is below is not who waited for this. */
+	if (status == 0 && thread->public.depth && !contains(thread->low, thread->high, ip))
+		top_of(thread)->unsure = 1;
 	if (status == 0)
 		status = call_settle(calls, thread, ip);
 	return status < 0 ? status : 1;
@@ -255,10 +282,12 @@ static int return_to_beginning(struct sb_calls *calls, struct call_thread *threa
 {
 	struct sb_call_frame *top = top_of(thread);
 
-	if (top->flags & frame_internal)
+	if (top->flags & frame_internal) {
 		top->flags &= (uint8_t)~frame_internal;
-	else
+	} else {
 		top->flags |= frame_base;
+		call_places_learn(calls->places, top->function, trait_switches);
+	}
 	return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 }
 
@@ -297,6 +326,7 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 	if (top->flags & frame_signal)
 		return return_from_handler(calls, thread, ip);
 	if (top->return_ip == ip && ip) {
+		doubt_switch(calls, thread);
 		calls->doubts.returns += 1;
 		status = call_leave(calls, thread, sb_leave_return);
 		call_confirm(calls, thread);
@@ -322,6 +352,7 @@ static int jump_to_stack(struct sb_calls *calls, struct call_thread *thread, uin
 	const uint32_t at = call_find_return(thread, ip);
 	int status;
 
+	doubt_switch(calls, thread);
 	if (at == call_nowhere)
 		return switch_to(calls, thread, ip);
 	thread->public.frame[at].flags |= frame_base;
@@ -364,6 +395,8 @@ static int step_jump(struct sb_calls *calls, struct call_thread *thread, uint64_
 		return -sbe_nomem;
 	if (place->name && place->name == function->name && place->dso == function->dso)
 		return call_settle(calls, thread, ip);
+	if (place->name && place->begin == ip && known_function(function)->traits & trait_switches)
+		return return_to_beginning(calls, thread, ip);
 	if (place->name && place->begin == ip && is_jump(thread->last.iclass))
 		return settle(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 	return is_jump(thread->last.iclass) && place->name ? jump_into(calls, thread, ip)
@@ -503,13 +536,6 @@ static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uin
 }
 
 /* ---- Where something is missing ---------------------------------------------------------------- */
-
-/* All frames are as they were, as far as anybody knows: from now on, that is a guess. */
-static void doubt(struct call_thread *thread)
-{
-	for (uint32_t i = 0; i < thread->public.depth; ++i)
-		thread->public.frame[i].unsure = 1;
-}
 
 /* Frames that were found behind another gap are worth less than those that were entered. */
 static int leave_found(struct sb_calls *calls, struct call_thread *thread)

@@ -328,6 +328,15 @@ void call_end_loan(struct sb_calls *calls, uint32_t loan)
 		drop(segment);
 }
 
+int call_has_segments(const struct sb_calls *calls, int32_t pid)
+{
+	int has = 0;
+
+	for (size_t i = 0; !has && i < call_segments; ++i)
+		has = calls->segment[i].depth && calls->segment[i].pid == pid;
+	return has;
+}
+
 void call_doubt_segments(struct sb_calls *calls, int32_t pid)
 {
 	for (size_t i = 0; i < call_segments; ++i)

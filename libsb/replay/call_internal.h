@@ -130,6 +130,7 @@ void call_confirm(struct sb_calls *calls, struct call_thread *thread);
 /* A stack that came back by a guess, with this loan, has come to its end. */
 struct call_segment *call_find_loan(struct sb_calls *calls, uint32_t loan);
 void call_end_loan(struct sb_calls *calls, uint32_t loan);
+int call_has_segments(const struct sb_calls *calls, int32_t pid);
 /* What became of a process's other stacks was missed. */
 void call_doubt_segments(struct sb_calls *calls, int32_t pid);
 void call_segments_free(struct sb_calls *calls);

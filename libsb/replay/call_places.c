@@ -122,6 +122,12 @@ static uint32_t traits_of(const char *name)
 	        {"_Unwind_Resume", trait_unwinds | trait_resumes},
 	        {"_Unwind_Resume_or_Rethrow", trait_unwinds},
 	        {"_Unwind_ForcedUnwind", trait_unwinds},
+	        {"swapcontext", trait_switches},
+	        {"__swapcontext", trait_switches},
+	        {"jump_fcontext", trait_switches},
+	        {"ontop_fcontext", trait_switches},
+	        {"co_switch", trait_switches},
+	        {"coro_transfer", trait_switches},
 	        {"runtime.mcall", trait_parks},
 	        {"runtime.morestack", trait_grows},
 	        {"runtime.gopreempt_m", trait_gives_up},
@@ -142,6 +148,8 @@ static uint32_t traits_of(const char *name)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); ++i)
 		if (is_name(name, known[i].name))
 			traits |= known[i].traits;
+	if (strstr(name, "@plt")) /* it goes on to the function itself */
+		traits &= ~(uint32_t)trait_switches;
 	if (strstr(name, ".cold"))
 		traits |= trait_cold;
 	return traits;
@@ -182,4 +190,9 @@ const struct known_function *call_places_function(struct call_places *places, st
 	function = status ? make(places, place, key.address, index) : places->function[index];
 	place->function = function;
 	return function;
+}
+
+void call_places_learn(struct call_places *places, const struct sb_function *function, uint32_t traits)
+{
+	places->function[function->index]->traits |= traits;
 }

@@ -17,6 +17,8 @@ enum function_trait {
 	trait_unwinds = 1 << 1,   /* longjmp, or what exceptions come from: it goes on in a frame below */
 	trait_resumes = 1 << 2,   /* and not in the one that called it */
 	trait_cold = 1 << 3,      /* a part of another function that was put elsewhere */
+	trait_switches =
+	        1 << 12, /* returns when execution comes back to its stack, whoever else waits for that */
 	/* Of Go's runtime, see call_routines.c. */
 	trait_parks = 1 << 4,     /* what it calls runs on the thread's own stack; its goroutine waits */
 	trait_grows = 1 << 5,     /* likewise, but mostly its goroutine goes on at once */
@@ -69,6 +71,9 @@ struct call_place *call_places_at(struct call_places *places, const struct sb_ca
  * told by it. NULL: no memory. */
 const struct known_function *call_places_function(struct call_places *places, struct call_place *place,
                                                   uint64_t called);
+
+/* What @function does was seen. */
+void call_places_learn(struct call_places *places, const struct sb_function *function, uint32_t traits);
 
 static inline const struct known_function *known_function(const struct sb_function *function)
 {

@@ -35,6 +35,21 @@ if [ -x "$workloads/throws" ]; then
 else
 	echo "skipped: no compiler of C++ here"
 fi
+# Where all switch at one place, nothing tells stacks apart: what is not right was said to be a guess. Who switched to whom
+# is not noted: what counts is the stack that runs, from the function that it began with.
+if record turns -c 1 --mtc -- "$workloads/turns" &&
+	"$BUILD_DIR/tests/call_events" "$dir/turns.data" "$dir/turns.root" "$dir/turns.out" >"$dir/got" 2>"$dir/sums"; then
+	paste -d '|' "$dir/turns.out" "$dir/got" | awk -F '|' '
+		{ begins = $1; sub(/ .*/, "", begins); guess = sub(/ \?$/, "", $2) }
+		guess { guessed++; next }
+		substr($2, index($2, begins)) != $1 { if (wrong++ < 3) print NR ": noted " $1 ", concluded " $2 }
+		END {
+			print NR " stacks that take turns, " guessed + 0 " of them guessed, " wrong + 0 " others are wrong"
+			exit wrong || NR < 200
+		}' || fail "turns: the stacks are not as noted"
+else
+	fail "turns: $(cat "$dir/sums")"
+fi
 record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/stacks" &&
 	"$BUILD_DIR/tests/call_events" "$dir/lost.data" "$dir/lost.root" >/dev/null || fail "with overflows"
 
