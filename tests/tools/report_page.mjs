@@ -126,8 +126,11 @@ try {
 	const dark = await run("getComputedStyle(document.body).backgroundColor");
 	assert.notEqual(light, dark);
 	await click("#theme");
+	await run("delete document.documentElement.dataset.theme; draw_time()");
+	const drawn = await run("document.getElementById('time').toDataURL()");
 	await send("Emulation.setEmulatedMedia", {features: [{name: "prefers-color-scheme", value: "dark"}]});
-	await run("delete document.documentElement.dataset.theme");
+	for (let i = 0; i < 50 && await run("document.getElementById('time').toDataURL()") === drawn; i++) await new Promise(done => setTimeout(done, 20));
+	assert.notEqual(await run("document.getElementById('time').toDataURL()"), drawn, "the timeline stays light");
 	assert.equal(await run("getComputedStyle(document.body).backgroundColor"), dark);
 
 	// Whoever cannot see it has names for all that can be operated.
