@@ -138,6 +138,13 @@ static inline int pt_leap_is_there(const struct pt_run_leap *leap, const uint8_t
 	return !(differ[0] | differ[1]);
 }
 
+/* Whether @leap is that of @row, from @place. */
+static inline int pt_leap_is_of_row(const struct pt_run_leap *leap, uint32_t place,
+                                    const struct pt_cyc_row *row)
+{
+	return pt_get64(leap->byte) == row->bytes && leap->size == row->count && leap->place == place;
+}
+
 static inline int pt_leap_stands(const struct pt_run_cache *cache, struct pt_run_leap *leap)
 {
 	if (__builtin_expect(leap->stood == cache->grounds.turn, 1))
@@ -149,13 +156,13 @@ static inline int pt_leap_stands(const struct pt_run_cache *cache, struct pt_run
 	return 1;
 }
 
-/* The leap from @place along what is at @pos, where there are pt_leap_most bytes; NULL: none is known. */
-static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_find(
-        const struct pt_run_cache *cache, uint32_t place, const uint8_t *pos, uint64_t last,
-        const struct pt_return_stack *stack)
+/* The leap from @place with that hash, if all that is left to be compared is the same: along @row, or if that
+ * is NULL, along what is at @pos. NULL: none is known. */
+static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_find_by(
+        const struct pt_run_cache *cache, uint64_t hash, uint32_t place, const struct pt_cyc_row *row,
+        const uint8_t *pos, uint64_t last, const struct pt_return_stack *stack)
 {
 	struct pt_run_leaps *const leaps = cache->leaps;
-	const uint64_t hash = pt_leap_hash(&cache->place[place], place, pos);
 	const struct pt_leap_set *const set = pt_leap_set_of(leaps, hash);
 	const uint32_t tag = pt_leap_tag(hash);
 
@@ -166,8 +173,9 @@ static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_f
 		if ((way ^ tag) >> pt_leap_tag_shift)
 			continue;
 		leap = &leaps->leap[way & ((1 << pt_leap_tag_shift) - 1)];
-		if (pt_leap_is_there(leap, pos) && pt_leap_is_from(cache, leap, place) &&
-		    !((leap->first_last ^ last) & leap->mask) &&
+		if ((row ? pt_leap_is_of_row(leap, place, row)
+		         : pt_leap_is_there(leap, pos) && pt_leap_is_from(cache, leap, place) &&
+		                     !((leap->first_last ^ last) & leap->mask)) &&
 		    (!leap->effect || pt_stack_effect_fits(leap->effect, stack)) &&
 		    pt_leap_stands(cache, leap))
 			return leap;
@@ -175,29 +183,21 @@ static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_f
 	return NULL;
 }
 
+/* The leap from @place along what is at @pos, where there are pt_leap_most bytes; NULL: none is known. */
+static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_find(
+        const struct pt_run_cache *cache, uint32_t place, const uint8_t *pos, uint64_t last,
+        const struct pt_return_stack *stack)
+{
+	return pt_leap_find_by(cache, pt_leap_hash(&cache->place[place], place, pos), place, NULL, pos, last,
+	                       stack);
+}
+
 /* The leap from @place along @row; NULL: none is known. */
 static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_find_row(
         const struct pt_run_cache *cache, uint32_t place, const struct pt_cyc_row *row,
         const struct pt_return_stack *stack)
 {
-	struct pt_run_leaps *const leaps = cache->leaps;
-	const uint64_t hash = pt_run_hash(row->bytes, place);
-	const struct pt_leap_set *const set = pt_leap_set_of(leaps, hash);
-	const uint32_t tag = pt_leap_tag(hash);
-
-	for (uint32_t i = 0; i < pt_leap_ways; ++i) {
-		const uint32_t way = set->way[i];
-		struct pt_run_leap *leap;
-
-		if ((way ^ tag) >> pt_leap_tag_shift)
-			continue;
-		leap = &leaps->leap[way & ((1 << pt_leap_tag_shift) - 1)];
-		if (pt_get64(leap->byte) == row->bytes && leap->size == row->count && leap->place == place &&
-		    (!leap->effect || pt_stack_effect_fits(leap->effect, stack)) &&
-		    pt_leap_stands(cache, leap))
-			return leap;
-	}
-	return NULL;
+	return pt_leap_find_by(cache, pt_run_hash(row->bytes, place), place, row, NULL, 0, stack);
 }
 
 #endif

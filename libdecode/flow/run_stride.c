@@ -472,6 +472,7 @@ inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 	}
 	stride->pos = row.end;
 	walk->hits += stride->npaths - npaths;
+	walk->has_rows = 1;
 	walk->lump.cycles += row.cycles;
 	walk->lump.npaths = stride->npaths - last;
 	return 1;
@@ -493,6 +494,8 @@ inlined int step_time(struct pt_run_walk *walk, struct stride *stride, uint64_t 
 		if (size)
 			return 1;
 	}
+	if (pt_cyc_size(word) && may_lump(walk, stride->npaths))
+		walk->has_rows = 1;
 	size = (uint32_t)pass_time(walk, stride->pos, stride->npaths);
 	if (size)
 		end_list(walk, by);
@@ -562,6 +565,7 @@ static __attribute__((noinline)) int stride_by_windows(struct pt_run_walk *walk,
 
 static __attribute__((noinline)) int stride_by_rows(struct pt_run_walk *walk, uint32_t start)
 {
+	walk->has_rows = 0; /* unless there are */
 	return stride_by(walk, start, 1, by_rows);
 }
 

@@ -291,7 +291,7 @@ int sb_counter_allocate(const char *event, enum sb_counter_scope scope, unsigned
 {
 	struct perf_event_attr attr;
 	struct counter *counter;
-	int of_cpu, status;
+	int of_cpu = -1, status;
 
 	if ((scope != sb_counter_process && scope != sb_counter_system) ||
 	    (flags & ~(unsigned int)(sb_counter_descendants | sb_counter_owner_only)))

@@ -35,7 +35,7 @@ struct span_reader {
 	const char *(*name)(void *context, size_t index); /* for errors; NULL: it has none */
 	size_t index;
 	int32_t cpu;
-	int sums;              /* enum sb_sums: how flow may have been added up */
+	enum sb_sums sums;     /* how flow may have been added up */
 	uint64_t offset;       /* of the block behind the present one */
 	uint8_t *block;        /* owned */
 	size_t size, capacity; /* of the present block */

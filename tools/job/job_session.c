@@ -134,7 +134,7 @@ int job_session_open(struct job_session *opened, const struct job *job, const ch
 	        .jitdump = (const char *const *)job->jitdump.value,
 	        .njitdumps = job->jitdump.count,
 	        .by_time = wants_order_of_time(job),
-	        .sums = takes_sums(job),
+	        .sums = (int)takes_sums(job),
 	};
 	struct job_decoding decoding;
 	int code = job_decoding_of(&job->decode, &decoding, err);
