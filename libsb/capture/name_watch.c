@@ -1,5 +1,5 @@
-/* name_watch.c - names of threads: what the kernel tells perf of them, when a thread names itself (prctl), when
- * another one of its process does (/proc/PID/task/TID/comm), and at exec. */
+/* name_watch.c - names of threads: what the kernel tells perf of them, when a thread names itself (prctl),
+ * when another one of its process does (/proc/PID/task/TID/comm), and at exec. */
 #include "tracer.h"
 
 #include <stdio.h>
