@@ -77,6 +77,9 @@ static __attribute__((noinline)) size_t pass_time_by(struct pt_run_walk *walk, c
 	return (size_t)(evd->pos - pos);
 }
 
+/* Behind a CYC, rows of them are looked for in so many strides. */
+enum { rows_strides = 16 };
+
 /* Whether CYCs may be summed up, behind the run's first @npaths paths. Those that are lost are counted, each
  * of them. */
 inlined int may_lump(const struct pt_run_walk *walk, uint32_t npaths)
@@ -96,7 +99,7 @@ inlined uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word, uint32_t npat
 	uint8_t next;
 
 	if (size && may_lump(walk, npaths)) {
-		walk->has_rows = 1;
+		walk->has_rows = rows_strides;
 		walk->lump.cycles += pt_cyc_cycles(word, size);
 		walk->lump.npaths = npaths;
 		return size;
@@ -472,7 +475,7 @@ inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 	}
 	stride->pos = row.end;
 	walk->hits += stride->npaths - npaths;
-	walk->has_rows = 1;
+	walk->has_rows = rows_strides;
 	walk->lump.cycles += row.cycles;
 	walk->lump.npaths = stride->npaths - last;
 	return 1;
@@ -495,7 +498,7 @@ inlined int step_time(struct pt_run_walk *walk, struct stride *stride, uint64_t 
 			return 1;
 	}
 	if (pt_cyc_size(word) && may_lump(walk, stride->npaths))
-		walk->has_rows = 1;
+		walk->has_rows = rows_strides;
 	size = (uint32_t)pass_time(walk, stride->pos, stride->npaths);
 	if (size)
 		end_list(walk, by);
@@ -565,7 +568,7 @@ static __attribute__((noinline)) int stride_by_windows(struct pt_run_walk *walk,
 
 static __attribute__((noinline)) int stride_by_rows(struct pt_run_walk *walk, uint32_t start)
 {
-	walk->has_rows = 0; /* unless there are */
+	walk->has_rows -= 1; /* unless there are */
 	return stride_by(walk, start, 1, by_rows);
 }
 

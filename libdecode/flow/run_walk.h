@@ -48,7 +48,7 @@ struct pt_run_walk {
 		uint64_t cycles;
 		uint32_t npaths;
 	} lump;
-	uint8_t has_rows; /* there were CYCs to be summed up lately: rows of TNTs may be leaps */
+	uint8_t has_rows; /* in so many strides; there were CYCs to be summed up: rows of TNTs may be leaps */
 
 	/* The present run. */
 	const struct pt_run_path *path[pt_run_max_paths + pt_leap_parts]; /* the rest is never told */
