@@ -372,20 +372,25 @@ inlined int follow_others(struct pt_run_walk *walk, struct stride *stride, uint3
 	                          : 0;
 }
 
-/* The path along the window of @size bytes; NULL: it is not known, or there is no window. */
+/* The path along the window of @size bytes; NULL: it is not known. */
+inlined const struct pt_run_entry *look_up(struct pt_run_walk *walk, const struct stride *stride,
+                                           uint32_t size)
+{
+	const struct pt_run_entry *entry = pt_run_cache_find(&walk->cache, stride->place, stride->pos, size,
+	                                                     stride->last, &walk->flow->returns, stride->end);
+
+	if (entry)
+		pt_run_cache_note(&walk->cache, entry, 0);
+	return entry;
+}
+
+/* The same; @size may be zero: there is no window. */
 inlined const struct pt_run_entry *find_entry(struct pt_run_walk *walk, const struct stride *stride,
                                               uint32_t size)
 {
-	const struct pt_run_entry *entry;
+	const struct pt_run_entry *entry = size ? look_up(walk, stride, size) : NULL;
 
-	if (!size)
-		return NULL;
-	entry = pt_run_cache_find(&walk->cache, stride->place, stride->pos, size, stride->last,
-	                          &walk->flow->returns, stride->end);
-	if (entry)
-		pt_run_cache_note(&walk->cache, entry, 0);
-	else
-		walk->misses += 1;
+	walk->misses += size && !entry;
 	return entry;
 }
 
@@ -423,7 +428,8 @@ static __attribute__((noinline)) void follow_row(struct pt_run_walk *walk, struc
 	stride->pos = byte;
 	stride->end = byte + sizeof(byte);
 	while (walk->list.count < row->count && has_room(walk, stride)) {
-		const struct pt_run_entry *entry = find_entry(walk, stride, 1);
+		/* One that is not known is asked for again, and counted then. */
+		const struct pt_run_entry *entry = look_up(walk, stride, 1);
 
 		if (!entry)
 			break;
