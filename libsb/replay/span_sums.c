@@ -532,8 +532,8 @@ static int write_time(struct span_sums *sums)
  * code. */
 static int64_t write_next(struct span_sums *sums, size_t at, uint64_t until)
 {
-	const uint32_t *begun = &sums->begun[at];
 	const size_t most = sums->nbegun - at;
+	const uint32_t *begun = most ? &sums->begun[at] : NULL;
 	size_t n = 1;
 	int status;
 
@@ -572,7 +572,7 @@ static int write_seam(struct span_sums *sums, struct ways_seam *seam, size_t *at
 {
 	int status = write_sums(sums, at, seam->seam.tsc_from);
 
-	seam->seam.back = sums->ways.back + seam->first_back;
+	seam->seam.back = seam->seam.nbacks ? sums->ways.back + seam->first_back : NULL;
 	if (status == 0)
 		status = write_arrival(sums, seam);
 	if (status == 0)
