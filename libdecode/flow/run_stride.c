@@ -420,10 +420,12 @@ inlined void go_along_any(struct pt_run_walk *walk, struct stride *stride, const
 static __attribute__((noinline)) void follow_row(struct pt_run_walk *walk, struct stride *stride,
                                                  const struct pt_cyc_row *row)
 {
+	enum { opcode_mtc = 0x59 };
 	const uint8_t *const pos = stride->pos, *const end = stride->end;
-	uint8_t byte[2 * pt_window_max] = {0};
+	uint8_t byte[2 * pt_window_max];
 
-	memset(byte + row->count, 0x59, sizeof(byte) - row->count); /* MTC: no window goes on with it */
+	/* No window goes on with an MTC. */
+	memset(byte, opcode_mtc, sizeof(byte));
 	pt_put(byte, row->bytes, row->count);
 	stride->pos = byte;
 	stride->end = byte + sizeof(byte);
