@@ -61,8 +61,6 @@ static int move_in_time(struct pt_evd *evd, const struct pt_evd_moment *before, 
 	return status;
 }
 
-enum { opcode_mtc = 0x59 };
-
 /* While execution is not traced, MTCs come in long rows; where nobody listens to time, only the last one
  * counts. */
 static void skip_mtcs(struct pt_evd *evd)
@@ -75,7 +73,7 @@ static int goes_on(const uint8_t *pos)
 {
 	const int cyc_size = 1 + (*pos >> 2 & 1);
 
-	return *pos == opcode_mtc || !*pos || ((*pos & 3) == 3 && pos[cyc_size] == opcode_mtc);
+	return *pos == pt_packet_mtc || !*pos || ((*pos & 3) == 3 && pos[cyc_size] == pt_packet_mtc);
 }
 
 static int read_mtc(struct pt_evd *evd)
@@ -100,6 +98,34 @@ static int read_cyc(struct pt_evd *evd, uint64_t cycles, int size)
 	return move_in_time(evd, &before, size);
 }
 
+static int read_tsc(struct pt_evd *evd)
+{
+	const struct pt_evd_moment before = pt_evd_moment(evd);
+
+	evd->packet = evd->pos;
+	pt_time_update_tsc(&evd->time, pt_get64(evd->pos) >> 8);
+	return move_in_time(evd, &before, 8);
+}
+
+/* A TMA whose bytes are as they should be. */
+static int is_plain_tma(const uint8_t *pos)
+{
+	enum { most_fast = 0x1ff };
+
+	return pt_get16(pos) == pt_packet_tma && !pos[4] && pt_get16(pos + 5) <= most_fast;
+}
+
+static int read_tma(struct pt_evd *evd)
+{
+	const struct pt_evd_moment before = pt_evd_moment(evd);
+	const uint8_t *const pos = evd->pos;
+	int status;
+
+	evd->packet = pos;
+	status = pt_time_update_tma(&evd->time, pt_get16(pos + 2), pt_get16(pos + 5), &evd->config);
+	return status < 0 ? status : move_in_time(evd, &before, 7);
+}
+
 /* One packet that is no short TNT, or a row of PADs. */
 static int read_packet(struct pt_evd *evd, const struct pt_packet_form *form)
 {
@@ -110,6 +136,8 @@ static int read_packet(struct pt_evd *evd, const struct pt_packet_form *form)
 		return pt_evd_can_take_ip(evd, form) ? enable(evd, form) : pt_evd_read_packet(evd);
 	case ppt_tip_pgd:
 		return pt_evd_can_take_ip(evd, form) ? disable(evd, form) : pt_evd_read_packet(evd);
+	case ppt_tsc:
+		return read_tsc(evd);
 	case ppt_mtc:
 		return read_mtc(evd);
 	case ppt_cyc:
@@ -121,6 +149,8 @@ static int read_packet(struct pt_evd *evd, const struct pt_packet_form *form)
 	case ppt_invalid:
 		if (!evd->no_tnt && pt_packet_is_tnt_64(evd->pos))
 			return read_long_tnt(evd);
+		if (is_plain_tma(evd->pos))
+			return read_tma(evd);
 		return pt_evd_read_packet(evd);
 	default:
 		return pt_evd_read_packet(evd);
@@ -220,7 +250,24 @@ static int pass_lone_cyc(struct pt_evd *evd)
 
 int pt_evd_pass_mtc(struct pt_evd *evd)
 {
-	return pt_evd_has_room(evd) && !evd->refused && *evd->pos == opcode_mtc && read_mtc(evd) >= 0;
+	return pt_evd_has_room(evd) && !evd->refused && *evd->pos == pt_packet_mtc && read_mtc(evd) >= 0;
+}
+
+int pt_evd_pass_due_mtc(struct pt_evd *evd, uint64_t cycles)
+{
+	const uint8_t *const pos = evd->pos;
+
+	if (!pt_evd_has_room(evd) || evd->refused || *pos != pt_packet_mtc ||
+	    !pt_time_is_due(&evd->time, pos[1]))
+		return 0;
+	(void)pt_evd_moment(evd);
+	evd->packet = pos;
+	evd->time.cyc += cycles;
+	pt_time_due_mtc(&evd->time, &evd->config);
+	evd->pos += 2;
+	if (pt_evd_has_room(evd) && goes_on(evd->pos))
+		skip_mtcs(evd);
+	return 1;
 }
 
 int pt_evd_pass_timing(struct pt_evd *evd)

@@ -68,6 +68,10 @@ int pt_evd_pass_timing(struct pt_evd *evd);
 /* The same for an MTC, and for what stands before another one that follows soon. Zero: something else. */
 int pt_evd_pass_mtc(struct pt_evd *evd);
 
+/* The same for the MTC that is due, behind CYCs of so many cycles that did not count yet; their ratio must be
+ * known. Nobody may listen to time. Zero: something else, and they do not count. */
+int pt_evd_pass_due_mtc(struct pt_evd *evd, uint64_t cycles);
+
 /* The size of a CYC of one or two bytes that @word begins with; zero: it is something else. */
 static inline uint32_t pt_cyc_size(uint64_t word)
 {

@@ -8,7 +8,6 @@
 
 /* An MTC's payload is 8 bits of CTC from bit mtc_freq on; TMA has the low 16 bits of CTC. */
 enum { mtc_bits = 8, tma_ctc_bits = 16 };
-enum { opcode_mtc = 0x59 };
 
 void pt_time_init(struct pt_time *time)
 {
@@ -124,9 +123,31 @@ static void begin_at_mtc(struct pt_time *time, uint8_t ctc)
 	time->have_tma = 1;
 }
 
+/* The last MTC was at @tsc. Cycles from one to the next calibrate the cycle's length better than CBR does:
+ * @calibrates, whether there was none in between. */
+static inline void stand_at_mtc(struct pt_time *time, uint64_t tsc, int calibrates)
+{
+	if (calibrates && time->cyc && time->anchor < tsc && !time->cyc_lost)
+		time->ratio = ((tsc - time->anchor) << pt_ratio_shift) / time->cyc;
+	time->have_mtc = 1;
+	time->cyc_lost = 0;
+	time->lost_cyc = 0;
+	time->anchor = tsc;
+	time->cyc = 0;
+	pt_time_advance(time, tsc);
+}
+
+void pt_time_due_mtc(struct pt_time *time, const struct pt_config *config)
+{
+	stand_at_mtc(time, time->next, 1);
+	time->last_ctc += 1;
+	time->ctc += 1ull << config->mtc_freq;
+	time->next = next_mtc(time, config);
+}
+
 void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_config *config)
 {
-	uint64_t delta, tsc;
+	uint64_t delta;
 
 	if (!can_use_ctc(config) || (time->have_tsc && !time->have_tma)) {
 		time->lost_mtc += 1;
@@ -137,21 +158,10 @@ void pt_time_update_mtc(struct pt_time *time, uint8_t ctc, const struct pt_confi
 	delta = (uint64_t)((ctc - time->last_ctc) & (int)time->ctc_mask);
 	if (config->mtc_freq < 32)
 		time->ctc += delta << config->mtc_freq;
-	tsc = time->base + ctc_to_tsc(time->ctc, config);
-
-	/* Cycles from one MTC to the next calibrate the cycle's length better than CBR does. */
-	if (time->have_mtc && delta == 1 && time->cyc && time->anchor < tsc && !time->cyc_lost)
-		time->ratio = ((tsc - time->anchor) << pt_ratio_shift) / time->cyc;
-
 	time->last_ctc = ctc;
 	time->ctc_mask = 0xff;
-	time->have_mtc = 1;
-	time->cyc_lost = 0;
-	time->lost_cyc = 0;
-	time->anchor = tsc;
-	time->cyc = 0;
+	stand_at_mtc(time, time->base + ctc_to_tsc(time->ctc, config), time->have_mtc && delta == 1);
 	time->next = config->mtc_freq < 32 ? next_mtc(time, config) : 0;
-	pt_time_advance(time, tsc);
 }
 
 void pt_time_update_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
@@ -181,33 +191,58 @@ static int last_mtc_counts(const struct pt_time *time, const struct pt_config *c
 	       !((time->base | time->tsc) >> tsc_bits);
 }
 
-/* Whether each is a pair whose MTC is the one in the highest byte of @expected, and whose CYC is not zero. */
+enum { ctc_shift = 24 };
+
+/* Whether each is a pair, its MTC the one of @expected, and its CYC not zero. */
 static inline pt_timing_half are_expected(pt_timing_half half, pt_timing_half expected)
 {
-	const pt_timing_half expected_bits = expected | pt_timing_pair_bits;
+	enum { cyc_bits = 0xfef8 };
+	const uint32_t mask = pt_timing_pair_mask | UINT32_C(0xff) << ctc_shift;
 
-	return (pt_timing_half)((half & (pt_timing_pair_mask | 0xff000000)) == expected_bits) &
-	       (pt_timing_half)((half & 0xfef8) != 0);
+	return (pt_timing_half)((half & mask) == expected) & ~(pt_timing_half)((half & cyc_bits) == 0);
+}
+
+/* Pairs, but for their cycles, with MTCs from @ctc on. */
+static inline pt_timing_half expected_from(uint8_t ctc)
+{
+	const pt_timing_half from_zero = {0, 1, 2, 3};
+
+	return (from_zero + ctc) << ctc_shift | pt_timing_pair_bits;
+}
+
+/* Behind as many of them as there are at @pos, the first MTC being @ctc. */
+static const uint8_t *skip_expected(const uint8_t *pos, const uint8_t *end, uint8_t ctc)
+{
+	enum { half_size = pt_timing_pairs_size / 2, half_ctc = pt_timing_pairs_count / 2 << ctc_shift };
+	pt_timing_half first = expected_from(ctc);
+	uint32_t count = pt_timing_pairs_count;
+
+	/* Twice as many at once, as long as there are. */
+	while (end - pos >= 2 * pt_timing_pairs_size &&
+	       pt_timing_are_all(
+	               are_expected(pt_timing_half_at(pos), first) &
+	               are_expected(pt_timing_half_at(pos + half_size), first + half_ctc) &
+	               are_expected(pt_timing_half_at(pos + 2 * half_size), first + 2 * half_ctc) &
+	               are_expected(pt_timing_half_at(pos + 3 * half_size), first + 3 * half_ctc))) {
+		first += 4 * half_ctc;
+		pos += 2 * pt_timing_pairs_size;
+	}
+	while (count == pt_timing_pairs_count && end - pos >= pt_timing_pairs_size) {
+		count = pt_timing_count(are_expected(pt_timing_half_at(pos), first),
+		                        are_expected(pt_timing_half_at(pos + half_size), first + half_ctc));
+		first += 2 * half_ctc;
+		pos += count * pt_timing_pair_size;
+	}
+	return pos;
 }
 
 /* Goes over the pairs at @pos, behind the row so far, the last MTC before the row having been @ctc. Returns
  * where they end. */
 static const uint8_t *pass_pairs(struct mtc_row *row, const uint8_t *pos, const uint8_t *end, uint8_t ctc)
 {
-	enum { half_size = pt_timing_pairs_size / 2, half_count = pt_timing_pairs_count / 2, ctc_shift = 24 };
-	const pt_timing_half from_one = {1, 2, 3, 4};
 	const uint8_t *const begin = pos;
-	pt_timing_half first = (from_one + (uint32_t)(ctc + row->count)) << ctc_shift;
-	uint32_t count = pt_timing_pairs_count;
 
-	while (count == pt_timing_pairs_count && end - pos >= pt_timing_pairs_size) {
-		const pt_timing_half second = first + (uint32_t)(half_count << ctc_shift);
-
-		count = pt_timing_count(are_expected(pt_timing_half_at(pos), first),
-		                        are_expected(pt_timing_half_at(pos + half_size), second));
-		first = second + (uint32_t)(half_count << ctc_shift);
-		pos += count * pt_timing_pair_size;
-	}
+	pos = skip_expected(pos, end, (uint8_t)(ctc + row->count + 1));
 	if (pos == begin)
 		return pos;
 	row->count += (uint64_t)(pos - begin) / pt_timing_pair_size;
@@ -224,7 +259,7 @@ static struct mtc_row find_row(const uint8_t *pos, const uint8_t *end, uint8_t c
 
 	pos = pass_pairs(&row, pos, end, ctc);
 	while (end - pos >= pt_packet_form_room) {
-		if (*pos == opcode_mtc) {
+		if (*pos == pt_packet_mtc) {
 			if (pos[1] != (uint8_t)(ctc + row.count + 1))
 				break;
 			row.count++;

@@ -59,6 +59,16 @@ static inline void pt_time_advance(struct pt_time *time, uint64_t tsc)
 		time->tsc = tsc;
 }
 
+/* Whether the MTC with that payload is the one to come right behind the last one, so that cycles before it
+ * cannot take time past it. */
+static inline int pt_time_is_due(const struct pt_time *time, uint8_t ctc)
+{
+	return time->have_mtc && time->next && (uint8_t)(ctc - time->last_ctc) == 1;
+}
+
+/* pt_time_update_mtc() for that one. */
+void pt_time_due_mtc(struct pt_time *time, const struct pt_config *config);
+
 /* pt_time_update_cyc(), to be inlined where CYCs are frequent. */
 static inline void pt_time_pass_cyc(struct pt_time *time, uint64_t cycles, const struct pt_config *config)
 {

@@ -23,73 +23,19 @@ static inline int pt_is_cyc(uint32_t bytes)
 	return (bytes & 3) == 3;
 }
 
-/* Whether such a packet, if there is no CYC before it, is in one window with the one before it. */
-static inline int pt_is_window_rest(uint32_t opcode)
+/* Whether such a row may begin with @word: not with a TNT that is alone. */
+static inline int pt_cyc_row_may_begin(uint64_t word)
 {
-	const uint32_t packet = pt_window_packet[opcode];
+	const uint64_t behind = word >> (8 + (word << 1 & 8));
 
-	return packet & pt_window_size && !(packet & (pt_window_none | pt_window_alone));
+	return pt_is_cyc((uint32_t)word) && !(behind & 1) && pt_is_cyc((uint32_t)(behind >> 8));
 }
 
-/* CYCs, added up: the low bits of their cycles, and of those of two bytes the high ones. */
-struct pt_cyc_sum {
-	uint64_t low, high;
-};
+/* The row that begins at @pos. A TNT that is in one window with the packet behind it does not belong to it.
+ */
+struct pt_cyc_row pt_cyc_row_at(const uint8_t *pos, const uint8_t *end);
 
-/* @more: zero or one, as the CYC that begins with @bytes goes on in a second byte. */
-static inline void pt_cyc_add(struct pt_cyc_sum *sum, uint32_t bytes, uint32_t more)
-{
-	sum->low += bytes & 0xf8;
-	sum->high += bytes & 0xfe00 & -more;
-}
-
-static inline uint64_t pt_cyc_cycles_of(const struct pt_cyc_sum *sum)
-{
-	return (sum->low >> 3) + (sum->high >> 4);
-}
-
-static inline uint32_t pt_cyc_more(uint32_t bytes)
-{
-	return bytes >> 2 & 1;
-}
-
-/* The row of at most @most that begins at @pos. A TNT that is in one window with the packet behind it does
- * not belong to it. */
-static inline __attribute__((always_inline)) struct pt_cyc_row pt_cyc_row_at(const uint8_t *pos,
-                                                                             const uint8_t *end,
-                                                                             uint32_t most)
-{
-	enum { room = 4 };
-	const uint8_t *const last = end - room, *before = pos;
-	struct pt_cyc_sum sum = {0}, less = {0};
-	uint64_t bytes = 0;
-	uint32_t bits = 0;
-
-	while (pos <= last && bits < 8 * most) {
-		const uint32_t cyc = pt_get32(pos), more = pt_cyc_more(cyc), opcode = pos[1 + more];
-
-		/* One that goes on in a third byte is left to others, as is an OVF in place of the second one
-		 * (erratum SKD007), which is no TNT. */
-		if ((~cyc & 3) | (cyc & cyc >> 6 & 4) | (opcode & 1) || opcode <= 2)
-			break;
-		pt_cyc_add(&sum, cyc, more);
-		bytes |= (uint64_t)opcode << bits;
-		bits += 8;
-		before = pos;
-		pos += 2 + more;
-	}
-	if (bits && pos < end && !pt_is_cyc(*pos) && pt_is_window_rest(*pos)) {
-		const uint32_t cyc = pt_get32(before);
-
-		pt_cyc_add(&less, cyc, pt_cyc_more(cyc));
-		bits -= 8;
-		bytes &= (UINT64_C(1) << bits) - 1;
-		pos = before;
-	}
-	return (struct pt_cyc_row){.end = pos,
-	                           .bytes = bytes,
-	                           .cycles = pt_cyc_cycles_of(&sum) - pt_cyc_cycles_of(&less),
-	                           .count = bits / 8};
-}
+/* The first @count TNTs of that row, which has as many. */
+struct pt_cyc_row pt_cyc_row_first(const uint8_t *pos, uint32_t count);
 
 #endif

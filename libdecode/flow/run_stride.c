@@ -77,14 +77,34 @@ static __attribute__((noinline)) size_t pass_time_by(struct pt_run_walk *walk, c
 	return (size_t)(evd->pos - pos);
 }
 
+/* An MTC, and what stands before another one that follows soon; the time of the CYCs before it is its own.
+ * Zero: something else. */
+static __attribute__((noinline)) size_t pass_mtc(struct pt_run_walk *walk, const uint8_t *pos,
+                                                 uint32_t npaths)
+{
+	struct pt_evd *evd = &walk->flow->evd;
+
+	evd->pos = pos;
+	if (!pt_evd_pass_due_mtc(evd, walk->lump.cycles))
+		return pass_time_by(walk, pos, npaths, pt_evd_pass_mtc);
+	walk->lump.cycles = 0;
+	tell_time(walk, npaths);
+	return (size_t)(evd->pos - pos);
+}
+
 /* Behind a CYC, rows of them are looked for in so many strides. */
 enum { rows_strides = 16 };
 
-/* Whether CYCs may be summed up, behind the run's first @npaths paths. Those that are lost are counted, each
- * of them. */
+/* Whether CYCs may be summed up, behind the run's first @npaths paths, if only the last time of a run is
+ * asked for. Those that are lost are counted, each of them. */
+inlined int can_lump(const struct pt_run_walk *walk, uint32_t npaths)
+{
+	return (npaths || walk->nevents) && walk->flow->evd.time.ratio;
+}
+
 inlined int may_lump(const struct pt_run_walk *walk, uint32_t npaths)
 {
-	return walk->last_time && walk->flow->evd.time.ratio && (npaths || walk->nevents);
+	return walk->last_time && can_lump(walk, npaths);
 }
 
 inlined size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos, uint32_t npaths)
@@ -228,11 +248,16 @@ inlined void go_along_leap(struct pt_run_walk *walk, struct stride *stride, cons
 	stride->npaths += leap->npaths;
 }
 
-/* Whether there is room for what a window brings. */
+/* Whether there is room for what a window brings, if only the last time of a run is asked for. */
+inlined int has_room_for_rows(const struct pt_run_walk *walk, const struct stride *stride)
+{
+	return stride->npaths < pt_run_max_paths && walk->nevents <= pt_run_enough_events;
+}
+
+/* The same, with every time. */
 inlined int has_room(const struct pt_run_walk *walk, const struct stride *stride)
 {
-	return stride->npaths < pt_run_max_paths && walk->nevents <= pt_run_enough_events &&
-	       walk->ntimes < pt_run_max_times;
+	return has_room_for_rows(walk, stride) && walk->ntimes < pt_run_max_times;
 }
 
 /* What is likely to come next, if it does; NULL: something else. */
@@ -420,12 +445,11 @@ inlined void go_along_any(struct pt_run_walk *walk, struct stride *stride, const
 static __attribute__((noinline)) void follow_row(struct pt_run_walk *walk, struct stride *stride,
                                                  const struct pt_cyc_row *row)
 {
-	enum { opcode_mtc = 0x59 };
 	const uint8_t *const pos = stride->pos, *const end = stride->end;
 	uint8_t byte[2 * pt_window_max];
 
 	/* No window goes on with an MTC. */
-	memset(byte, opcode_mtc, sizeof(byte));
+	memset(byte, pt_packet_mtc, sizeof(byte));
 	pt_put(byte, row->bytes, row->count);
 	stride->pos = byte;
 	stride->end = byte + sizeof(byte);
@@ -463,7 +487,7 @@ static __attribute__((noinline)) uint32_t learn_row(struct pt_run_walk *walk, st
 /* Over a row, whose CYCs are summed up. Zero: there is none, or it is not known. */
 inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 {
-	struct pt_cyc_row row = pt_cyc_row_at(stride->pos, stride->end, pt_cyc_row_most);
+	struct pt_cyc_row row = pt_cyc_row_at(stride->pos, stride->end);
 	const uint32_t npaths = stride->npaths;
 	const struct pt_run_leap *leap;
 	uint32_t last = 1;
@@ -479,7 +503,7 @@ inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 		if (!known)
 			return 0;
 		if (known < row.count)
-			row = pt_cyc_row_at(stride->pos, stride->end, known);
+			row = pt_cyc_row_first(stride->pos, known);
 	}
 	stride->pos = row.end;
 	walk->hits += stride->npaths - npaths;
@@ -489,18 +513,33 @@ inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 	return 1;
 }
 
+/* Over rows, one behind the other; @word is what the first one begins with. Zero: there is none. */
+inlined int pass_rows(struct pt_run_walk *walk, struct stride *stride, uint64_t word)
+{
+	const uint8_t *const begin = stride->pos;
+
+	while (pt_cyc_row_may_begin(word) && pass_row(walk, stride) && !(stride->flags & pt_entry_crosses) &&
+	       stride->end - stride->pos >= pt_window_max)
+		word = pt_get64(stride->pos);
+	return stride->pos != begin;
+}
+
 /* Over what is about time; zero: it must be read on foot. */
 inlined int step_time(struct pt_run_walk *walk, struct stride *stride, uint64_t word, enum stride_by by)
 {
 	uint32_t size;
 
-	if (by == by_rows && may_lump(walk, stride->npaths)) {
-		if (pass_row(walk, stride))
-			return !(stride->flags & pt_entry_crosses);
-		size = pass_cyc(walk, word, stride->npaths);
-		/* CYCs behind it may be the row's. */
-		if (!size)
-			size = (uint32_t)pass_time_by(walk, stride->pos, stride->npaths, pt_evd_pass_mtc);
+	if (by == by_rows && can_lump(walk, stride->npaths)) {
+		if (pt_is_cyc((uint32_t)word)) {
+			if (pass_rows(walk, stride, word))
+				return !(stride->flags & pt_entry_crosses);
+			size = pass_cyc(walk, word, stride->npaths);
+		} else {
+			/* CYCs behind it may be the row's. */
+			size = (uint8_t)word == pt_packet_mtc
+			               ? (uint32_t)pass_mtc(walk, stride->pos, stride->npaths)
+			               : 0;
+		}
 		stride->pos += size;
 		if (size)
 			return 1;
@@ -546,7 +585,8 @@ inlined int stride_by(struct pt_run_walk *walk, uint32_t start, uint32_t events,
 	struct stride stride;
 
 	begin_stride(&stride, walk, start);
-	while (has_room(walk, &stride) && step(walk, &stride, events, by))
+	while ((by == by_rows ? has_room_for_rows(walk, &stride) : has_room(walk, &stride)) &&
+	       step(walk, &stride, events, by))
 		continue;
 	end_list(walk, by);
 	if (stride.pos == begin && flow->evd.pos == begin)
@@ -586,7 +626,7 @@ int pt_run_stride(struct pt_run_walk *walk, uint32_t events)
 
 	if (start < 0)
 		return 0;
-	if (events && walk->has_rows && have_leaps(&walk->cache))
+	if (events && walk->has_rows && walk->last_time && have_leaps(&walk->cache))
 		return stride_by_rows(walk, (uint32_t)start);
 	if (!walk->chainless_blocks)
 		return stride_by_chains(walk, (uint32_t)start, events);

@@ -23,21 +23,24 @@ static inline pt_timing_half pt_timing_half_at(const uint8_t *pos)
 	return half;
 }
 
+static inline int pt_timing_are_all(pt_timing_half half)
+{
+	uint64_t word[2];
+
+	memcpy(word, &half, sizeof(half));
+	return (word[0] & word[1]) == UINT64_MAX;
+}
+
 /* How many elements come before the first one that is zero; the others are all ones. */
 static inline uint32_t pt_timing_count(pt_timing_half first, pt_timing_half second)
 {
-	const pt_timing_half both = first & second;
-	uint64_t word[4];
-	uint32_t bits = 0;
+	const pt_timing_half low = {1 << 0, 1 << 1, 1 << 2, 1 << 3}, high = low << 4;
+	const pt_timing_half bits = (first & low) | (second & high);
+	uint64_t word[2];
 
-	memcpy(word, &both, sizeof(both));
-	if ((word[0] & word[1]) == UINT64_MAX)
-		return pt_timing_pairs_count;
-	memcpy(word, &first, sizeof(first));
-	memcpy(word + 2, &second, sizeof(second));
-	for (uint32_t i = 0; i < 4; ++i)
-		bits |= (uint32_t)((htole64(word[i]) & 1) | (htole64(word[i]) >> 32 & 2)) << (2 * i);
-	return (uint32_t)__builtin_ctz(~bits);
+	memcpy(word, &bits, sizeof(bits));
+	word[0] |= word[1];
+	return (uint32_t)__builtin_ctz(~(uint32_t)(word[0] | word[0] >> 32));
 }
 
 static inline pt_timing_half pt_timing_are_pairs(pt_timing_half half)
