@@ -15,15 +15,34 @@ _Static_assert(pt_evd_bound_size + 1 <= pt_evd_queue_size, "a TIP with all that 
 _Static_assert(2 * pt_evd_bound_size <= pt_evd_queue_size,
                "a FUP with what binds to it or waited for a TIP fits");
 
+static void forget_bound(struct pt_bound_events *bound)
+{
+	bound->count = 0;
+	bound->branch = 0;
+}
+
+/* Forgets what the trace told, and stands at @pos. Events that nobody counts are not wiped out. */
+static void begin_at(struct pt_evd *evd, const uint8_t *pos)
+{
+	const uint8_t flags = evd->flags;
+
+	memset(evd, 0, offsetof(struct pt_evd, queue));
+	evd->flags = flags;
+	evd->pos = pos;
+	evd->packet = pos;
+	evd->queue_head = evd->queue_count = 0;
+	forget_bound(&evd->fup_bound);
+	forget_bound(&evd->tip_bound);
+	memset(&evd->evd, 0, sizeof(evd->evd));
+}
+
 void pt_evd_init(struct pt_evd *evd, const struct pt_config *config, int flags)
 {
 	memset(evd, 0, sizeof(*evd));
 	evd->config = *config;
 	evd->flags = (uint8_t)flags;
-	evd->pos = config->begin;
-	evd->packet = config->begin;
 	evd->tick_limit = UINT64_MAX;
-	pt_time_init(&evd->time);
+	begin_at(evd, config->begin);
 }
 
 void pt_evd_new_event(const struct pt_evd *evd, struct pt_event *ev, enum pt_event_type type)
@@ -531,17 +550,8 @@ int pt_evd_fetch_deferred_tip(struct pt_evd *evd)
 
 int pt_evd_sync(struct pt_evd *evd, const uint8_t *psb)
 {
-	const struct pt_config config = evd->config;
-	int (*const tick)(void *context) = evd->tick;
-	void *const tick_context = evd->tick_context;
-	const uint64_t tick_limit = evd->tick_limit;
-
-	if (!pt_psb_at(psb, config.end))
+	if (!pt_psb_at(psb, evd->config.end))
 		return -pte_nosync;
-	pt_evd_init(evd, &config, evd->flags);
-	evd->tick = tick;
-	evd->tick_context = tick_context;
-	evd->tick_limit = tick_limit;
-	evd->pos = psb;
+	begin_at(evd, psb);
 	return pt_evd_read_packet(evd);
 }

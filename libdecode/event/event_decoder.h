@@ -65,6 +65,8 @@ struct pt_evd {
 	struct pt_time time;
 	struct pt_time before; /* the time when the last unit was asked for, if it came later */
 	uint8_t ahead;         /* it did */
+	/* Cycles that do not count yet, and those of the last CYC among them: see pt_evd_owe_cyc(). */
+	uint64_t owed, owed_last;
 
 	/* Events in order; a TIP among events that wait is queued as ptev_tip. */
 	struct pt_event queue[pt_evd_queue_size];

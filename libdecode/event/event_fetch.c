@@ -169,6 +169,10 @@ int pt_evd_fetch_any(struct pt_evd *evd)
 			                                           : pt_unit_event;
 		if (evd->pos >= evd->config.end)
 			return -pte_eos;
+		if (!*evd->pos && !evd->refused) {
+			skip_pads(evd);
+			continue;
+		}
 		form = &pt_packet_forms[*evd->pos];
 		if (form->type == ppt_tnt_8)
 			return evd->no_tnt ? -pte_bad_context : pt_evd_take_tnt(evd, form);
@@ -220,30 +224,20 @@ static int read_mtc_or_cyc(struct pt_evd *evd)
 	return pt_packet_is_cyc_2(evd->pos) && read_cyc(evd, pt_packet_cyc_2(evd->pos), 2) >= 0;
 }
 
-static int is_flow_opcode(uint32_t opcode)
-{
-	return (opcode > 2 && !(opcode & 1)) || (opcode & 0x1f) == 0x0d;
-}
-
 /* Whether a TNT or a TIP comes next, which the most frequent of all is followed by. */
 static int is_flow(const struct pt_evd *evd)
 {
-	return pt_evd_has_room(evd) && is_flow_opcode(*evd->pos);
+	return pt_evd_has_room(evd) && pt_is_flow_opcode(*evd->pos);
 }
 
-/* What a trace with CYC is full of: one of up to two bytes, and then a TNT or TIP. Zero: something else. */
 static int pass_lone_cyc(struct pt_evd *evd)
 {
-	uint32_t word, size;
+	const uint32_t size = pt_evd_lone_cyc(evd);
 
-	if (!pt_evd_has_room(evd) || evd->refused || evd->tick_limit != UINT64_MAX)
-		return 0;
-	word = pt_get32(evd->pos);
-	size = pt_cyc_size(word);
-	if (!size || !is_flow_opcode(word >> (8 * size) & 0xff))
+	if (!size)
 		return 0;
 	evd->packet = evd->pos;
-	pt_evd_pass_cyc(evd, word, size);
+	pt_evd_pass_cyc(evd, pt_get32(evd->pos), size);
 	evd->pos += size;
 	return 1;
 }

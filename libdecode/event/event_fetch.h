@@ -97,6 +97,54 @@ static inline void pt_evd_pass_cycles(struct pt_evd *evd, uint64_t cycles)
 	pt_time_pass_cyc(&evd->time, cycles, &evd->config);
 }
 
+static inline int pt_is_flow_opcode(uint32_t opcode)
+{
+	return (opcode > 2 && !(opcode & 1)) || (opcode & 0x1f) == 0x0d;
+}
+
+/* What a trace with CYC is full of: one of up to two bytes, and then a TNT or TIP. Returns the CYC's size;
+ * zero: something else, or somebody listens to time. */
+static inline uint32_t pt_evd_lone_cyc(const struct pt_evd *evd)
+{
+	uint32_t word, size;
+
+	if (!pt_evd_has_room(evd) || evd->refused || evd->tick_limit != UINT64_MAX)
+		return 0;
+	word = pt_get32(evd->pos);
+	size = pt_cyc_size(word);
+	return size && pt_is_flow_opcode(word >> (8 * size) & 0xff) ? size : 0;
+}
+
+/* The same CYC does not count yet: one estimate of time by the cycles of several is the same as one by each
+ * of them, unless they are lost. Zero: it must count. */
+static inline int pt_evd_owe_cyc(struct pt_evd *evd)
+{
+	const uint32_t size = evd->time.ratio ? pt_evd_lone_cyc(evd) : 0;
+	const uint64_t cycles = size ? pt_cyc_cycles(pt_get32(evd->pos), size) : 0;
+
+	if (!cycles)
+		return 0;
+	evd->owed_last = cycles;
+	evd->owed += cycles;
+	evd->pos += size;
+	return 1;
+}
+
+/* Cycles that are owed count. @ahead: the last ones came ahead of what they belong to. */
+static inline void pt_evd_count_owed(struct pt_evd *evd, int ahead)
+{
+	if (!evd->owed)
+		return;
+	if (ahead) {
+		if (evd->owed != evd->owed_last)
+			pt_time_pass_cyc(&evd->time, evd->owed - evd->owed_last, &evd->config);
+		evd->before = evd->time;
+		evd->owed = evd->owed_last;
+	}
+	pt_time_pass_cyc(&evd->time, evd->owed, &evd->config);
+	evd->owed = 0;
+}
+
 static inline void pt_evd_pass_cyc(struct pt_evd *evd, uint64_t word, uint32_t size)
 {
 	pt_evd_pass_cycles(evd, pt_cyc_cycles(word, size));

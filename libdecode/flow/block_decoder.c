@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "flow/block_step.h"
-#include "flow/cursor_chain.h"
+#include "flow/cursor_next.h"
 #include "flow/decoder_face.h"
 
 /* A chain of so many basic blocks cannot overflow pt_block.ninsn. */
@@ -156,8 +156,8 @@ static inline void give(struct pt_block *ublock, size_t size, const struct pt_bl
 }
 
 /* The last block of a path was given, with those flags: what comes behind it decides of others. */
-static int leave_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size, uint32_t item,
-                      uint32_t flags)
+static __attribute__((noinline)) int leave_path(struct pt_block_decoder *decoder, struct pt_block *ublock,
+                                                size_t size, uint32_t item, uint32_t flags)
 {
 	struct pt_flow *flow = &decoder->flow;
 	const uint32_t more = pt_flow_exit_flags(flow);
@@ -172,7 +172,8 @@ static int leave_path(struct pt_block_decoder *decoder, struct pt_block *ublock,
 /* The last block of a path is thought about: what comes behind it may belong to it. */
 enum { tail = 1 };
 
-static int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
+static __attribute__((noinline)) int next_in_path(struct pt_block_decoder *decoder, struct pt_block *ublock,
+                                                  size_t size)
 {
 	struct pt_cursor *cursor = &decoder->cursor;
 	const uint32_t flags = pt_flow_take_entry_flags(&decoder->flow);
@@ -235,13 +236,12 @@ static int next_on_foot(struct pt_block_decoder *decoder, struct pt_block *ubloc
 	return status;
 }
 
-/* The last block of a path, the first one behind events, and whatever comes on foot. */
 static __attribute__((noinline)) int next_with_care(struct pt_block_decoder *decoder, struct pt_block *ublock,
                                                     size_t size)
 {
 	struct pt_cursor *cursor;
 
-	if (!decoder || !ublock || !pt_face_may_move(&decoder->flow))
+	if (!pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
 	cursor = &decoder->cursor;
 	if (cursor->entry && !pt_cursor_is_right(cursor))
@@ -251,12 +251,26 @@ static __attribute__((noinline)) int next_with_care(struct pt_block_decoder *dec
 	return cursor->entry ? next_in_path(decoder, ublock, size) : next_on_foot(decoder, ublock, size);
 }
 
+/* The last block of a path, the first one behind events, and whatever comes on foot. */
+static __attribute__((noinline)) int next_with_thought(struct pt_block_decoder *decoder,
+                                                       struct pt_block *ublock, size_t size)
+{
+	const struct pt_cursor *cursor = &decoder->cursor;
+
+	return cursor->entry && pt_cursor_is_right(cursor) && pt_face_may_move(&decoder->flow)
+	               ? next_in_path(decoder, ublock, size)
+	               : next_with_care(decoder, ublock, size);
+}
+
 /* Nobody is called while there are blocks to be handed out like this, nor are there flags for the next one.
  */
 int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_t size)
 {
-	if (!decoder || !ublock || decoder->cursor.at == decoder->cursor.until || size != sizeof(*ublock) ||
-	    !pt_cursor_is_right(&decoder->cursor))
+	if (!decoder || !ublock)
+		return -pte_invalid;
+	if (decoder->cursor.at == decoder->cursor.until)
+		return next_with_thought(decoder, ublock, size);
+	if (size != sizeof(*ublock) || !pt_flow_image_is_same(&decoder->flow))
 		return next_with_care(decoder, ublock, size);
 	*ublock = *(const struct pt_block *)pt_cursor_take(&decoder->cursor);
 	return 0;

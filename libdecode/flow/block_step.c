@@ -23,7 +23,7 @@ static inline int is_plain(const struct pt_flow *flow)
 	       flow->nheld == 1 && flow->held[0] == flow->section && flow->status >= 0 && !flow->ticks &&
 	       !flow->due && !flow->in_branch && !flow->speculative && !flow->entry_flags &&
 	       !flow->crossing.callback && !flow->observers.errcode && !flow->free_steps &&
-	       flow->generation == pt_image_generation(flow->image);
+	       pt_flow_image_is_same(flow);
 }
 
 /* Where the flow stands, if that is known; NULL: somebody else must look. */

@@ -3,9 +3,8 @@
 
 #include <stdlib.h>
 
-#include "event/event_fetch.h"
 #include "event/event_packets.h"
-#include "flow/cursor_chain.h"
+#include "flow/cursor_next.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
 
@@ -46,22 +45,6 @@ static int make_cache(struct pt_cursor *cursor)
 	return 1;
 }
 
-enum { tip_pgd_opcode = 0x01, opcode_extended = 0x02 };
-
-/* The size of the window at @pos; zero: there is none. */
-static inline uint32_t window_at(const struct pt_flow *flow, const uint8_t *pos)
-{
-	if (flow->evd.config.end - pos < pt_window_max)
-		return 0;
-	/* A TIP.PGD leads to the event, which the flow then has to apply; observers see the difference. */
-	return pt_window_of(pt_get64(pos), !flow->observers.count && (*pos & 0x1f) == tip_pgd_opcode);
-}
-
-static inline uint64_t window_bytes(const uint8_t *pos, uint32_t size)
-{
-	return pt_window_bytes(pt_get64(pos), size);
-}
-
 /* A TNT that is not a packet's, or of more bits than a TNT-8's, is gone along in parts of up to six bits.
  * What they lead to is the same as for a TNT-8 of these bits: it is looked up as such. *bits: how many. */
 static uint64_t bits_window(const struct pt_flow *flow, uint8_t *bits)
@@ -72,18 +55,6 @@ static uint64_t bits_window(const struct pt_flow *flow, uint8_t *bits)
 
 	*bits = (uint8_t)count;
 	return (outcomes | 1u << count) << 1;
-}
-
-/* @window: of @size bytes, none of them PADs; @behind: where it ends. */
-static inline __attribute__((always_inline)) const struct pt_run_entry *find(const struct pt_cursor *cursor,
-                                                                             uint32_t place, uint64_t window,
-                                                                             uint32_t size,
-                                                                             const uint8_t *behind)
-{
-	const struct pt_flow *flow = cursor->flow;
-
-	return pt_run_cache_look_up(cursor->cache, place, window, size, flow->evd.last.ip, &flow->returns,
-	                            behind, flow->evd.config.end);
 }
 
 /* ---- Recording ---------------------------------------------------------------------------------- */
@@ -248,7 +219,7 @@ static const struct pt_run_entry *record_window(struct pt_cursor *cursor, uint32
 	restore(cursor, before);
 	if (!kept)
 		pt_run_cache_refuse(cursor->cache, place, window);
-	return kept ? find(cursor, place, window, size, recorder->until) : NULL;
+	return kept ? pt_cursor_look_up(cursor, place, window, size, recorder->until) : NULL;
 }
 
 /* The same for a window of @size bytes, if it was met often enough. A unit that is ahead is given back then.
@@ -257,7 +228,7 @@ static const struct pt_run_entry *record_packets(struct pt_cursor *cursor, uint3
                                                  uint32_t size)
 {
 	struct pt_recorder *recorder = &cursor->record->recorder;
-	const uint64_t window = window_bytes(pos, size);
+	const uint64_t window = pt_window_bytes(pt_get64(pos), size);
 	struct before_window before;
 
 	if (cursor->cache->full ||
@@ -326,7 +297,8 @@ static const struct pt_run_entry *enter_bits(struct pt_cursor *cursor)
 	const int64_t place = present_place(cursor);
 	const uint64_t window = bits_window(cursor->flow, &cursor->bits);
 	const struct pt_run_entry *entry =
-	        place < 0 ? NULL : find(cursor, (uint32_t)place, window, 1, cursor->flow->evd.pos);
+	        place < 0 ? NULL
+	                  : pt_cursor_look_up(cursor, (uint32_t)place, window, 1, cursor->flow->evd.pos);
 
 	cursor->ahead = 0;
 	if (!entry && place >= 0)
@@ -343,13 +315,14 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 	struct pt_flow *flow = cursor->flow;
 	const uint8_t *const pos = flow->unit == pt_flow_no_unit ? flow->evd.pos : flow->evd.packet;
 	const uint8_t ahead = flow->evd.ahead && flow->unit != pt_flow_no_unit;
-	const uint32_t size = window_at(flow, pos);
+	const uint32_t size = pt_cursor_window_at(flow, pos);
 	const int64_t place = size ? present_place(cursor) : -1;
 	const struct pt_run_entry *entry;
 
 	if (place < 0)
 		return NULL;
-	entry = find(cursor, (uint32_t)place, window_bytes(pos, size), size, pos + size);
+	entry = pt_cursor_look_up(cursor, (uint32_t)place, pt_window_bytes(pt_get64(pos), size), size,
+	                          pos + size);
 	if (!entry) {
 		entry = record_packets(cursor, (uint32_t)place, pos, size);
 		if (!entry) {
@@ -387,29 +360,12 @@ int pt_cursor_enter(struct pt_cursor *cursor)
 /* Leaves the path; the flow stands at @place. */
 static void stand_at(struct pt_cursor *cursor, uint32_t place)
 {
+	pt_cursor_count_owed(cursor);
 	cursor->entry = NULL;
 	pt_flow_stand_at(cursor->flow, &cursor->cache->place[place]);
 }
 
-/* Does what the path does before which the flow stands, but for moving in trace. */
-static inline void pass_path(struct pt_flow *flow, const struct pt_run_entry *entry)
-{
-	if (entry->flags & pt_entry_effect)
-		pt_stack_effect_apply(&entry->extra->effect, &flow->returns);
-	if (entry->flags & pt_entry_address)
-		flow->evd.last = (struct pt_last_ip){.ip = entry->last, .valid = 1};
-}
-
-static inline void pass_chain(struct pt_flow *flow, const struct pt_run_chain *chain)
-{
-	if (chain->effect)
-		pt_stack_effect_apply(chain->effect, &flow->returns);
-	if (chain->flags & pt_entry_address)
-		flow->evd.last = (struct pt_last_ip){.ip = chain->last, .valid = 1};
-}
-
-/* The path ends in an event, which is due now. */
-static void stand_at_event(struct pt_cursor *cursor)
+__attribute__((noinline)) void pt_cursor_stand_at_event(struct pt_cursor *cursor)
 {
 	const struct pt_run_entry *const entry = cursor->entry;
 	const struct pt_cursor_state *states = entry->extra->part[pt_cursor_states];
@@ -417,7 +373,8 @@ static void stand_at_event(struct pt_cursor *cursor)
 	struct pt_flow *flow = cursor->flow;
 	struct pt_event *event;
 
-	pass_path(flow, entry);
+	pt_cursor_count_owed(cursor);
+	pt_cursor_pass_path(flow, entry);
 	cursor->entry = NULL;
 	pt_flow_set_ip(flow, states[entry->path.nblocks - 1].ip);
 	flow->have_resume_ip = (after->kind == pt_place_off_known) & 1;
@@ -432,19 +389,14 @@ static void stand_at_event(struct pt_cursor *cursor)
 	flow->due = 1;
 }
 
-/* What is about time stands before the next window: unless somebody listens, it is read. Returns where
- * reading stands. */
-static const uint8_t *pass_time(struct pt_cursor *cursor)
+__attribute__((noinline)) void pt_cursor_pass_time(struct pt_cursor *cursor)
 {
 	struct pt_evd *evd = &cursor->flow->evd;
 
-	if (cursor->flow->observers.count)
-		return evd->pos;
-	evd->ahead = 0;
+	pt_evd_count_owed(evd, 0);
 	pt_evd_pass_timing(evd);
 	cursor->ahead = evd->ahead;
 	evd->ahead = 0;
-	return evd->pos;
 }
 
 /* The same is read again from @begin on: on foot, it comes with whatever is fetched next. */
@@ -454,10 +406,7 @@ static void take_time_back(struct pt_flow *flow, const uint8_t *begin)
 	flow->evd.time = flow->evd.before;
 }
 
-/* A part of a TNT was gone along, to @place. Returns whether the next part of it begins; negative: there is
- * none.
- */
-static int next_bits(struct pt_cursor *cursor, uint32_t place)
+__attribute__((noinline)) int pt_cursor_next_bits(struct pt_cursor *cursor, uint32_t place)
 {
 	struct pt_flow *flow = cursor->flow;
 	const uint8_t used = cursor->bits;
@@ -468,106 +417,21 @@ static int next_bits(struct pt_cursor *cursor, uint32_t place)
 		flow->unit = pt_flow_no_unit;
 		return -1;
 	}
-	cursor->entry = find(cursor, place, bits_window(flow, &cursor->bits), 1, flow->evd.pos);
+	cursor->entry = pt_cursor_look_up(cursor, place, bits_window(flow, &cursor->bits), 1, flow->evd.pos);
 	if (!cursor->entry)
 		stand_at(cursor, place);
 	return cursor->entry != NULL;
 }
 
-/* Three guesses of four must be right, or none is made for a while. */
-enum { trust_first = 64, trust_most = 256, trust_lost = 3, trust_pause = 1 << 12 };
-
-static inline int may_guess(struct pt_cursor *cursor)
+__attribute__((noinline)) int pt_cursor_find_nothing(struct pt_cursor *cursor, uint32_t place, uint32_t size,
+                                                     const uint8_t *begin)
 {
-	if (__builtin_expect(cursor->trust > 0, 1))
-		return 1;
-	if (++cursor->trust > 0)
-		cursor->trust = trust_first;
-	return 0;
-}
-
-/* What came last behind the same path, if it leads on from @place at @pos; NULL: something else. */
-static inline const struct pt_run_entry *guess(struct pt_cursor *cursor, uint32_t place, const uint8_t *pos)
-{
-	const struct pt_run_entry *entry = pt_run_cache_guess(cursor->cache);
-	const struct pt_flow *flow = cursor->flow;
-
-	if (flow->evd.config.end - pos < pt_window_max || entry->place != place ||
-	    (entry->flags & pt_entry_event) ||
-	    !pt_run_cache_leads(cursor->cache, entry, place, pt_get64(pos), pos, flow->evd.last.ip,
-	                        &flow->returns, flow->evd.config.end))
-		return NULL;
-	cursor->trust += cursor->trust < trust_most;
-	pt_run_cache_note(cursor->cache, entry, 1);
-	return entry;
-}
-
-/* It was not guessed. */
-static inline void note_found(struct pt_cursor *cursor)
-{
-	if (cursor->trust <= 0)
-		return;
-	cursor->trust -= trust_lost;
-	if (cursor->trust <= 0)
-		cursor->trust = -trust_pause;
-	pt_run_cache_note(cursor->cache, cursor->entry, 0);
-}
-
-__attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
-{
-	const struct pt_run_entry *const entry = cursor->entry;
-	const struct pt_run_chain *const chain = cursor->chain;
 	struct pt_flow *flow = cursor->flow;
-	const uint8_t *pos = flow->evd.pos, *begin;
-	uint32_t place = entry->place_after, size;
 
-	cursor->ahead = 0;
-	if (chain) {
-		pass_chain(flow, chain);
-		cursor->chain = NULL;
-		place = chain->place_after;
-		pos += chain->size;
-	} else if (entry->flags & pt_entry_event) {
-		stand_at_event(cursor);
-		return 0;
-	} else {
-		pass_path(flow, entry);
-		pos += cursor->bits ? 0 : entry->size;
-	}
-	if (cursor->bits) {
-		const int begun = next_bits(cursor, place);
-
-		if (begun >= 0)
-			return begun;
-	}
-	pos = begin = pt_packet_skip_pads(pos, flow->evd.config.end);
-	flow->evd.pos = pos;
-	if (pos < flow->evd.config.end && pt_may_be_timing(*pos)) {
-		pt_cursor_end_list(cursor);
-		pos = pass_time(cursor);
-	}
-	flow->evd.packet = pos;
-	cursor->entry = may_guess(cursor) ? guess(cursor, place, pos) : NULL;
-	if (cursor->entry) {
-		pt_cursor_try_chain(cursor, pos);
-		return 1;
-	}
-	size = window_at(flow, pos);
-	if (size) {
-		/* An event is read before the flow comes to its place, and its time counts. */
-		if (pt_window_packet[*pos] & pt_window_event)
-			cursor->ahead = 0;
-		cursor->entry = find(cursor, place, window_bytes(pos, size), size, pos + size);
-		if (cursor->entry) {
-			note_found(cursor);
-			pt_cursor_try_chain(cursor, pos);
-			return 1;
-		}
-	}
 	pt_cursor_end_list(cursor);
 	stand_at(cursor, place);
 	if (size) {
-		cursor->entry = record_packets(cursor, place, pos, size);
+		cursor->entry = record_packets(cursor, place, flow->evd.packet, size);
 		if (cursor->entry)
 			return 1;
 	}
@@ -580,7 +444,7 @@ __attribute__((hot)) int pt_cursor_next(struct pt_cursor *cursor)
 /* The outcomes of the TNT at @pos with their stop bit. */
 static uint64_t tnt_outcomes(const uint8_t *pos)
 {
-	return *pos == opcode_extended ? pt_packet_tnt_64_bits(pos) : *pos >> 1;
+	return *pos == pt_packet_extended ? pt_packet_tnt_64_bits(pos) : *pos >> 1;
 }
 
 static uint32_t tnt_bits(const uint8_t *pos)
@@ -601,7 +465,7 @@ static void stand_in_tnt(struct pt_flow *flow, const uint8_t *pos, uint32_t left
 /* The size of a TNT that begins so. */
 static uint32_t tnt_size(uint8_t opcode)
 {
-	return opcode == opcode_extended ? pt_window_max : 1;
+	return opcode == pt_packet_extended ? pt_window_max : 1;
 }
 
 static const struct pt_cursor_state *state_behind(const struct pt_run_entry *entry, uint32_t count)
@@ -645,6 +509,7 @@ int pt_cursor_is_in_last_step(const struct pt_cursor *cursor)
 
 const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t count)
 {
+	pt_cursor_count_owed(cursor);
 	if (cursor->entry && cursor->bits && !nothing_is_used(cursor, count))
 		return &cursor->flow->evd.time;
 	if (cursor->entry && cursor->ahead && nothing_is_used(cursor, count))
@@ -655,7 +520,7 @@ const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t co
 /* Whether the first @size bytes of the window, with what it deferred, hold an address. */
 static int has_address(const uint8_t *window, uint32_t size)
 {
-	if (window[0] == opcode_extended)
+	if (window[0] == pt_packet_extended)
 		return size > pt_window_max;
 	for (uint32_t at = 0; at < size; at += pt_window_packet[window[at]] & pt_window_size)
 		if (window[at] & 1) /* no TNT */

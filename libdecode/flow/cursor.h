@@ -8,6 +8,7 @@
 #ifndef PT_CURSOR_H
 #define PT_CURSOR_H
 
+#include "event/event_fetch.h"
 #include "flow/item_pool.h"
 #include "flow/recorder.h"
 #include "flow/run_chain.h"
@@ -81,9 +82,16 @@ void pt_cursor_init(struct pt_cursor *cursor, struct pt_flow *flow, const struct
                     void *context);
 void pt_cursor_fini(struct pt_cursor *cursor);
 
+/* Nothing is owed behind that but where the cursor stands in a path: who asks for time must call it. */
+static inline void pt_cursor_count_owed(const struct pt_cursor *cursor)
+{
+	pt_evd_count_owed(&cursor->flow->evd, cursor->ahead);
+}
+
 /* Forgets where it is. */
 static inline void pt_cursor_reset(struct pt_cursor *cursor)
 {
+	pt_cursor_count_owed(cursor);
 	cursor->entry = NULL;
 	cursor->chain = NULL;
 	cursor->at = cursor->until = cursor->end = NULL;
@@ -119,17 +127,14 @@ static inline int pt_cursor_is_on_foot(const struct pt_cursor *cursor)
  * does. */
 int pt_cursor_enter(struct pt_cursor *cursor);
 
-/* The flow moves to the path's end, and stands before the next one, if the cursor knows it; else the next
- * unit is fetched. Returns whether it does. Items that are left stay. */
-int pt_cursor_next(struct pt_cursor *cursor);
-
 /* Holds the items of the path, or chain, before which the flow stands; the last @tail of them need thought.
  */
 static inline void pt_cursor_hold(struct pt_cursor *cursor, uint32_t tail)
 {
 	const struct pt_run_chain *chain = cursor->chain;
 
-	cursor->at = chain ? chain->items : cursor->entry->extra->part[pt_cursor_items];
+	_Static_assert(pt_cursor_items == 0, "items are the first part");
+	cursor->at = chain ? chain->items : pt_run_first_part(&cursor->entry->path);
 	cursor->begin = cursor->at;
 	cursor->end = cursor->at + (chain ? (uint32_t)chain->ninsn : cursor->entry->path.ninsn);
 	cursor->until = cursor->end - tail;
@@ -165,7 +170,7 @@ const struct pt_time *pt_cursor_time(const struct pt_cursor *cursor, uint32_t co
 /* Whether the image is the one that the path was entered with. */
 static inline int pt_cursor_is_right(const struct pt_cursor *cursor)
 {
-	return pt_image_generation(cursor->flow->image) == cursor->flow->generation;
+	return pt_flow_image_is_same(cursor->flow);
 }
 
 #endif

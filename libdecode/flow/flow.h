@@ -297,6 +297,12 @@ static inline struct pt_flow_place *pt_flow_place_of(const struct pt_flow *flow,
 	return (struct pt_flow_place *)(uintptr_t)&flow->cache[(ip ^ (ip >> 9)) % pt_flow_cache_size];
 }
 
+/* Whether the image is the one that the flow looked at last. */
+static inline int pt_flow_image_is_same(const struct pt_flow *flow)
+{
+	return pt_image_generation(flow->image) == flow->generation;
+}
+
 static inline int pt_flow_place_is(const struct pt_flow *flow, const struct pt_flow_place *place, uint64_t ip)
 {
 	return place->ip == ip && place->generation == flow->generation && place->spaces == flow->spaces &&

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "flow/cursor_chain.h"
+#include "flow/cursor_next.h"
 #include "flow/decoder_face.h"
 
 struct pt_insn_decoder {
@@ -125,9 +125,11 @@ static int status_behind(struct pt_flow *flow, uint64_t before, const uint8_t *r
 static void move(struct pt_insn_decoder *decoder)
 {
 	struct pt_cursor *cursor = &decoder->cursor;
-	const uint64_t before = decoder->flow.evd.time.tsc;
 	const uint8_t *reached = decoder->flow.reached;
+	uint64_t before;
 
+	pt_cursor_count_owed(cursor);
+	before = decoder->flow.evd.time.tsc;
 	cursor->until = cursor->at;
 	decoder->moved = 1;
 	decoder->status = 0;

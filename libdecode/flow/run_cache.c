@@ -339,7 +339,8 @@ static void keep_blocks(struct pt_run_path *path, uint8_t *to, const struct pt_r
 	}
 }
 
-static void keep_parts(struct pt_run_extra *extra, uint8_t *to, const struct pt_run_record *record)
+static void keep_parts(struct pt_run_entry *entry, struct pt_run_extra *extra, uint8_t *to,
+                       const struct pt_run_record *record)
 {
 	for (int i = 0; i < pt_run_parts; ++i) {
 		if (!record->part[i].size)
@@ -347,6 +348,7 @@ static void keep_parts(struct pt_run_extra *extra, uint8_t *to, const struct pt_
 		extra->part[i] = memcpy(to, record->part[i].bytes, record->part[i].size);
 		to += aligned(record->part[i].size);
 	}
+	entry->path.block = extra->part[0];
 }
 
 static void keep_extra(struct pt_run_entry *entry, struct pt_run_extra *extra,
@@ -385,7 +387,7 @@ static int keep(struct pt_run_cache *cache, struct pt_run_entry *entry, const st
 	if (record->block)
 		keep_blocks(&entry->path, memory + extra_size, record);
 	else
-		keep_parts((struct pt_run_extra *)memory, memory + extra_size, record);
+		keep_parts(entry, (struct pt_run_extra *)memory, memory + extra_size, record);
 	return 0;
 }
 

@@ -63,7 +63,8 @@ struct pt_run_leaps;
 
 /* A cache line. Those in use stand one after the other, and stay where they are. */
 struct pt_run_entry {
-	/* What is handed out; in place of blocks, there may be parts, which nblocks then counts. */
+	/* What is handed out; in place of blocks, there may be parts, which nblocks then counts: see
+	 * pt_run_first_part(). */
 	struct pt_run_path path;
 	uint64_t window; /* the bytes of trace */
 	/* With an address in the window: the last IP behind it. The bits that the address did not replace,
@@ -77,6 +78,12 @@ struct pt_run_entry {
 	/* See run_chain.h: the first chain that begins with it, or zero; and what followed it last. */
 	uint16_t chain, tag;
 };
+
+/* The path's first part, which stands in place of blocks: whoever goes along it needs nothing of extra. */
+static inline const void *pt_run_first_part(const struct pt_run_path *path)
+{
+	return path->block;
+}
 
 enum pt_run_entry_flag {
 	pt_entry_address = 3 << 0,   /* of the first address: enum pt_window_flag's, shifted */

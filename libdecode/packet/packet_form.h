@@ -78,8 +78,8 @@ static inline const uint8_t *pt_packet_skip_pads(const uint8_t *pos, const uint8
 	return pos;
 }
 
-/* An OVF's two bytes, and a TMA's; an MTC's opcode. */
-enum { pt_packet_ovf = 0xf302, pt_packet_tma = 0x7302, pt_packet_mtc = 0x59 };
+/* An OVF's two bytes, and a TMA's; an MTC's opcode; a byte that another byte of opcode follows. */
+enum { pt_packet_ovf = 0xf302, pt_packet_tma = 0x7302, pt_packet_mtc = 0x59, pt_packet_extended = 0x02 };
 
 /* CYC of two bytes, of which four can be read. An OVF may stand in place of the second one (erratum SKD007).
  */

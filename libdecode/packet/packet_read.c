@@ -12,8 +12,7 @@
 #include "packet/psb_search.h"
 
 enum {
-	opcode_extended = 0x02, /* a second opcode byte follows */
-	opcode_ext_mnt = 0xc3,  /* and a third one, which must be mnt_byte */
+	opcode_ext_mnt = 0xc3, /* and a third one, which must be mnt_byte */
 	opcode_ext_ovf = 0xf3,
 	mnt_byte = 0x88,
 };
@@ -227,7 +226,7 @@ static int read_unknown(struct pt_packet *packet, const uint8_t *pos, const stru
  * 02 f3 after a first byte that promises more is that OVF. */
 static int cyc_is_cut_by_ovf(const uint8_t *pos, const struct pt_config *config)
 {
-	return config->errata.skd007 && config->end - pos >= 3 && pos[1] == opcode_extended &&
+	return config->errata.skd007 && config->end - pos >= 3 && pos[1] == pt_packet_extended &&
 	       pos[2] == opcode_ext_ovf;
 }
 
@@ -281,7 +280,7 @@ int pt_packet_type_at(const uint8_t *pos, const struct pt_config *config)
 	if (left <= 0)
 		return -pte_eos;
 	type = (int)pt_packet_forms[*pos].type;
-	if (*pos == opcode_extended) {
+	if (*pos == pt_packet_extended) {
 		format = extended_format(pos, left);
 		if (!format || (format->type == ppt_mnt && left < 3))
 			return -pte_eos;
@@ -320,7 +319,7 @@ int pt_packet_read_other(struct pt_packet *packet, const uint8_t *pos, const str
 {
 	static const struct format mode = {ppt_mode, 2, read_mode};
 
-	if (*pos == opcode_extended)
+	if (*pos == pt_packet_extended)
 		return read_extended(packet, pos, config);
 	switch (pt_packet_forms[*pos].type) {
 	case ppt_mode:

@@ -175,6 +175,95 @@ static void lost_cycles_are_counted_each(void **state)
 	check(fixture);
 }
 
+/* ---- Block by block ------------------------------------------------------------------------------- */
+
+enum { most_blocks = 1 << 14 };
+
+struct times {
+	uint64_t tsc[most_blocks];
+	uint32_t lost_cyc[most_blocks];
+	uint64_t events_tsc;
+	uint32_t count;
+};
+
+/* Behind each block, the time, or where it is not asked for, the one before. */
+static void ask(struct pt_block_decoder *decoder, uint32_t every, struct times *times)
+{
+	int status = pt_blk_sync_set(decoder, 0);
+	struct pt_block block;
+	struct pt_event event;
+	uint64_t tsc = 0;
+	uint32_t lost_cyc = 0;
+
+	times->count = 0;
+	times->events_tsc = 0;
+	while (status >= 0) {
+		if (status & pts_event_pending) {
+			status = pt_blk_event(decoder, &event, sizeof(event));
+			times->events_tsc = times->events_tsc * 31 + event.tsc;
+			continue;
+		}
+		status = pt_blk_next(decoder, &block, sizeof(block));
+		assert_true(times->count < most_blocks);
+		if (times->count % every == 0)
+			(void)pt_blk_time(decoder, &tsc, NULL, &lost_cyc);
+		times->tsc[times->count] = tsc;
+		times->lost_cyc[times->count++] = lost_cyc;
+	}
+	assert_int_equal(status, -pte_eos);
+}
+
+/* How often the time is asked for does not change it: truth is a decoder on foot that is asked each time. */
+static void check_blocks(struct fixture *fixture)
+{
+	static const uint32_t every[] = {1, 2, 3, 7, 50, most_blocks};
+	static struct times truth, times;
+	const struct pt_config config = machine(&fixture->stream);
+	const char *const cache = getenv("SBTRACE_RUN_CACHE");
+	struct pt_block_decoder *decoder;
+
+	setenv("SBTRACE_RUN_CACHE", "0", 1);
+	decoder = open_decoder(&config, fixture->image);
+	if (cache)
+		setenv("SBTRACE_RUN_CACHE", cache, 1);
+	else
+		unsetenv("SBTRACE_RUN_CACHE");
+	ask(decoder, 1, &truth);
+	assert_true(truth.count > 1000);
+	pt_blk_free_decoder(decoder);
+	for (size_t i = 0; i < sizeof(every) / sizeof(every[0]); ++i) {
+		decoder = open_decoder(&config, fixture->image);
+		for (int n = 0; n < passes / 10; ++n) {
+			ask(decoder, every[i], &times);
+			assert_int_equal(times.count, truth.count);
+			assert_int_equal(times.events_tsc, truth.events_tsc);
+			for (uint32_t k = 0; k < truth.count; k += every[i]) {
+				assert_int_equal(times.tsc[k], truth.tsc[k]);
+				assert_int_equal(times.lost_cyc[k], truth.lost_cyc[k]);
+			}
+		}
+		pt_blk_free_decoder(decoder);
+	}
+}
+
+static void times_of_blocks_do_not_depend_on_who_asks(void **state)
+{
+	struct fixture *fixture = *state;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0", 5);
+	write_trace(fixture, 1);
+	check_blocks(fixture);
+}
+
+static void lost_cycles_of_blocks_do_not_either(void **state)
+{
+	struct fixture *fixture = *state;
+
+	load(fixture, "\x90\x74\xfd\xff\xe0", 5);
+	write_trace(fixture, 0);
+	check_blocks(fixture);
+}
+
 static void bad_arguments(void **state)
 {
 	(void)state;
@@ -186,6 +275,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(the_last_time_is_that_of_all, setup, teardown),
 	        cmocka_unit_test_setup_teardown(lost_cycles_are_counted_each, setup, teardown),
+	        cmocka_unit_test_setup_teardown(times_of_blocks_do_not_depend_on_who_asks, setup, teardown),
+	        cmocka_unit_test_setup_teardown(lost_cycles_of_blocks_do_not_either, setup, teardown),
 	        cmocka_unit_test(bad_arguments),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
