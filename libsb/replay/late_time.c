@@ -20,6 +20,17 @@ int late_time_keeps_stamp(const struct pt_packet *packet)
 	}
 }
 
+/* Tracing is turned on at @at, or may be, behind an overflow; @is_fresh: a TSC packet says when. */
+static void turn_on(struct late_tsc *next, uint64_t at, int is_fresh)
+{
+	if (is_fresh) {
+		next->stamped = at;
+		next->next_on = UINT64_MAX;
+	} else if (next->next_on == UINT64_MAX) {
+		next->next_on = at;
+	}
+}
+
 /* Reads on, up to the first packet that tells the time at or behind @offset. */
 static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64_t mtc, struct late_tsc *next)
 {
@@ -30,13 +41,12 @@ static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64
 	while (pt_pkt_get_offset(packets, &at) >= 0 && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0) {
 		if (at >= offset)
 			next->at = at;
-		if (packet.type == ppt_tip_pge) {
+		if (packet.type == ppt_tip_pge || packet.type == ppt_ovf)
+			turn_on(next, at, is_fresh && packet.type == ppt_tip_pge);
+		if (packet.type == ppt_tip_pge)
 			next->on = at;
-			if (at < offset)
-				next->stamped = is_fresh;
-		} else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf) {
+		else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf)
 			next->off = at;
-		}
 		if (at >= offset && packet.type == ppt_tsc)
 			next->tsc = packet.payload.tsc.tsc;
 		else if (at >= offset && packet.type == ppt_mtc && mtc)
@@ -63,7 +73,7 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, s
 		begin = next->at;
 	else
 		next->on = next->off = 0;
-	*next = (struct late_tsc){offset, offset, UINT64_MAX, next->on, next->off, 0};
+	*next = (struct late_tsc){offset, offset, UINT64_MAX, next->on, next->off, UINT64_MAX, UINT64_MAX};
 	packets = pt_pkt_alloc_decoder(&config);
 	if (packets && pt_pkt_sync_set(packets, begin) >= 0)
 		find_time(packets, offset, mtc, next);
@@ -75,7 +85,7 @@ int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct la
 {
 	uint64_t offset;
 
-	return next->stamped && pt_blk_get_offset(decoder, &offset) >= 0 && offset == next->from;
+	return pt_blk_get_offset(decoder, &offset) >= 0 && next->stamped < offset && offset <= next->next_on;
 }
 
 int late_time_stays_on(const struct pt_block_decoder *decoder, const struct late_tsc *next)

@@ -39,16 +39,16 @@ struct late_verdict {
 };
 
 /* What the next packet of the decoder's buffer is that tells the time: the same from one offset to the other.
- * And where tracing is turned on and off before it for the last time, as far as it is; and whether it was
- * turned on right behind a TSC packet, where it was before the first offset. */
+ * And where tracing is turned on and off before it for the last time, as far as it is; and where it is turned
+ * on right behind a TSC packet, and for the next time after that; UINT64_MAX: nowhere. */
 struct late_tsc {
 	uint64_t from, at, tsc;
 	uint64_t on, off;
-	int stamped;
+	uint64_t stamped, next_on;
 };
 
 /* Nothing is known of the buffer. */
-static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX, 0, 0, 0};
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX, 0, 0, UINT64_MAX, UINT64_MAX};
 
 /* The time stamp of the next TSC packet behind the place where @decoder stands, or, if @mtc is not zero, of
  * the next MTC packet, which comes at that time; UINT64_MAX: there is none. *next is what was found before,
@@ -59,8 +59,8 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, s
  * says so. */
 int late_time_keeps_stamp(const struct pt_packet *packet);
 
-/* Whether a TSC packet says when tracing was turned on, which was right before the place where @decoder
- * stands. *next: late_time_until() was asked there. */
+/* Whether a TSC packet says when tracing was turned on that is on where @decoder stands. *next:
+ * late_time_until() was asked there. */
 int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct late_tsc *next);
 
 /* Whether tracing, which has just been turned on where @decoder stands, stays on up to that packet. *next:

@@ -135,6 +135,39 @@ static void a_tsc_packet_right_before_is_exact(void **state)
 	assert_string_equal(fixture->gaps, "");
 }
 
+/* Thread 1 of process 1 runs up to 84000, then its thread 2; in the end, there is another file. */
+static void two_threads(struct fixture *fixture)
+{
+	const struct sb_write_sample begin = sample(0, 1, 10000), out = sample(0, 1, 84000),
+	                             in = {.pid = 1, .tid = 2, .time = 84001};
+
+	has_loop(fixture, 1, 0x5000);
+	assert_int_equal(sb_write_fork(fixture->writer, &begin, 1, 1, 2, 1, NULL), 0);
+	switches(fixture, 0, 50000, 0, 1);
+	assert_int_equal(sb_write_switch(fixture->writer, &out, 1, 0, 1, 2, NULL), 0);
+	assert_int_equal(sb_write_switch(fixture->writer, &in, 0, 0, 1, 1, NULL), 0);
+	maps(fixture, 200000, 1, 0x5000, "/other");
+}
+
+/* What it has mapped is asked for before who runs is, and the decoder reads on meanwhile. */
+static void a_tsc_packet_right_before_is_exact_wherever_the_decoder_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	trace_start(&trace, 80000);
+	for (uint64_t time = 83000; time <= 85000; time += 2000) {
+		trace_enabled(&trace, time, 0x5000);
+		trace.bytes[trace.size++] = 0; /* PAD */
+		trace_tnt(&trace, "n");
+		trace_disabled(&trace);
+	}
+	trace_tsc(&trace, 90000);
+	told(fixture, &trace, "0/1/1@83000: 5000 5002; 0/1/2@85000: 5000 5002");
+	assert_string_equal(fixture->gaps, "");
+}
+
 /* But a CPU that awakes says so, too, and then switches. */
 static void an_idle_cpu_awakes_before_it_switches(void **state)
 {
@@ -208,6 +241,8 @@ int main(void)
 	        TEST(without_an_mtc_nobody_knows),
 	        TEST(without_an_mtc_addresses_may_tell),
 	        TEST(a_tsc_packet_right_before_is_exact),
+	        cmocka_unit_test_setup_teardown(a_tsc_packet_right_before_is_exact_wherever_the_decoder_is,
+	                                        setup_late, teardown),
 	        TEST(an_idle_cpu_awakes_before_it_switches),
 	        TEST(who_entered_within_a_gap_is_not_known),
 	        TEST(who_was_there_before_a_gap_still_is),
