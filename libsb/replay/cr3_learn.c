@@ -97,6 +97,12 @@ static size_t undoubted(const struct gathering *gathering, const struct user_str
 	return behind - 1;
 }
 
+static void tell(const struct cr3_map *map, int32_t pid, uint64_t cr3, uint64_t time)
+{
+	if (map->seen)
+		map->seen(map->seen_context, pid, cr3, time);
+}
+
 static void count_vote(struct gathering *gathering, struct open_use *open, const struct user_stretch *stretch)
 {
 	const size_t entry = undoubted(gathering, stretch);
@@ -104,7 +110,9 @@ static void count_vote(struct gathering *gathering, struct open_use *open, const
 	if (entry == SIZE_MAX || entry == open->voted_sched)
 		return;
 	open->voted_sched = entry;
-	add_votes(&gathering->map->use[open->use], gathering->sched[entry].pid, 1);
+	tell(gathering->map, gathering->sched[entry].pid, stretch->cr3, stretch->from);
+	add_votes(&gathering->map->use[open->use],
+	          cr3_memory_of(gathering->map, gathering->sched[entry].pid, stretch->from), 1);
 }
 
 /* ---- Gathering -------------------------------------------------------------------------------- */
@@ -163,6 +171,23 @@ static int may_have_ended(const struct cr3_map *map, const struct cr3_use *use, 
 	return 0;
 }
 
+/* Of those that have one memory, leaves one. How many there are then. */
+static int leave_memories(const struct cr3_map *map, uint64_t time, int32_t *pid, int count)
+{
+	int kept = 0;
+
+	for (int i = 0; i < count; ++i) {
+		const int32_t one = cr3_memory_of(map, pid[i], time);
+		int k = 0;
+
+		while (k < kept && pid[k] != one)
+			k += 1;
+		if (k == kept)
+			pid[kept++] = one;
+	}
+	return kept;
+}
+
 /* Who has code there: a use that nothing else is known of. Positive: nobody. */
 static int begin_use(struct cr3_map *map, const struct user_stretch *stretch, struct cr3_use *use)
 {
@@ -176,6 +201,7 @@ static int begin_use(struct cr3_map *map, const struct user_stretch *stretch, st
 	                                    map->slack, pid, count, CR3_PIDS_MAX + 1);
 	if (count < 0)
 		return count;
+	count = leave_memories(map, stretch->from, pid, count);
 	*use = (struct cr3_use){.cr3 = stretch->cr3,
 	                        .from = stretch->from,
 	                        .to = stretch->to,
@@ -347,10 +373,11 @@ static void vote_by_sighting(struct cr3_map *map, const struct sighting *sightin
 
 	if (!seen.cr3 || !has_page_tables(map, sighting->pid, sighting->time))
 		return;
+	tell(map, sighting->pid, seen.cr3, sighting->time);
 	at = array_above(map->use, map->count, sizeof(*map->use), seen.cr3 - 1);
 	for (; at < map->count && map->use[at].cr3 == seen.cr3; ++at)
 		if (cr3_same_space(map, &map->use[at], &seen, sighting->pid))
-			add_votes(&map->use[at], sighting->pid, 1);
+			add_votes(&map->use[at], cr3_memory_of(map, sighting->pid, sighting->time), 1);
 }
 
 /* ---- Streams ---------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 
 #include "replay/user_stretch.h"
 #include "system/arena.h"
+#include "system/kin.h"
 
 void cr3_map_init(struct cr3_map *map, const struct sb_perfdata *perfdata, const struct sb_system *system,
                   struct address_index *addresses, uint64_t slack)
@@ -19,6 +20,17 @@ void cr3_map_fini(struct cr3_map *map)
 	free(map->use);
 	free(map->owned);
 	pthread_mutex_destroy(&map->lock);
+}
+
+int32_t cr3_memory_of(const struct cr3_map *map, int32_t pid, uint64_t time)
+{
+	const struct sb_space *space = sb_system_space(map->system, pid, time), *first;
+	const int32_t founder = space ? kin_founder(space) : pid;
+
+	if (founder == pid)
+		return pid;
+	first = sb_system_space(map->system, founder, time);
+	return first && time < first->to && kin_memory(first, space) == fork_shares ? founder : pid;
 }
 
 static int make_once(struct cr3_map *map)

@@ -65,8 +65,15 @@ struct cr3_map {
 	size_t count, capacity;
 	struct cr3_owned *owned; /* owned; those that have an owner, by it */
 	size_t nowned, owned_capacity;
+	/* Told, while it is learned, of whom records leave no doubt that they had the page tables; may be
+	 * NULL. */
+	void (*seen)(void *context, int32_t pid, uint64_t cr3, uint64_t time);
+	void *seen_context;
 	int is_isolated; /* page-table isolation: kernel and user space have pages of their own */
 };
+
+/* Those that have one memory for sure are one process here: whoever had it first, as long as that has it. */
+int32_t cr3_memory_of(const struct cr3_map *map, int32_t pid, uint64_t time);
 
 void cr3_map_init(struct cr3_map *map, const struct sb_perfdata *perfdata, const struct sb_system *system,
                   struct address_index *addresses, uint64_t slack);

@@ -1,6 +1,7 @@
 /* evidence.c - see evidence.h. */
 #include "replay/evidence.h"
 
+#include "system/kin.h"
 #include "system/system.h"
 
 int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
@@ -243,6 +244,13 @@ static void settle_doubting(struct evidence *evidence, struct switch_track *trac
 
 /* ---- By page tables ----------------------------------------------------------------------------- */
 
+/* Whether two processes have one memory at @now, or may have it: one was forked from the other, and no more
+ * is known of how. */
+static int may_be_one(const struct sb_space *a, const struct sb_space *b, uint64_t now)
+{
+	return a && b && now < a->to && now < b->to && kin_memory(a, b) != fork_copies;
+}
+
 /* Whether @pid, which has code at the place, may share the page tables of @owner: until its exec, a child of
  * vfork() does. */
 static int may_share(struct evidence *evidence, int32_t pid, int32_t owner,
@@ -255,8 +263,9 @@ static int may_share(struct evidence *evidence, int32_t pid, int32_t owner,
 
 	if (pid != owner && is_stranger(evidence, pid, place->now, 0))
 		return !cr3_map_has_another(&evidence->cr3s, pid, place->cr3, place->now);
-	return pid != owner && epoch && mapped && epoch->root == mapped->root &&
-	       epoch->code == mapped->code &&
+	return pid != owner && epoch && mapped &&
+	       ((epoch->root == mapped->root && epoch->code == mapped->code) ||
+	        may_be_one(space, owners, place->now)) &&
 	       !cr3_map_has_another(&evidence->cr3s, pid, place->cr3, place->now);
 }
 
@@ -312,12 +321,25 @@ int evidence_is_owner(struct evidence *evidence, int32_t pid, const struct evide
 	return find_owner(evidence, place, status) == pid;
 }
 
-int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t now, int *status)
+/* Whether others may have the page tables that are @owner's, too: who runs, who will, or who has its memory.
+ */
+static int may_be_others(struct evidence *evidence, const struct switch_track *track, int32_t owner,
+                         const struct evidence_place *place)
+{
+	const struct sb_space *space = sb_system_space(evidence->system, owner, place->now);
+	const struct sb_sched *next = switch_track_next(track);
+
+	return (space && kin_is_shared(space)) || may_share(evidence, track->pid, owner, place) ||
+	       (next && may_share(evidence, next->pid, owner, place));
+}
+
+int32_t evidence_switched_to(struct evidence *evidence, const struct switch_track *track, uint64_t cr3,
+                             uint64_t now, int *status)
 {
 	const struct evidence_place place = {.cr3 = cr3, .now = now};
 	const int32_t owner = find_owner(evidence, &place, status);
 
-	return owner > 0 ? owner : -1;
+	return owner > 0 && !may_be_others(evidence, track, owner, &place) ? owner : -1;
 }
 
 /* ------------------------------------------------------------------------------------------------- */

@@ -51,8 +51,9 @@ int evidence_is_needed(struct evidence *evidence, const struct switch_track *tra
                        const struct sb_space *space, const struct evidence_place *place);
 
 /* The process to which the kernel switches that puts the page tables @cr3 in force at @now, where they were
- * others before; -1: not known. */
-int32_t evidence_switched_to(struct evidence *evidence, uint64_t cr3, uint64_t now, int *status);
+ * others before; -1: not known, or several have them, of which records will name one. */
+int32_t evidence_switched_to(struct evidence *evidence, const struct switch_track *track, uint64_t cr3,
+                             uint64_t now, int *status);
 
 /* Whether the page tables at the place are known to be @pid's. *status: zero or -sbe_nomem. */
 int evidence_is_owner(struct evidence *evidence, int32_t pid, const struct evidence_place *place,

@@ -17,6 +17,7 @@
 #include "perfdata/perfdata_internal.h"
 #include "replay/crew.h"
 #include "replay/fork_memory.h"
+#include "replay/fork_paging.h"
 #include "replay/kernel_sources.h"
 #include "replay/lanes.h"
 #include "replay/pid_reuse.h"
@@ -166,12 +167,16 @@ static int build_again(struct sb_session *session, const struct system_facts *fa
 static int find_facts(const struct sb_session *session, struct fork_fact **fork, size_t *nforks,
                       struct pid_reuse **reuse, size_t *nreuses)
 {
-	int status = kinship_doubts(&system_processes(session->system)->kinship, fork, nforks);
+	const struct sb_perfdata_info *info = sb_perfdata_info(session->perfdata);
+	const uint64_t slack = stream_replay_slack_ns(info);
+	int status =
+	        kinship_doubts(&system_processes(session->system)->kinship, !info->user_only, fork, nforks);
 
 	if (status == 0 && *nforks)
-		status = fork_memory_find(session->perfdata, session->system, session->resolver,
-		                          stream_replay_slack_ns(sb_perfdata_info(session->perfdata)), *fork,
+		status = fork_memory_find(session->perfdata, session->system, session->resolver, slack, *fork,
 		                          *nforks);
+	if (status == 0 && *nforks && !info->user_only)
+		status = fork_paging_find(session->perfdata, session->system, slack, *fork, *nforks);
 	return status < 0 ? status : pid_reuse_find(session->system, reuse, nreuses);
 }
 

@@ -515,7 +515,7 @@ static int32_t switched_to(struct sideband_observer *observer, uint64_t now, int
 
 	*status = 0;
 	observer->mm_insns = 0;
-	return since ? evidence_switched_to(observer->evidence, observer->cr3, now, status) : -1;
+	return since ? evidence_switched_to(observer->evidence, &observer->track, observer->cr3, now, status) : -1;
 }
 
 int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)

@@ -525,6 +525,7 @@ struct space *space_new(struct space_pool *pool, int32_t pid, uint64_t time, str
 	space->version = ++pool->last_version;
 	space->family = ++pool->last_family;
 	space->kin.memory = space->family;
+	space->kin.founder = pid;
 	if (earlier && earlier->public.to > time)
 		earlier->public.to = time;
 	return space;

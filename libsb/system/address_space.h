@@ -49,7 +49,10 @@ struct space_pool {
 /* Of those that may have one memory: see kin.h. */
 struct kin_member {
 	uint32_t kin;    /* zero: none */
+	uint32_t ever;   /* the same, and stays when it is none any more */
 	uint32_t memory; /* those of one number have one for sure */
+	int32_t founder; /* whose memory it was first */
+	int is_shared;   /* others have it, or had */
 	struct space *next, *previous;
 };
 

@@ -11,7 +11,7 @@ enum { EFFORT_MAX = 1 << 24 };
 struct kin {
 	struct space *first; /* linked by kin.next */
 	size_t count;
-	int has_common, is_doubtful;
+	int has_common, has_mapped, is_doubtful;
 	int shares; /* some of them have one memory for sure */
 	struct common_memory common;
 };
@@ -32,7 +32,7 @@ static struct kin *kin_of(struct kinship *kinship, const struct space *space)
 
 static void join(struct kin *kin, uint32_t number, struct space *space)
 {
-	space->kin.kin = number;
+	space->kin.kin = space->kin.ever = number;
 	space->kin.previous = NULL;
 	space->kin.next = kin->first;
 	if (kin->first)
@@ -93,6 +93,8 @@ static int join_parent(struct kinship *kinship, struct space *child, struct spac
 	join(kin_of(kinship, parent), parent->kin.kin, child);
 	if (memory == fork_shares) {
 		child->kin.memory = parent->kin.memory;
+		child->kin.founder = parent->kin.founder;
+		child->kin.is_shared = parent->kin.is_shared = 1;
 		kin_of(kinship, parent)->shares = 1;
 	}
 	return 0;
@@ -173,7 +175,7 @@ int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct spac
 		return 0;
 	if (!kin->has_common)
 		space_make_common(pool, &kin->common, space);
-	kin->has_common = 1;
+	kin->has_common = kin->has_mapped = 1;
 	conflicts = map_common(pool, kin, map);
 	if (conflicts < 0 || (!conflicts && !kin->shares) || kinship->effort > EFFORT_MAX)
 		return conflicts < 0 ? conflicts : 0;
@@ -182,7 +184,15 @@ int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct spac
 
 /* ------------------------------------------------------------------------------------------------- */
 
-int kinship_doubts(const struct kinship *kinship, struct fork_fact **doubt, size_t *count)
+/* Whether it matters how @fork was made. */
+static int is_in_doubt(const struct kinship *kinship, const struct told_fork *fork, int mapped)
+{
+	const struct kin *kin = fork->kin ? &kinship->kin[fork->kin - 1] : NULL;
+
+	return kin && (kin->is_doubtful || (mapped && kin->has_mapped));
+}
+
+int kinship_doubts(const struct kinship *kinship, int mapped, struct fork_fact **doubt, size_t *count)
 {
 	*count = 0;
 	*doubt = calloc(kinship->nforks ? kinship->nforks : 1, sizeof(**doubt));
@@ -191,8 +201,29 @@ int kinship_doubts(const struct kinship *kinship, struct fork_fact **doubt, size
 	for (size_t i = 0; i < kinship->nforks; ++i) {
 		const struct told_fork *fork = &kinship->fork[i];
 
-		if (fork->kin && kinship->kin[fork->kin - 1].is_doubtful)
-			(*doubt)[(*count)++] = (struct fork_fact){fork->time, fork->pid, fork_unknown};
+		if (is_in_doubt(kinship, fork, mapped))
+			(*doubt)[(*count)++] =
+			        (struct fork_fact){fork->time, fork->pid, fork->ppid, fork_unknown};
 	}
 	return array_sort(*doubt, *count, sizeof(**doubt));
+}
+
+enum fork_memory kin_memory(const struct sb_space *a, const struct sb_space *b)
+{
+	const struct kin_member *left = &((const struct space *)a)->kin,
+	                        *right = &((const struct space *)b)->kin;
+
+	if (left->memory == right->memory)
+		return fork_shares;
+	return left->ever && left->ever == right->ever ? fork_unknown : fork_copies;
+}
+
+int32_t kin_founder(const struct sb_space *space)
+{
+	return ((const struct space *)space)->kin.founder;
+}
+
+int kin_is_shared(const struct sb_space *space)
+{
+	return ((const struct space *)space)->kin.is_shared;
 }

@@ -19,6 +19,7 @@ enum fork_memory { fork_unknown, fork_copies, fork_shares };
 struct fork_fact {
 	uint64_t time; /* of the record; first: sorted by it */
 	int32_t pid;   /* of the child */
+	int32_t ppid;  /* whose memory it may have */
 	enum fork_memory memory;
 };
 
@@ -30,7 +31,7 @@ struct fork_facts {
 /* Of whom a record told, after the recording began. */
 struct told_fork {
 	uint64_t time;
-	int32_t pid, tid;
+	int32_t pid, tid, ppid;
 	uint32_t kin; /* zero: of a thread, or its memory is known to be a copy */
 };
 
@@ -57,8 +58,15 @@ void kinship_left(struct kinship *kinship, struct space *space);
 int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct space *space,
                    const struct sb_map *map);
 
-/* The forks of which it would matter how the child was made, sorted by time; owned by the caller. Zero or
- * -sbe_nomem. */
-int kinship_doubts(const struct kinship *kinship, struct fork_fact **doubt, size_t *count);
+/* The forks of which it would matter how the child was made, sorted by time; owned by the caller. @mapped:
+ * also those behind which somebody only mapped something that the other may run, too. Zero or -sbe_nomem. */
+int kinship_doubts(const struct kinship *kinship, int mapped, struct fork_fact **doubt, size_t *count);
+
+/* Whether two spaces have one memory, or may have it: no more is known of the fork between them. */
+enum fork_memory kin_memory(const struct sb_space *a, const struct sb_space *b);
+/* Whose memory it was first that @space has. */
+int32_t kin_founder(const struct sb_space *space);
+/* Whether others have the same memory for sure, or had. */
+int kin_is_shared(const struct sb_space *space);
 
 #endif

@@ -269,7 +269,7 @@ static int inherit_membership(struct process_table *table, uint64_t time, int is
 int process_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid, int32_t tid,
                  int32_t ptid)
 {
-	const struct told_fork fork = {time, pid, tid, 0};
+	const struct told_fork fork = {time, pid, tid, ppid, 0};
 	struct process *process;
 	struct thread *thread, *creator;
 	struct space *child = NULL, *parent = NULL;

@@ -105,7 +105,7 @@ static void build_with_facts(struct sb_system *first, const struct sb_perfdata *
 	struct pid_reuse *reuse;
 	struct system_facts facts = {0};
 
-	FUZZ_CHECK(kinship_doubts(kinship, &fork, &facts.forks.count) == 0, "no doubts");
+	FUZZ_CHECK(kinship_doubts(kinship, 1, &fork, &facts.forks.count) == 0, "no doubts");
 	FUZZ_CHECK(pid_reuse_find(first, &reuse, &facts.nreuses) == 0, "no numbers");
 	FUZZ_CHECK(fork_memory_find(perfdata, first, NULL, 4096, fork, facts.forks.count) == 0, "no forks");
 	for (size_t i = 0; i < facts.forks.count; i++)
