@@ -79,7 +79,8 @@ static void look_at_switches(struct forks *forks, int32_t cpu)
 	for (size_t i = 0; i < count; ++i) {
 		struct first_run *run = find_run(forks, sched[i].pid, sched[i].time);
 
-		if (!run || run->from <= sched[i].time)
+		/* How it came to be before the recording, no trace shows. */
+		if (!run || !run->fact->time || run->from <= sched[i].time)
 			continue;
 		run->from = sched[i].time;
 		run->to = i + 1 < count ? sched[i + 1].time : UINT64_MAX;

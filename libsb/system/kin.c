@@ -16,8 +16,16 @@ struct kin {
 	struct common_memory common;
 };
 
+/* Of a process that was there when the recording began. */
+struct old_fork {
+	uint64_t key; /* first: sorted by it */
+	struct space *child, *parent;
+	int32_t ppid;
+};
+
 void kinship_free(struct kinship *kinship)
 {
+	free(kinship->old);
 	free(kinship->kin);
 	free(kinship->fork);
 	*kinship = (struct kinship){0};
@@ -82,31 +90,157 @@ static enum fork_memory memory_of(const struct kinship *kinship, const struct sp
 	return fork_unknown;
 }
 
-static int join_parent(struct kinship *kinship, struct space *child, struct space *parent)
+/* @child has @parent's memory, and so have all that have the child's. */
+static void share(struct kinship *kinship, struct space *child, struct space *parent)
 {
-	const enum fork_memory memory = memory_of(kinship, child);
+	const uint32_t memory = child->kin.memory;
+	const struct kin *kin = kin_of(kinship, child);
+	struct space *space = kin ? kin->first : child;
 
+	for (; space; space = kin ? space->kin.next : NULL) {
+		if (space->kin.memory != memory)
+			continue;
+		space->kin.memory = parent->kin.memory;
+		space->kin.founder = parent->kin.founder;
+		space->kin.is_shared = 1;
+	}
+	parent->kin.is_shared = 1;
+}
+
+/* All kin of @child become @parent's. */
+static void unite(struct kinship *kinship, struct space *child, struct space *parent)
+{
+	struct kin *kin = kin_of(kinship, child), *others = kin_of(kinship, parent);
+
+	others->shares |= kin->shares;
+	for (struct space *space = kin->first, *next; space; space = next) {
+		next = space->kin.next;
+		join(others, parent->kin.kin, space);
+	}
+	*kin = (struct kin){0};
+}
+
+static int join_parent(struct kinship *kinship, struct space *child, struct space *parent,
+                       enum fork_memory memory)
+{
 	if (memory == fork_copies)
 		return 0;
 	if (!parent->kin.kin && new_kin(kinship, parent) < 0)
 		return -sbe_nomem;
-	join(kin_of(kinship, parent), parent->kin.kin, child);
-	if (memory == fork_shares) {
-		child->kin.memory = parent->kin.memory;
-		child->kin.founder = parent->kin.founder;
-		child->kin.is_shared = parent->kin.is_shared = 1;
-		kin_of(kinship, parent)->shares = 1;
+	if (memory == fork_shares)
+		share(kinship, child, parent);
+	if (!child->kin.kin)
+		join(kin_of(kinship, parent), parent->kin.kin, child);
+	else if (child->kin.kin != parent->kin.kin)
+		unite(kinship, child, parent);
+	kin_of(kinship, parent)->shares |= memory == fork_shares;
+	return 0;
+}
+
+/* ---- Before the recording ------------------------------------------------------------------------- */
+
+static int note_old(struct kinship *kinship, struct space *child, struct space *parent, int32_t ppid)
+{
+	if (!child)
+		return 0;
+	if (array_reserve(&kinship->old, &kinship->old_capacity, kinship->nold, sizeof(*kinship->old)) < 0)
+		return -sbe_nomem;
+	kinship->old[kinship->nold++] = (struct old_fork){.child = child, .parent = parent, .ppid = ppid};
+	return 0;
+}
+
+/* The first of what @pid itself has mapped, or the last; NULL: nothing. */
+static const struct sb_map *outermost(const struct sb_map_node *node, int32_t pid, int last)
+{
+	const struct sb_map *found;
+
+	if (!node)
+		return NULL;
+	found = outermost(last ? node->right : node->left, pid, last);
+	if (found)
+		return found;
+	return node->map.pid == pid ? &node->map : outermost(last ? node->left : node->right, pid, last);
+}
+
+/* The same of all that have one memory, and of few others: the kernel puts a program and its stack at random
+ * places. Zero: it has nothing mapped, or is not what it was. */
+static uint64_t place_of(const struct space *space)
+{
+	const struct sb_map_node *maps = space && space->public.to == UINT64_MAX ? space->trees.maps : NULL;
+	const struct sb_map *first = outermost(maps, space ? space->public.pid : 0, 0),
+	                    *last = outermost(maps, space ? space->public.pid : 0, 1);
+	uint64_t place;
+
+	if (!first || !last || !first->pid)
+		return 0;
+	place = (first->begin ^ (uintptr_t)first->filename) * 0x9e3779b97f4a7c15ull;
+	place = (place ^ place >> 29 ^ last->begin ^ (uintptr_t)last->filename << 7) * 0xbf58476d1ce4e5b9ull;
+	return (place ^ place >> 32) | 1;
+}
+
+/* Records of parents may come behind those of their children. */
+static int find_parents(struct kinship *kinship)
+{
+	for (size_t i = 0; i < kinship->nold; ++i)
+		kinship->old[i].key = (uint32_t)kinship->old[i].child->public.pid;
+	if (array_sort(kinship->old, kinship->nold, sizeof(*kinship->old)) < 0)
+		return -sbe_nomem;
+	for (size_t i = 0; i < kinship->nold; ++i) {
+		struct old_fork *old = &kinship->old[i];
+		const uint64_t key = (uint32_t)old->ppid;
+		const size_t at = array_above(kinship->old, kinship->nold, sizeof(*kinship->old), key);
+
+		if (at && kinship->old[at - 1].key == key)
+			old->parent = kinship->old[at - 1].child;
 	}
 	return 0;
 }
 
-/* Forks that were before the recording are not known as such. */
+/* Those whose parent is another program, or has ended, may have each other's memory. */
+static int join_orphans(struct kinship *kinship)
+{
+	int status = array_sort(kinship->old, kinship->nold, sizeof(*kinship->old));
+
+	for (size_t i = 1; i < kinship->nold && status == 0; ++i)
+		if (kinship->old[i].key && kinship->old[i].key == kinship->old[i - 1].key)
+			status = join_parent(kinship, kinship->old[i].child, kinship->old[i - 1].child,
+			                     fork_unknown);
+	return status;
+}
+
+/* All that there was is known. */
+static int begin(struct kinship *kinship)
+{
+	int status = find_parents(kinship);
+
+	kinship->has_begun = 1;
+	for (size_t i = 0; i < kinship->nold && status == 0; ++i) {
+		struct old_fork *old = &kinship->old[i];
+		const uint64_t place = place_of(old->child);
+		const int is_like = place && old->parent != old->child && place == place_of(old->parent);
+
+		old->key = place && !is_like ? (place ^ (uint32_t)old->ppid) * 0x9e3779b97f4a7c15ull | 1 : 0;
+		if (is_like)
+			status =
+			        join_parent(kinship, old->child, old->parent, memory_of(kinship, old->child));
+		else
+			old->parent = NULL;
+	}
+	return status < 0 ? status : join_orphans(kinship);
+}
+
+/* ---- While it is recorded ------------------------------------------------------------------------- */
+
 int kinship_forked(struct kinship *kinship, const struct told_fork *fork, struct space *child,
                    struct space *parent)
 {
-	if (!kinship->facts || !fork->time)
+	if (!kinship->facts)
 		return 0;
-	if ((child && parent && join_parent(kinship, child, parent) < 0) ||
+	if (!fork->time)
+		return note_old(kinship, child, parent, fork->ppid);
+	if (!kinship->has_begun && begin(kinship) < 0)
+		return -sbe_nomem;
+	if ((child && parent && join_parent(kinship, child, parent, memory_of(kinship, child)) < 0) ||
 	    array_reserve(&kinship->fork, &kinship->fork_capacity, kinship->nforks, sizeof(*kinship->fork)) <
 	            0)
 		return -sbe_nomem;
@@ -168,10 +302,15 @@ static int tell_others(struct kinship *kinship, struct kin *kin, struct space_po
 int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct space *space,
                    const struct sb_map *map)
 {
-	struct kin *kin = kin_of(kinship, space);
+	struct kin *kin;
 	int conflicts;
 
-	if (!kin || kin->count < 2 || !map->time)
+	if (!map->time || !kinship->facts)
+		return 0;
+	if (!kinship->has_begun && begin(kinship) < 0)
+		return -sbe_nomem;
+	kin = kin_of(kinship, space);
+	if (!kin || kin->count < 2)
 		return 0;
 	if (!kin->has_common)
 		space_make_common(pool, &kin->common, space);
@@ -184,10 +323,10 @@ int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct spac
 
 /* ------------------------------------------------------------------------------------------------- */
 
-/* Whether it matters how @fork was made. */
-static int is_in_doubt(const struct kinship *kinship, const struct told_fork *fork, int mapped)
+/* Whether it matters how one of the kin of that number was made. */
+static int is_in_doubt(const struct kinship *kinship, uint32_t number, int mapped)
 {
-	const struct kin *kin = fork->kin ? &kinship->kin[fork->kin - 1] : NULL;
+	const struct kin *kin = number ? &kinship->kin[number - 1] : NULL;
 
 	return kin && (kin->is_doubtful || (mapped && kin->has_mapped));
 }
@@ -195,15 +334,22 @@ static int is_in_doubt(const struct kinship *kinship, const struct told_fork *fo
 int kinship_doubts(const struct kinship *kinship, int mapped, struct fork_fact **doubt, size_t *count)
 {
 	*count = 0;
-	*doubt = calloc(kinship->nforks ? kinship->nforks : 1, sizeof(**doubt));
+	*doubt = calloc(kinship->nforks + kinship->nold + 1, sizeof(**doubt));
 	if (!*doubt)
 		return -sbe_nomem;
 	for (size_t i = 0; i < kinship->nforks; ++i) {
 		const struct told_fork *fork = &kinship->fork[i];
 
-		if (is_in_doubt(kinship, fork, mapped))
+		if (is_in_doubt(kinship, fork->kin, mapped))
 			(*doubt)[(*count)++] =
 			        (struct fork_fact){fork->time, fork->pid, fork->ppid, fork_unknown};
+	}
+	for (size_t i = 0; i < kinship->nold; ++i) {
+		const struct old_fork *old = &kinship->old[i];
+
+		if (old->parent && is_in_doubt(kinship, old->child->kin.ever, mapped))
+			(*doubt)[(*count)++] =
+			        (struct fork_fact){0, old->child->public.pid, old->ppid, fork_unknown};
 	}
 	return array_sort(*doubt, *count, sizeof(**doubt));
 }

@@ -5,6 +5,10 @@
  * other's, too. What each of them has of its own only matters where that is something else: there, nobody
  * knows what is mapped, unless the trace has shown how the child was made.
  *
+ * Of processes that were there before the recording, no record of a fork is left. Those that have one memory
+ * have all mapped at the same addresses: so parents and children, or children of one parent, of whom that is
+ * true are kin.
+ *
  * So kin have a common memory, in which all that any of them maps is entered: only where something else was
  * in it before, one of them may have that still.
  */
@@ -36,6 +40,7 @@ struct told_fork {
 };
 
 struct kin;
+struct old_fork;
 
 struct kinship {
 	const struct fork_facts *facts; /* borrowed; NULL: nobody is kin */
@@ -43,6 +48,9 @@ struct kinship {
 	size_t nkin, kin_capacity;
 	struct told_fork *fork; /* in the order of times */
 	size_t nforks, fork_capacity;
+	struct old_fork *old; /* before the recording; sorted when it began */
+	size_t nold, old_capacity;
+	int has_begun;
 	uint64_t effort;
 };
 

@@ -239,7 +239,9 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	parent = find_process(table, ppid);
 	*forked = space;
 	*forker = parent ? parent->latest : NULL;
-	return *forker ? space_inherit(&table->pool, space, *forker) : 0;
+	/* What perf says at the start of who was there before has all mappings of its own behind it; it may
+	 * have called execve(2) since. */
+	return *forker && time ? space_inherit(&table->pool, space, *forker) : 0;
 }
 
 /* The thread that a record is about which says nothing of its life; NULL: out of memory. */

@@ -188,6 +188,87 @@ static void what_the_parent_maps_is_doubtful_for_all_below(void **state)
 	assert_non_null(strstr(fixture->gaps, "anonymous"));
 }
 
+/* ---- Before the recording --------------------------------------------------------------------- */
+
+/* @child is @parent's, and both were there before. */
+static void was_forked(struct fixture *fixture, int32_t parent, int32_t child)
+{
+	assert_int_equal(sb_write_fork(fixture->writer, NULL, child, parent, child, parent, NULL), 0);
+}
+
+/* What 1 and 2 have at 0x1000, one of them since before the recording; 2 maps /b there, and both run. */
+static void old_child_maps(struct fixture *fixture)
+{
+	struct trace trace = {0};
+
+	switches(fixture, 0, 15 * ms, 0, 2);
+	maps(fixture, 31 * ms, 2, 0x1000, "/b");
+	switches(fixture, 0, 35 * ms, 2, 1);
+	switches(fixture, 0, 45 * ms, 1, 2);
+	trace_start(&trace, 10 * ms);
+	trace_stretch(&trace, 20 * ms, 0x1000);
+	trace_stretch(&trace, 40 * ms, 0x1000);
+	trace_stretch(&trace, 50 * ms, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+/* An attached process, and its parent: nobody knows whether the child has its memory. */
+static void who_was_there_may_have_its_parents_memory(void **state)
+{
+	struct fixture *fixture = *state;
+
+	has_programs(fixture, &unknown_call);
+	was_forked(fixture, 1, 2);
+	maps(fixture, 0, 2, 0x1000, "/a");
+	maps(fixture, 0, 2, F_AT, "/f");
+	old_child_maps(fixture);
+	assert_end(fixture, "before", NULL);
+	assert_non_null(strstr(fixture->flow, "0/2/2@50000000: 1000 1001"));
+}
+
+/* The parent has a larger number, and its records come last. */
+static void the_parents_records_may_come_last(void **state)
+{
+	struct fixture *fixture = *state;
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	has_file(fixture, "/b", code_b, sizeof(code_b));
+	was_forked(fixture, 2, 1);
+	maps(fixture, 0, 1, 0x1000, "/a");
+	was_forked(fixture, 9, 2);
+	maps(fixture, 0, 2, 0x1000, "/a");
+	old_child_maps(fixture);
+	assert_end(fixture, "last", NULL);
+}
+
+static void who_was_there_may_have_its_siblings_memory(void **state)
+{
+	struct fixture *fixture = *state;
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	has_file(fixture, "/b", code_b, sizeof(code_b));
+	for (int32_t pid = 1; pid <= 2; ++pid) {
+		was_forked(fixture, 9, pid);
+		maps(fixture, 0, pid, 0x1000, "/a");
+	}
+	old_child_maps(fixture);
+	assert_end(fixture, "siblings", NULL);
+}
+
+/* A memory of its own is at other places. */
+static void who_has_other_places_has_its_own(void **state)
+{
+	struct fixture *fixture = *state;
+
+	has_programs(fixture, &unknown_call);
+	was_forked(fixture, 1, 2);
+	maps(fixture, 0, 2, 0x1000, "/a");
+	maps(fixture, 0, 2, F_AT + 0x1000, "/f");
+	old_child_maps(fixture);
+	assert_end(fixture, "other places", "0/1/1@40000000: 1000 1001 1002; 0/2/2@50000000: 1000 1001");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -198,6 +279,10 @@ int main(void)
 	        TEST(whoever_called_exec_has_its_own),
 	        TEST(whoever_ended_has_nothing),
 	        TEST(what_the_parent_maps_is_doubtful_for_all_below),
+	        TEST(who_was_there_may_have_its_parents_memory),
+	        TEST(the_parents_records_may_come_last),
+	        TEST(who_was_there_may_have_its_siblings_memory),
+	        TEST(who_has_other_places_has_its_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,13 +17,18 @@ static const uint8_t code_f[] = {0x0f, 0x05, 0x90, 0x0f, 0x05};
 static const char *const both_b = "0/1/1@60000000: 1000 1001; 0/2/2@70000000: 1000 1001";
 static const char *const a_and_b = "0/1/1@60000000: 1000 1001 1002; 0/2/2@70000000: 1000 1001";
 
+static void has_mapped(struct fixture *fixture, int32_t pid)
+{
+	maps(fixture, 0, pid, 0x1000, "/a");
+	maps(fixture, 0, pid, F_AT, "/f");
+}
+
 static void has_programs(struct fixture *fixture)
 {
 	has_file(fixture, "/a", code_a, sizeof(code_a));
 	has_file(fixture, "/b", code_b, sizeof(code_b));
 	has_file(fixture, "/f", code_f, sizeof(code_f));
-	maps(fixture, 0, 1, 0x1000, "/a");
-	maps(fixture, 0, 1, F_AT, "/f");
+	has_mapped(fixture, 1);
 	switches(fixture, 0, 11 * ms, 0, 1);
 }
 
@@ -45,7 +50,6 @@ static void two_run_at(struct fixture *fixture, uint64_t ip, uint64_t first, uin
 {
 	struct trace trace = {0};
 
-	forks(fixture, 21 * ms, 1, 2);
 	switches(fixture, 0, 25 * ms, 1, 2);
 	maps(fixture, 40 * ms, 2, ip, "/b");
 	switches(fixture, 0, 55 * ms, 2, 1);
@@ -66,6 +70,7 @@ static void two_run_at(struct fixture *fixture, uint64_t ip, uint64_t first, uin
 /* Over /a. */
 static void two_run(struct fixture *fixture, uint64_t first, uint64_t second, uint64_t isolated)
 {
+	forks(fixture, 21 * ms, 1, 2);
 	two_run_at(fixture, 0x1000, first, second, isolated);
 }
 
@@ -120,6 +125,7 @@ static void what_one_maps_the_other_has(void **state)
 	struct fixture *fixture = *state;
 
 	has_programs(fixture);
+	forks(fixture, 21 * ms, 1, 2);
 	two_run_at(fixture, 0x9000, A, A, 0);
 	assert_end(fixture, "0/1/1@60000000: 9000 9001; 0/2/2@70000000: 9000 9001");
 }
@@ -129,10 +135,37 @@ static void what_a_copy_maps_the_other_has_not(void **state)
 	struct fixture *fixture = *state;
 
 	has_programs(fixture);
+	forks(fixture, 21 * ms, 1, 2);
 	two_run_at(fixture, 0x9000, A, B, 0);
 	assert_null(strstr(fixture->flow, "0/1/1@60000000"));
 	assert_non_null(strstr(fixture->flow, "0/2/2@70000000: 9000 9001"));
 	assert_gap(fixture, sb_gap_not_mapped);
+}
+
+/* 2 was there before the recording. */
+static void old_child(struct fixture *fixture)
+{
+	has_programs(fixture);
+	assert_int_equal(sb_write_fork(fixture->writer, NULL, 2, 1, 2, 1, NULL), 0);
+	has_mapped(fixture, 2);
+}
+
+static void one_cr3_is_one_memory_from_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	old_child(fixture);
+	two_run_at(fixture, 0x1000, A, A, ISOLATED);
+	assert_end(fixture, both_b);
+}
+
+static void another_cr3_is_a_copy_from_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	old_child(fixture);
+	two_run_at(fixture, 0x1000, A, B, 0);
+	assert_end(fixture, a_and_b);
 }
 
 /* 1 was seen under the page tables again and again, 2 seldom: that does not make them 1's. */
@@ -172,6 +205,8 @@ int main(void)
 	        TEST(isolated_pages_of_another_are_a_copy),
 	        TEST(what_one_maps_the_other_has),
 	        TEST(what_a_copy_maps_the_other_has_not),
+	        TEST(one_cr3_is_one_memory_from_before),
+	        TEST(another_cr3_is_a_copy_from_before),
 	        TEST(who_runs_seldom_is_not_taken_for_the_other),
 	};
 
