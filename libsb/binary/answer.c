@@ -14,26 +14,29 @@ static size_t hash(uint32_t scope, const struct sb_map *map)
 	return (size_t)(value ^ (value >> 29));
 }
 
-static int is_answer_for(const struct answer *answer, uint32_t scope, const struct sb_map *map)
+static int is_answer_for(const struct answer *answer, uint32_t scope, const struct sb_map *map,
+                         int was_written)
 {
 	const struct sb_map *known = &answer->map;
 
-	return answer->scope == scope && known->pgoff == map->pgoff && known->end == map->end - map->begin &&
-	       known->recorded_pgoff == map->recorded_pgoff && known->recorded_size == map->recorded_size &&
-	       known->maj == map->maj && known->min == map->min && known->ino == map->ino &&
+	return answer->scope == scope && answer->was_written == was_written && known->pgoff == map->pgoff &&
+	       known->end == map->end - map->begin && known->recorded_pgoff == map->recorded_pgoff &&
+	       known->recorded_size == map->recorded_size && known->maj == map->maj &&
+	       known->min == map->min && known->ino == map->ino &&
 	       known->build_id_size == map->build_id_size && known->origin == map->origin &&
 	       known->replaced == map->replaced &&
 	       memcmp(known->build_id, map->build_id, sizeof(map->build_id)) == 0 &&
 	       strcmp(known->filename, map->filename) == 0;
 }
 
-struct answer *answer_find(const struct answer_table *table, uint32_t scope, const struct sb_map *map)
+struct answer *answer_find(const struct answer_table *table, uint32_t scope, const struct sb_map *map,
+                           int was_written)
 {
 	struct answer *answer = NULL;
 
 	if (table->nslots)
 		answer = table->slot[hash(scope, map) & (table->nslots - 1)];
-	while (answer && !is_answer_for(answer, scope, map))
+	while (answer && !is_answer_for(answer, scope, map, was_written))
 		answer = answer->next;
 	return answer;
 }
@@ -65,7 +68,8 @@ static int grow(struct answer_table *table)
 	return 0;
 }
 
-struct answer *answer_add(struct answer_table *table, uint32_t scope, const struct sb_map *map)
+struct answer *answer_add(struct answer_table *table, uint32_t scope, const struct sb_map *map,
+                          int was_written)
 {
 	struct answer *answer;
 	char *filename;
@@ -84,6 +88,7 @@ struct answer *answer_add(struct answer_table *table, uint32_t scope, const stru
 	answer->map.end = map->end - map->begin;
 	answer->map.filename = filename;
 	answer->scope = scope;
+	answer->was_written = was_written;
 	answer->plain.fd = answer->debug_plain.fd = -1;
 	insert(table, answer);
 	table->count += 1;

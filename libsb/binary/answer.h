@@ -17,7 +17,9 @@ struct answer {
 	struct answer *next;     /* of the same slot */
 	struct sb_map map;       /* what was asked for; from address 0 on; the name is owned */
 	uint32_t scope;
+	int was_written;         /* while it was recorded, after it was mapped */
 	uint64_t recorded_until; /* ns since 1970; UINT64_MAX: not known */
+	uint64_t written; /* the recorded file itself, last; 0: it is another one, or its build-id tells */
 	const struct root *root; /* in which it was found; NULL: elsewhere */
 	struct plain_file plain; /* of a file that is compressed */
 	int debug_known;         /* looked for */
@@ -30,10 +32,13 @@ struct answer_table {
 	size_t nslots, count;
 };
 
-/* The answer for @map, or NULL when there is none yet. */
-struct answer *answer_find(const struct answer_table *table, uint32_t scope, const struct sb_map *map);
+/* The answer for @map, or NULL when there is none yet. @was_written: for who mapped a file that was written
+ * to later on. */
+struct answer *answer_find(const struct answer_table *table, uint32_t scope, const struct sb_map *map,
+                           int was_written);
 /* A new, empty one; NULL: out of memory. */
-struct answer *answer_add(struct answer_table *table, uint32_t scope, const struct sb_map *map);
+struct answer *answer_add(struct answer_table *table, uint32_t scope, const struct sb_map *map,
+                          int was_written);
 void answer_table_fini(struct answer_table *table);
 
 #endif

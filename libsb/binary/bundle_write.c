@@ -461,6 +461,7 @@ int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *reso
 {
 	struct bundling bundling = {.perfdata = perfdata, .resolver = resolver, .err = err};
 	struct sb_system *system;
+	uint64_t first, last;
 	int status;
 
 	if (!perfdata || !resolver || !options || options->size < sizeof(options->size))
@@ -475,6 +476,8 @@ int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *reso
 	if (status < 0)
 		return status;
 	bundling.system = system;
+	system_times(system, &first, &last);
+	resolver_recorded_from_to(resolver, first, last);
 	status = open_and_write(&bundling);
 	sb_system_free(system);
 	if (result)

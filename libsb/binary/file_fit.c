@@ -66,8 +66,10 @@ static int is_unchanged(struct answer *answer, const struct rooted_file *file)
 {
 	const struct sb_map *map = &answer->map;
 
-	if (map->build_id_size || !map->ino || !is_recorded_inode(map, file) ||
-	    file->written <= answer->recorded_until)
+	if (map->build_id_size || !map->ino || !is_recorded_inode(map, file))
+		return 1;
+	answer->written = file->written;
+	if (file->written <= answer->recorded_until)
 		return 1;
 	answer_say(answer, sb_gap_binary_mismatch,
 	           "%.70s was written to since it was recorded, and no build-id was recorded", file->path);

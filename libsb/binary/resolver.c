@@ -123,7 +123,7 @@ static struct sb_resolver *new_resolver(void)
 
 	if (!resolver)
 		return NULL;
-	resolver->recorded_until = UINT64_MAX;
+	resolver->recorded.until = UINT64_MAX;
 	if (pthread_mutex_init(&resolver->lock, NULL)) {
 		free(resolver);
 		return NULL;
@@ -205,7 +205,15 @@ void resolver_recorded_on(struct sb_resolver *resolver, const char *release)
 void resolver_recorded_until(struct sb_resolver *resolver, uint64_t time)
 {
 	pthread_mutex_lock(&resolver->lock);
-	resolver->recorded_until = time;
+	resolver->recorded = (struct recorded){.until = time};
+	pthread_mutex_unlock(&resolver->lock);
+}
+
+void resolver_recorded_from_to(struct sb_resolver *resolver, uint64_t first, uint64_t last)
+{
+	pthread_mutex_lock(&resolver->lock);
+	resolver->recorded.first = first;
+	resolver->recorded.last = last;
 	pthread_mutex_unlock(&resolver->lock);
 }
 
@@ -233,18 +241,46 @@ uint32_t sb_map_scope(const struct sb_resolver *resolver, const struct sb_system
 	return membership ? sb_resolver_scope(resolver, membership->container) : 0;
 }
 
-static struct answer *find_or_make(struct sb_resolver *resolver, uint32_t scope, const struct sb_map *map)
+/* When @map had been made at the latest, ns since 1970. The recording was written when its last record had
+ * been made, or later. Files' times are those of the last tick, and the clocks may run apart by a thousandth.
+ */
+static uint64_t made_until(const struct recorded *recorded, const struct sb_map *map)
 {
-	struct answer *answer = answer_find(&resolver->answers, scope, map);
+	enum { TICK = 50 * 1000 * 1000, APART = 1000 };
+	const uint64_t then = map->time > recorded->first ? map->time : recorded->first;
+	const uint64_t ago = then < recorded->last ? recorded->last - then : 0, error = TICK + ago / APART;
+
+	if (recorded->until == UINT64_MAX || ago <= error || ago - error > recorded->until)
+		return recorded->until;
+	return recorded->until - (ago - error);
+}
+
+/* @until: when the recorded file was written last at the latest, if it is what ran. */
+static struct answer *find_or_make(struct sb_resolver *resolver, uint32_t scope, const struct sb_map *map,
+                                   int was_written, uint64_t until)
+{
+	struct answer *answer = answer_find(&resolver->answers, scope, map, was_written);
 
 	if (answer)
 		return answer;
-	answer = answer_add(&resolver->answers, scope, map);
+	answer = answer_add(&resolver->answers, scope, map, was_written);
 	if (answer) {
-		answer->recorded_until = resolver->recorded_until;
+		answer->recorded_until = until;
 		resolve(resolver, answer);
 	}
 	return answer;
+}
+
+/* What is there now is what those ran who mapped it after it was written to, and not what others ran. */
+static struct answer *find_answer(struct sb_resolver *resolver, uint32_t scope, const struct sb_map *map)
+{
+	const struct recorded *recorded = &resolver->recorded;
+	struct answer *answer = find_or_make(resolver, scope, map, 0, recorded->until);
+
+	if (!answer || answer->binary.missing || !answer->written ||
+	    answer->written <= made_until(recorded, map))
+		return answer;
+	return find_or_make(resolver, scope, map, 1, answer->written - 1);
 }
 
 int sb_resolver_find_in(struct sb_resolver *resolver, uint32_t scope, const struct sb_map *map,
@@ -256,7 +292,7 @@ int sb_resolver_find_in(struct sb_resolver *resolver, uint32_t scope, const stru
 	    (scope && (scope > resolver->nroots || !resolver->root[scope - 1].container)))
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_resolver_find: no mapping");
 	pthread_mutex_lock(&resolver->lock);
-	answer = find_or_make(resolver, scope, map);
+	answer = find_answer(resolver, scope, map);
 	pthread_mutex_unlock(&resolver->lock);
 	if (!answer)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");

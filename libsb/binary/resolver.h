@@ -13,6 +13,12 @@
 struct bundle_index;
 struct debuginfod;
 
+/* When the recording was made whose mappings will be asked for. */
+struct recorded {
+	uint64_t until;       /* it had been written, ns since 1970; UINT64_MAX: not known */
+	uint64_t first, last; /* of its records' times that are known, ns of perf's clock; 0: none */
+};
+
 struct sb_resolver {
 	struct root *root; /* owned; the host comes last unless it is not allowed */
 	size_t nroots;
@@ -25,7 +31,7 @@ struct sb_resolver {
 	pthread_mutex_t lock; /* for what follows */
 	struct debuginfod *debuginfod;
 	struct vdso vdso;
-	uint64_t recorded_until; /* ns since 1970; UINT64_MAX: not known */
+	struct recorded recorded;
 	struct answer_table answers;
 };
 
@@ -37,6 +43,10 @@ void resolver_recorded_on(struct sb_resolver *resolver, const char *release);
 
 /* When the recording had been written of whose mappings will be asked; UINT64_MAX: not known. */
 void resolver_recorded_until(struct sb_resolver *resolver, uint64_t time);
+
+/* The first and the last time of its records, ns of perf's clock: so it is known, with the above, when a
+ * mapping was made at the latest. */
+void resolver_recorded_from_to(struct sb_resolver *resolver, uint64_t first, uint64_t last);
 
 /* The path of a file that perf record --kcore left with the recording ("kcore", "kallsyms"), or that the
  * bundle has of it; to be freed. NULL: there is none. */

@@ -201,10 +201,17 @@ static int build_system(struct sb_session *session, struct sb_error *err)
 	static const struct system_facts nothing;
 	int status = system_build(&session->system, session->perfdata, jit_code_coder(session->jit), &nothing,
 	                          err);
+	uint64_t first, last;
 
 	if (status == 0 && jit_code_needs_containers(session->jit))
 		status = build_again(session, &nothing, err);
-	return status == 0 ? build_with_facts(session, err) : status;
+	if (status == 0)
+		status = build_with_facts(session, err);
+	if (status == 0) {
+		system_times(session->system, &first, &last);
+		resolver_recorded_from_to(session->resolver, first, last);
+	}
+	return status;
 }
 
 static int open_parts(struct sb_session *session, const struct sb_replay_options *options,

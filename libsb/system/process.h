@@ -80,6 +80,7 @@ struct process_table {
 	struct membership_table members;
 	struct kinship kinship;
 	struct replaced_files replaced;
+	uint64_t first_time, last_time; /* of all that was told while it was recorded; 0: nothing was */
 };
 
 /* @names: of the system, for names that are concluded. */

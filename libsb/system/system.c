@@ -290,8 +290,17 @@ static uint64_t time_of(const struct sb_record *record)
 
 /* ---- Telling ---------------------------------------------------------------------------------- */
 
+static void note_time(struct process_table *processes, uint64_t time)
+{
+	if (!processes->first_time || (time && time < processes->first_time))
+		processes->first_time = time;
+	if (time > processes->last_time)
+		processes->last_time = time;
+}
+
 static int tell(struct process_table *processes, const struct change *change)
 {
+	note_time(processes, change->time);
 	switch (change->kind) {
 	case change_comm:
 	case change_exec:
@@ -788,6 +797,12 @@ int32_t system_only_thread(const struct sb_system *system, int32_t pid)
 int system_has_other_threads(const struct sb_system *system, int32_t pid, int32_t tid)
 {
 	return process_has_other_threads(&system->processes, pid, tid);
+}
+
+void system_times(const struct sb_system *system, uint64_t *first, uint64_t *last)
+{
+	*first = system->processes.first_time;
+	*last = system->processes.last_time;
 }
 
 const struct process_table *system_processes(const struct sb_system *system)

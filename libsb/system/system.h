@@ -66,6 +66,9 @@ int system_build(struct sb_system **system, const struct sb_perfdata *perfdata,
  * be asked. */
 int system_seal(struct sb_system *system, int damaged);
 
+/* The first and the last time of the records of processes; 0: there are none. */
+void system_times(const struct sb_system *system, uint64_t *first, uint64_t *last);
+
 /* All address spaces there were, in no order. */
 size_t system_nspaces(const struct sb_system *system);
 const struct sb_space *system_space_at(const struct sb_system *system, size_t index);

@@ -1,13 +1,17 @@
 /* test_replay_replaced.c - several files at one path, one after the other, while it was recorded. */
 #include "replay_fixture.h"
 
+#include <fcntl.h>
 #include <sys/sysmacros.h>
+#include <time.h>
 
 static const uint8_t code[] = {0x90, 0x0f, 0x05};
 
-/* @filename at 0x1000 in process @pid: inode @ino of @device. */
-static void maps_inode(struct fixture *fixture, int32_t pid, dev_t device, uint64_t ino, const char *filename)
+/* @filename at 0x1000 in process @pid from @time on: inode @ino of @device. */
+static void maps_inode_at(struct fixture *fixture, uint64_t time, int32_t pid, dev_t device, uint64_t ino,
+                          const char *filename)
 {
+	const struct sb_write_sample at = sample(0, pid, time);
 	const struct sb_write_mmap2 map = {.pid = pid,
 	                                   .tid = pid,
 	                                   .addr = 0x1000,
@@ -18,7 +22,12 @@ static void maps_inode(struct fixture *fixture, int32_t pid, dev_t device, uint6
 	                                   .prot = PROT_READ | PROT_EXEC,
 	                                   .filename = filename};
 
-	assert_int_equal(sb_write_mmap2(fixture->writer, NULL, &map, NULL), 0);
+	assert_int_equal(sb_write_mmap2(fixture->writer, time ? &at : NULL, &map, NULL), 0);
+}
+
+static void maps_inode(struct fixture *fixture, int32_t pid, dev_t device, uint64_t ino, const char *filename)
+{
+	maps_inode_at(fixture, 0, pid, device, ino, filename);
 }
 
 static void has_files(struct fixture *fixture)
@@ -93,6 +102,64 @@ static void the_file_that_is_still_there_is_found_by_its_inode(void **state)
 	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001");
 }
 
+/* ---- One file that is written to --------------------------------------------------------------- */
+
+static const uint64_t s = 1000 * 1000 * 1000;
+
+/* The recording is from 1000 s to 2000 s; @filename was written to @ago seconds before its end. */
+static struct stat written_before_the_end(struct fixture *fixture, const char *filename, time_t ago)
+{
+	const struct timespec written = {.tv_sec = time(NULL) - ago}, times[2] = {written, written};
+	char *path = temp_dir_path(&fixture->dir, filename);
+	struct stat now;
+
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+	assert_int_equal(stat(path, &now), 0);
+	free(path);
+	return now;
+}
+
+/* 1 has mapped /a at 1500 s and 2 at 1950 s; 3 at @third. */
+static void three_map(struct fixture *fixture, time_t ago, uint64_t third)
+{
+	struct trace trace = {0};
+	struct stat a;
+
+	has_files(fixture);
+	a = written_before_the_end(fixture, "root/a", ago);
+	execs(fixture, 1000 * s, 1, "one");
+	maps_inode_at(fixture, 1500 * s, 1, a.st_dev, a.st_ino, "/a");
+	maps_inode_at(fixture, 1950 * s, 2, a.st_dev, a.st_ino, "/a");
+	maps_inode_at(fixture, third, 3, a.st_dev, a.st_ino, "/a");
+	for (int32_t pid = 1; pid <= 3; ++pid)
+		switches(fixture, 0, 1960 * s + (uint64_t)pid * s, pid - 1, pid);
+	execs(fixture, 2000 * s, 9, "end");
+	trace_start(&trace, 1950 * s);
+	for (uint64_t i = 1; i <= 3; ++i)
+		trace_stretch(&trace, 1960 * s + i * s + 1000 * 1000, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void who_mapped_it_before_ran_something_else(void **state)
+{
+	struct fixture *fixture = *state;
+
+	three_map(fixture, 100, 0);
+	assert_string_equal(fixture->flow, "0/2/2@1962001000000: 1000 1001");
+	assert_non_null(strstr(fixture->details, "a was written to since it was recorded"));
+}
+
+static void who_mapped_it_behind_ran_what_is_there(void **state)
+{
+	struct fixture *fixture = *state;
+
+	three_map(fixture, 600, 1500 * s);
+	assert_string_equal(fixture->flow, "0/1/1@1961001000000: 1000 1001; 0/2/2@1962001000000: 1000 1001; "
+	                                   "0/3/3@1963001000000: 1000 1001");
+	assert_string_equal(fixture->gaps, "");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -101,6 +168,8 @@ int main(void)
 	        TEST(other_paths_are_not_concerned),
 	        TEST(another_device_says_nothing),
 	        TEST(the_file_that_is_still_there_is_found_by_its_inode),
+	        TEST(who_mapped_it_before_ran_something_else),
+	        TEST(who_mapped_it_behind_ran_what_is_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
