@@ -19,6 +19,9 @@
 enum {
 	HEADER_SIZE = 8,
 	BLOCK_SIZE = 128 << 10,
+	LEFT_MAX =
+	        2 *
+	        BLOCK_SIZE, /* of what was packed before, when that record was full: a block, and the next */
 	RECORD_MAX = UINT16_MAX,
 	PIECE_MAX = 128 << 20, /* unpacked, when the recording does not say */
 	WINDOW_LOG = 27
@@ -110,7 +113,7 @@ static int check_size(struct packed *packed)
 	if (packed->piece_size > packed->piece_max)
 		return damage(packed, -sbe_format,
 		              "the records packed here have more than %" PRIu64
-		              " bytes, which is all that was packed at once",
+		              " bytes, which is all that was packed at once, and that was left before",
 		              packed->piece_max);
 	return spool_check_ratio(&packed->spool, packed->taken, packed->npending, packed->offset,
 	                         &packed->to->damage);
@@ -276,7 +279,8 @@ static int unpack_file(struct packed *packed)
 int sb_perfdata_unpack(struct sb_perfdata *perfdata, struct record_file *file, struct sb_error *err)
 {
 	struct packed packed = {.file = file,
-	                        .piece_max = perfdata->mmap_len ? perfdata->mmap_len : PIECE_MAX,
+	                        .piece_max = perfdata->mmap_len ? (uint64_t)perfdata->mmap_len + LEFT_MAX
+	                                                        : PIECE_MAX,
 	                        .offset = file->data_begin,
 	                        .err = err};
 	int status;

@@ -265,6 +265,28 @@ static void cursors_are_independent(void **state)
 	assert_int_equal(ra.sample.time, rb.sample.time);
 }
 
+/* What is packed at once and does not fit into a record comes with what is packed next. */
+static void what_a_full_record_leaves_comes_in_the_next(void **state)
+{
+	enum { ONCE = 1 << 17, SWITCHES = 3200 };
+	struct fixture *f = *state;
+	uint64_t seed = 1;
+	int last;
+
+	f->records.size = 0;
+	for (int i = 0; i < 20; i++)
+		put_noise(&f->records, &seed, 5000);
+	for (int i = 0; i < SWITCHES; i++)
+		put_switch(&f->records, 1);
+	pack(&f->packed, &f->records);
+	assert_true(f->packed.size > 100000);
+	begin_file(&f->file, ONCE);
+	put_piece(&f->file, f->packed.bytes, 60000);
+	put_piece(&f->file, f->packed.bytes + 60000, f->packed.size - 60000);
+	assert_int_equal(walk(f, &last), 20 + SWITCHES + 2);
+	assert_int_equal(last, 0);
+}
+
 /* perf lets the size of such a record wrap around to 0. */
 static void a_size_that_wrapped_around(void **state)
 {
@@ -579,6 +601,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        TEST(records_lie_across_pieces),
 	        TEST(cursors_are_independent),
+	        TEST(what_a_full_record_leaves_comes_in_the_next),
 	        TEST(a_size_that_wrapped_around),
 	        TEST(what_is_missing_at_the_end),
 	        TEST(what_cannot_be_unpacked),
