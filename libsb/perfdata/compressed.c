@@ -19,9 +19,7 @@
 enum {
 	HEADER_SIZE = 8,
 	BLOCK_SIZE = 128 << 10,
-	LEFT_MAX =
-	        2 *
-	        BLOCK_SIZE, /* of what was packed before, when that record was full: a block, and the next */
+	LEFT_MAX = 2 * BLOCK_SIZE, /* packed before, and left when that record was full */
 	RECORD_MAX = UINT16_MAX,
 	PIECE_MAX = 128 << 20, /* unpacked, when the recording does not say */
 	WINDOW_LOG = 27
