@@ -18,6 +18,7 @@ struct answer {
 	struct sb_map map;       /* what was asked for; from address 0 on; the name is owned */
 	uint32_t scope;
 	int was_written;         /* while it was recorded, after it was mapped */
+	int is_for_some;         /* for others, it was: there is another answer */
 	uint64_t recorded_until; /* ns since 1970; UINT64_MAX: not known */
 	uint64_t written; /* the recorded file itself, last; 0: it is another one, or its build-id tells */
 	const struct root *root; /* in which it was found; NULL: elsewhere */

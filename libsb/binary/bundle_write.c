@@ -158,6 +158,12 @@ static int add_found(struct bundling *bundling, const char *container, const str
 	return add_debug_file(bundling, binary, &stored);
 }
 
+/* A bundle has one file for all who mapped it: none, if it was written to meanwhile. */
+static int is_for_some(const struct sb_binary *binary)
+{
+	return ((const struct answer *)binary)->is_for_some;
+}
+
 static int add_map(struct bundling *bundling, uint32_t scope, const struct sb_map *map)
 {
 	const char *container = scope ? bundling->resolver->root[scope - 1].container : NULL;
@@ -169,11 +175,21 @@ static int add_map(struct bundling *bundling, uint32_t scope, const struct sb_ma
 	status = see(&bundling->seen, binary);
 	if (status < 0)
 		return no_memory(bundling);
-	if (status == 0 || binary->missing == sb_gap_anonymous)
+	if (status == 0 || binary->missing == sb_gap_anonymous || is_for_some(binary))
 		return 0;
 	if (!binary->missing)
 		return add_found(bundling, container, map, binary);
 	return bundle_rows_add_missing(&bundling->rows, container, map, binary) < 0 ? no_memory(bundling) : 0;
+}
+
+static int ask_for_user_map(void *context, const struct sb_map *map)
+{
+	struct bundling *bundling = context;
+	const struct sb_binary *binary;
+
+	return sb_resolver_find_in(bundling->resolver,
+	                           sb_map_scope(bundling->resolver, bundling->system, map), map, &binary,
+	                           bundling->err);
 }
 
 static int add_user_map(void *context, const struct sb_map *map)
@@ -385,8 +401,10 @@ static int add_kernel_files(struct bundling *bundling)
 
 static int collect(struct bundling *bundling)
 {
-	int status = map_walk(bundling->system, add_user_map, bundling);
+	int status = map_walk(bundling->system, ask_for_user_map, bundling);
 
+	if (status == 0)
+		status = map_walk(bundling->system, add_user_map, bundling);
 	if (status == 0)
 		status = add_perf_maps(bundling);
 	if (status == 0)
@@ -471,12 +489,12 @@ int sb_bundle_write(const struct sb_perfdata *perfdata, struct sb_resolver *reso
 	if (!bundling.options.directory || !bundling.options.directory[0])
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "sb_bundle_write: no directory");
 	resolver_recorded_on(resolver, sb_perfdata_osrelease(perfdata));
-	resolver_recorded_until(resolver, perfdata_written(perfdata));
 	status = sb_system_build(&system, perfdata, err);
 	if (status < 0)
 		return status;
 	bundling.system = system;
 	system_times(system, &first, &last);
+	resolver_recorded_until(resolver, perfdata_written(perfdata));
 	resolver_recorded_from_to(resolver, first, last);
 	status = open_and_write(&bundling);
 	sb_system_free(system);

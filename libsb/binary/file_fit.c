@@ -61,6 +61,16 @@ int is_recorded_inode(const struct sb_map *map, const struct rooted_file *file)
 	return map->maj == file->maj && map->min == file->min && map->ino == file->ino;
 }
 
+uint64_t done_until(uint64_t written, uint64_t ago)
+{
+	enum { TICK = 50 * 1000 * 1000, APART = 1000 };
+	const uint64_t error = TICK + ago / APART;
+
+	if (written == UINT64_MAX || ago <= error || ago - error > written)
+		return written;
+	return written - (ago - error);
+}
+
 /* Of a file that was recorded without a build-id, its own times tell whether it is still the same. */
 static int is_unchanged(struct answer *answer, const struct rooted_file *file)
 {

@@ -7,6 +7,7 @@
 
 #include "binary/bundle_index.h"
 #include "binary/debuginfod.h"
+#include "binary/file_fit.h"
 
 /* ---- Opening ---------------------------------------------------------------------------------- */
 
@@ -241,18 +242,12 @@ uint32_t sb_map_scope(const struct sb_resolver *resolver, const struct sb_system
 	return membership ? sb_resolver_scope(resolver, membership->container) : 0;
 }
 
-/* When @map had been made at the latest, ns since 1970. The recording was written when its last record had
- * been made, or later. Files' times are those of the last tick, and the clocks may run apart by a thousandth.
- */
+/* When @map had been made at the latest. */
 static uint64_t made_until(const struct recorded *recorded, const struct sb_map *map)
 {
-	enum { TICK = 50 * 1000 * 1000, APART = 1000 };
 	const uint64_t then = map->time > recorded->first ? map->time : recorded->first;
-	const uint64_t ago = then < recorded->last ? recorded->last - then : 0, error = TICK + ago / APART;
 
-	if (recorded->until == UINT64_MAX || ago <= error || ago - error > recorded->until)
-		return recorded->until;
-	return recorded->until - (ago - error);
+	return done_until(recorded->until, then < recorded->last ? recorded->last - then : 0);
 }
 
 /* @until: when the recorded file was written last at the latest, if it is what ran. */
@@ -280,6 +275,7 @@ static struct answer *find_answer(struct sb_resolver *resolver, uint32_t scope, 
 	if (!answer || answer->binary.missing || !answer->written ||
 	    answer->written <= made_until(recorded, map))
 		return answer;
+	answer->is_for_some = 1;
 	return find_or_make(resolver, scope, map, 1, answer->written - 1);
 }
 

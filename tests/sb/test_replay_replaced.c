@@ -5,6 +5,9 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
+#include <sb/binary.h>
+#include <sb/bundle.h>
+
 static const uint8_t code[] = {0x90, 0x0f, 0x05};
 
 /* @filename at 0x1000 in process @pid from @time on: inode @ino of @device. */
@@ -150,6 +153,31 @@ static void who_mapped_it_before_ran_something_else(void **state)
 	assert_non_null(strstr(fixture->details, "a was written to since it was recorded"));
 }
 
+/* In a bundle, there is one file for both: none. */
+static void a_bundle_has_no_file_that_was_written_to_meanwhile(void **state)
+{
+	struct fixture *fixture = *state;
+	char *directory = temp_dir_path(&fixture->dir, "bundle");
+	const struct sb_bundle_options bundling = {.size = sizeof(bundling), .directory = directory};
+	const struct sb_resolver_options opening = {
+	        .size = sizeof(opening), .no_host_root = 1, .bundle = directory};
+	struct sb_resolver *resolver;
+
+	three_map(fixture, 100, 0);
+	assert_int_equal(sb_resolver_new(&resolver, fixture->options.root, 1, 1, NULL), 0);
+	assert_int_equal(sb_bundle_write(fixture->perfdata, resolver, &bundling, NULL, NULL), 0);
+	sb_resolver_free(resolver);
+	assert_int_equal(sb_resolver_open(&resolver, &opening, NULL), 0);
+	fixture->options.resolver = resolver;
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "");
+	assert_non_null(strstr(fixture->details, "a was written to since it was recorded"));
+	sb_session_close(fixture->session);
+	fixture->session = NULL;
+	sb_resolver_free(resolver);
+	free(directory);
+}
+
 static void who_mapped_it_behind_ran_what_is_there(void **state)
 {
 	struct fixture *fixture = *state;
@@ -170,6 +198,7 @@ int main(void)
 	        TEST(the_file_that_is_still_there_is_found_by_its_inode),
 	        TEST(who_mapped_it_before_ran_something_else),
 	        TEST(who_mapped_it_behind_ran_what_is_there),
+	        TEST(a_bundle_has_no_file_that_was_written_to_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
