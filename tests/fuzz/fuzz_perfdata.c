@@ -12,6 +12,7 @@
 #include <sb/system.h>
 
 #include "replay/fork_memory.h"
+#include "replay/fork_paging.h"
 #include "replay/pid_reuse.h"
 #include "support/check.h"
 #include "support/memory_file.h"
@@ -108,6 +109,7 @@ static void build_with_facts(struct sb_system *first, const struct sb_perfdata *
 	FUZZ_CHECK(kinship_doubts(kinship, 1, &fork, &facts.forks.count) == 0, "no doubts");
 	FUZZ_CHECK(pid_reuse_find(first, &reuse, &facts.nreuses) == 0, "no numbers");
 	FUZZ_CHECK(fork_memory_find(perfdata, first, NULL, 4096, fork, facts.forks.count) == 0, "no forks");
+	FUZZ_CHECK(fork_paging_find(perfdata, first, 4096, fork, facts.forks.count) == 0, "no page tables");
 	for (size_t i = 0; i < facts.forks.count; i++)
 		fork[i].memory = (enum fork_memory)(i % 3);
 	for (size_t i = 0; i < facts.nreuses; i++)
