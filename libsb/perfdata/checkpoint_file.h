@@ -12,7 +12,7 @@
 
 #include "perfdata/checkpoint_sum.h"
 
-enum { CHECKPOINT_VERSION = 1, CHECKPOINT_ALIGN = 64 };
+enum { CHECKPOINT_VERSION = 2, CHECKPOINT_ALIGN = 64 };
 
 enum checkpoint_kind {
 	checkpoint_recording,    /* struct checkpoint_recording: one */
@@ -61,6 +61,8 @@ struct checkpoint_cpu {
 	uint64_t first_sched, nscheds, sched_sum;
 	uint64_t first_seen, nseen;
 	uint64_t first_flag, nflags;
+	/* The last of its entries, if there are any: who asks only for that reads none of them. */
+	uint8_t last_sched[CHECKPOINT_SCHED_SIZE];
 };
 
 enum checkpoint_cpu_bit { checkpoint_cpu_whole = 1 << 0, checkpoint_cpu_bits = (1 << 1) - 1 };

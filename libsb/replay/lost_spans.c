@@ -62,16 +62,14 @@ static int add_told(struct lost_spans *spans, const struct sb_system *system)
 /* Where a CPU's records end before the recording does. */
 static int add_ends(struct lost_spans *spans, const struct sb_system *system)
 {
-	const size_t ncpus = system_schedule(system)->ncpus;
+	const struct schedule *schedule = system_schedule(system);
 	int status = 0;
 
-	for (size_t i = 0; i < ncpus && status == 0; ++i) {
-		size_t count;
-		const struct sb_sched *sched = sb_system_schedule(system, (int32_t)i, &count);
+	for (size_t i = 0; i < schedule->ncpus && status == 0; ++i) {
+		const struct sb_sched *end = schedule_end(schedule, i);
 
-		if (count && is_nobody(&sched[count - 1]))
-			status = add(spans, &(struct lost_span){sched[count - 1].time, UINT64_MAX, (int32_t)i,
-			                                        0, 1});
+		if (end && is_nobody(end))
+			status = add(spans, &(struct lost_span){end->time, UINT64_MAX, (int32_t)i, 0, 1});
 	}
 	return status;
 }

@@ -10,6 +10,7 @@
 #include <intel-pt-run.h>
 
 #include "system/arena.h"
+#include "system/index_slots.h"
 
 /* When there are so many, they are forgotten before the next flow, and numbers begin anew. */
 enum { SPAN_BLOCKS_MAX = 1 << 18 };
@@ -24,8 +25,8 @@ struct span_blocks {
 	uint32_t count;
 	size_t capacity;
 	struct arena lengths;
-	uint32_t *slot; /* owned; of whoever writes: numbers by content, 0: free */
-	uint32_t nslots;
+	struct index_slots slots; /* of whoever writes: numbers by content */
+	int for_writing;
 	uint32_t last; /* the block that came last */
 };
 

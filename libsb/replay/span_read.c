@@ -395,7 +395,7 @@ static int get_times(struct span_reader *reader, struct sb_flow *flow)
 	for (uint64_t i = 0; i < nblocks; ++i)
 		reader->times[i] = get(reader);
 	flow->times = reader->times;
-	if (reader->sums != sb_sums_ways)
+	if (reader->sums < sb_sums_ways)
 		return 0;
 	flow->first_code = (uint32_t)reader->ncodes;
 	reader->ncodes += nblocks;
@@ -457,7 +457,7 @@ static int get_ways(struct span_reader *reader, struct sb_flow *flow)
 	const uint64_t nways = get(reader);
 	uint64_t before = 0;
 
-	if (reader->sums != sb_sums_ways || nways > SPAN_WAYS_MAX || !has(reader, nways))
+	if (reader->sums < sb_sums_ways || nways > SPAN_WAYS_MAX || !has(reader, nways))
 		return -sbe_format;
 	if (array_reserve_more(&reader->way, &reader->way_capacity, 0, nways, sizeof(*reader->way)) < 0)
 		return -sbe_nomem;
@@ -542,7 +542,7 @@ static int get_seam(struct span_reader *reader, struct sb_flow *flow)
 	*seam = (struct sb_flow_seam){0};
 	reader->tsc += (uint64_t)get_signed(reader);
 	begin_ways(reader, flow);
-	if (reader->sums != sb_sums_ways || get_owner(reader, &flow->pid, &flow->tid) < 0)
+	if (reader->sums < sb_sums_ways || get_owner(reader, &flow->pid, &flow->tid) < 0)
 		return -sbe_format;
 	reader->ways.seam = seam;
 	seam->tsc_from = flow->tsc - get(reader);

@@ -9,21 +9,22 @@
 #include "replay/span_format.h"
 
 enum {
-	slots_first = 1 << 12,
+	row_slots_first = 1 << 12,
 	found_bits = 12,
 	sums_most = 1 << 17,          /* then, all are written */
 	rows_most = 1 << 16,          /* likewise */
 	blocks_most = SPAN_TIMES_MAX, /* of a flow that is written, or of a path counted as a whole */
 };
 
-/* A block of a file, whoever ran it, or else of an address space: of those that begin at the same place, are
- * as long, and have as many instructions, the first one. */
+/* A block of a file, whoever ran it, or else of an address space, or of a process: of those that begin at the
+ * same place, are as long, and have as many instructions, the first one. */
 struct span_sum {
 	struct pt_run_block block; /* its lengths are owned */
 	const struct sb_map *map;  /* NULL: of no file */
 	uint64_t offset;           /* of what it begins at, in the file; else its address */
 	const struct sb_epoch *epoch;
-	int32_t pid; /* -1: whoever; the kernel's code is everybody's */
+	int32_t pid;   /* who ran it first; -1: the kernel's code is everybody's */
+	int32_t owner; /* who alone has this sum; -1: whoever runs it */
 	int has_begun;
 	uint32_t number;     /* when it has: its index among those that have */
 	uint64_t tsc, count; /* when it began */
@@ -52,16 +53,14 @@ struct sums_row {
 
 int span_sums_init(struct span_sums *sums, struct span_writer *writer, enum sb_sums what)
 {
-	*sums = (struct span_sums){
-	        .writer = writer, .what = what, .nslots = slots_first, .nrow_slots = slots_first};
-	sums->slot = calloc(sums->nslots, sizeof(*sums->slot));
+	*sums = (struct span_sums){.writer = writer, .what = what, .nrow_slots = row_slots_first};
 	sums->row = calloc(sums->nrow_slots, sizeof(struct sums_row *));
 	sums->last = calloc(ptr_max_paths, sizeof(struct sums_row *));
 	sums->found = calloc((size_t)1 << found_bits, sizeof(*sums->found));
 	sums->seen = calloc(ptr_max_paths, sizeof(*sums->seen));
-	if (!sums->slot || !sums->found || !sums->seen || !sums->row || !sums->last)
+	if (!sums->found || !sums->seen || !sums->row || !sums->last)
 		return -sbe_nomem;
-	return what == sb_sums_ways ? span_ways_init(&sums->ways) : 0;
+	return 0;
 }
 
 void span_sums_fini(struct span_sums *sums)
@@ -69,7 +68,7 @@ void span_sums_fini(struct span_sums *sums)
 	arena_free(&sums->lengths);
 	arena_free(&sums->memory);
 	free(sums->sum);
-	free(sums->slot);
+	index_slots_free(&sums->slots);
 	free(sums->found);
 	free(sums->row);
 	free(sums->last);
@@ -89,12 +88,11 @@ static uint64_t mix(uint64_t key)
 
 /* ---- Sums ------------------------------------------------------------------------------------- */
 
-static size_t slot_of(const struct span_sums *sums, const struct span_sum *sum)
+static uint32_t hash_of(const struct span_sum *sum)
 {
-	const uint64_t of = sum->map ? (uintptr_t)sum->map->filename
-	                             : (uintptr_t)sum->epoch ^ (uint64_t)(uint32_t)sum->pid << 40;
+	const uint64_t of = sum->map ? (uintptr_t)sum->map->filename : (uintptr_t)sum->epoch;
 
-	return mix(sum->offset ^ of << 16) & (sums->nslots - 1);
+	return (uint32_t)mix(sum->offset ^ (of ^ (uint64_t)(uint32_t)sum->owner << 40) << 16);
 }
 
 /* Names are the system's, which has each only once. */
@@ -110,34 +108,12 @@ static int is_of(const struct span_sum *sum, const struct span_sum *key)
 {
 	const struct pt_run_block *a = &sum->block, *b = &key->block;
 
-	if (sum->offset != key->offset || a->end_ip - a->ip != b->end_ip - b->ip || a->ninsn != b->ninsn)
+	if (sum->offset != key->offset || sum->owner != key->owner ||
+	    a->end_ip - a->ip != b->end_ip - b->ip || a->ninsn != b->ninsn)
 		return 0;
 	if (!sum->map || !key->map)
-		return !sum->map && !key->map && sum->epoch == key->epoch && sum->pid == key->pid;
+		return !sum->map && !key->map && sum->epoch == key->epoch;
 	return is_same_file(sum->map, key->map);
-}
-
-static void put_slot(struct span_sums *sums, size_t index)
-{
-	size_t slot = slot_of(sums, &sums->sum[index]);
-
-	while (sums->slot[slot])
-		slot = (slot + 1) & (sums->nslots - 1);
-	sums->slot[slot] = (uint32_t)index + 1;
-}
-
-static int grow_slots(struct span_sums *sums)
-{
-	uint32_t *bigger = calloc(2 * sums->nslots, sizeof(*bigger));
-
-	if (!bigger)
-		return -sbe_nomem;
-	free(sums->slot);
-	sums->slot = bigger;
-	sums->nslots *= 2;
-	for (size_t i = 0; i < sums->nsums; ++i)
-		put_slot(sums, i);
-	return 0;
 }
 
 /* One more. Zero or -sbe_nomem. */
@@ -151,20 +127,18 @@ static int add_sum(struct span_sums *sums, const struct span_sum *key)
 	sums->sum[sums->nsums] = *key;
 	sums->sum[sums->nsums].block.length = length;
 	sums->nsums += 1;
-	if (2 * sums->nsums >= sums->nslots)
-		return grow_slots(sums);
-	put_slot(sums, sums->nsums - 1);
-	return 0;
+	return index_slots_add(&sums->slots, hash_of(key), (uint32_t)sums->nsums);
 }
 
 /* The index of the sum of @key, which there is from now on; or a negative code. */
 static int64_t sum_of(struct span_sums *sums, const struct span_sum *key)
 {
-	size_t slot = slot_of(sums, key);
+	struct index_search search = index_search(hash_of(key));
+	uint32_t number;
 
-	for (; sums->slot[slot]; slot = (slot + 1) & (sums->nslots - 1))
-		if (is_of(&sums->sum[sums->slot[slot] - 1], key))
-			return sums->slot[slot] - 1;
+	while ((number = index_slots_next(&sums->slots, &search)))
+		if (is_of(&sums->sum[number - 1], key))
+			return number - 1;
 	return add_sum(sums, key) < 0 ? -sbe_nomem : (int64_t)sums->nsums - 1;
 }
 
@@ -187,7 +161,8 @@ static int64_t sum_of_block(struct span_sums *sums, const struct sb_flow *flow,
 {
 	const int kernel = is_kernel(block);
 	const struct sb_epoch *epoch = kernel ? NULL : flow->epoch;
-	const int32_t pid = kernel ? -1 : flow->pid;
+	const int by_process = sums->what == sb_sums_processes;
+	const int32_t pid = kernel && !by_process ? -1 : flow->pid;
 	struct sums_found *found = &sums->found[mix(block->ip ^ (uintptr_t)epoch << 8) >> (64 - found_bits)];
 	struct span_sum key;
 	int64_t index;
@@ -199,6 +174,7 @@ static int64_t sum_of_block(struct span_sums *sums, const struct sb_flow *flow,
 	key.map = file_of(epoch, block->ip);
 	if (key.map)
 		key.offset += key.map->pgoff - key.map->begin;
+	key.owner = key.map && !by_process ? -1 : pid;
 	index = sum_of(sums, &key);
 	*found = (struct sums_found){.ip = block->ip,
 	                             .end_ip = block->end_ip,
@@ -241,7 +217,7 @@ static int pass(struct span_sums *sums, uint32_t index, uint64_t ip)
 	struct sb_way_code code;
 
 	sums->sum[index].count += 1;
-	if (sums->what != sb_sums_ways)
+	if (sums->what < sb_sums_ways)
 		return 0;
 	code = code_of(sums, index);
 	return span_ways_go(&sums->ways, &code, ip, &code, code.is_kernel ? NULL : code.code);
@@ -363,11 +339,11 @@ static int add_numbered(struct span_sums *sums, const struct sb_flow *flow, cons
 			return -sbe_nomem;
 		sums->last[path->id] = row;
 	}
-	if (sums->what == sb_sums_ways && row->far_within)
+	if (sums->what >= sb_sums_ways && row->far_within)
 		return pass_blocks(sums, row, flow, path);
 	if (!row->count++ && begin_row(sums, row, flow->tsc) < 0)
 		return -sbe_nomem;
-	return sums->what == sb_sums_ways ? pass_row(sums, row, path->block[0].ip) : 0;
+	return sums->what >= sb_sums_ways ? pass_row(sums, row, path->block[0].ip) : 0;
 }
 
 static int add_loose(struct span_sums *sums, const struct sb_flow *flow, const struct pt_run_path *path)
@@ -411,7 +387,7 @@ static int unfold(struct span_sums *sums)
 	for (struct sums_row *row = sums->counted; row && status == 0; row = row->next_counted) {
 		for (uint32_t i = 0; i < row->nblocks; ++i)
 			sums->sum[row->sum[i]].count += row->count;
-		if (sums->what == sb_sums_ways)
+		if (sums->what >= sb_sums_ways)
 			status = unfold_ways(sums, row);
 		row->count = 0;
 	}
@@ -439,7 +415,7 @@ static int forget_all(struct span_sums *sums)
 
 	if (status == 0)
 		status = forget_rows(sums);
-	memset(sums->slot, 0, sums->nslots * sizeof(*sums->slot));
+	index_slots_clear(&sums->slots);
 	memset(sums->found, 0, sizeof(*sums->found) << found_bits);
 	arena_free(&sums->lengths);
 	sums->lengths = (struct arena){0};
@@ -462,14 +438,14 @@ int span_sums_add(struct span_sums *sums, const struct sb_flow *flow)
 		status = span_sums_flush(sums);
 	if (status == 0 && (flow->numbering != sums->numbering || sums->nrows >= rows_most))
 		status = forget_rows(sums);
-	if (status == 0 && sums->what == sb_sums_ways)
+	if (status == 0 && sums->what >= sb_sums_ways)
 		status = span_ways_begin_flow(&sums->ways, flow);
 	sums->numbering = flow->numbering;
 	sums->cpu = flow->cpu;
 	sums->tsc = flow->tsc;
 	for (uint32_t i = 0; i < flow->npaths && status == 0; ++i)
 		status = add_path(sums, flow, flow->path[i]);
-	if (status == 0 && sums->what == sb_sums_ways)
+	if (status == 0 && sums->what >= sb_sums_ways)
 		status = span_ways_end_flow(&sums->ways, flow);
 	return status;
 }
@@ -596,7 +572,7 @@ int span_sums_flush(struct span_sums *sums)
 
 	if (status == 0)
 		status = span_ways_close(&sums->ways);
-	has_ways = sums->nbegun || sums->ways.nseams ? sums->what == sb_sums_ways : 0;
+	has_ways = sums->nbegun || sums->ways.nseams ? sums->what >= sb_sums_ways : 0;
 	if (status == 0 && has_ways)
 		status = span_write_codes(sums->writer);
 	if (status == 0 && has_ways)

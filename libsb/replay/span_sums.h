@@ -22,8 +22,7 @@ struct span_sums {
 	struct arena lengths; /* of the instructions of all sums' blocks */
 	struct span_sum *sum; /* owned; also those that have nothing at present */
 	size_t nsums, capacity;
-	uint32_t *slot; /* owned; by what they are of: index + 1, 0: free */
-	size_t nslots;
+	struct index_slots slots; /* by what they are of: index + 1 */
 	struct sums_found *found; /* owned; sums that were found lately, by address */
 	/* Numbered paths, which are taken apart when all is written, or their numbers begin anew. */
 	struct sums_row **row, **last; /* owned; by what they are of, and by number: the one that came last */

@@ -52,6 +52,9 @@ static int add_to_sums(struct spanner *spanner, const struct sb_flow *flow)
 	size_t npassed = spanner->npassed;
 	int status = 0;
 
+	/* None of those long before is looked at. */
+	if (!npassed)
+		npassed = array_above(spanner->sched, spanner->nscheds, sizeof(*spanner->sched), now);
 	while (npassed < spanner->nscheds && spanner->sched[npassed].time <= now)
 		npassed += 1;
 	if (npassed != spanner->npassed)

@@ -8,7 +8,6 @@
 #include "system/arena.h"
 
 enum {
-	slots_first = 1 << 12,
 	ways_most = 1 << 20,  /* then, all are written */
 	seams_most = 1 << 14, /* likewise */
 	backs_most = 1 << 8,  /* of a stretch, which then ends */
@@ -17,17 +16,10 @@ enum {
 /* What a thread executed last before a stretch, and what it executed last in user space before. */
 static const char before, user_before;
 
-int span_ways_init(struct span_ways *ways)
-{
-	*ways = (struct span_ways){.nslots = slots_first};
-	ways->slot = calloc(ways->nslots, sizeof(*ways->slot));
-	return ways->slot ? 0 : -sbe_nomem;
-}
-
 void span_ways_fini(struct span_ways *ways)
 {
 	free(ways->way);
-	free(ways->slot);
+	index_slots_free(&ways->slots);
 	free(ways->seam);
 	free(ways->back);
 	free(ways->level);
@@ -36,34 +28,9 @@ void span_ways_fini(struct span_ways *ways)
 
 /* ---- Ways ------------------------------------------------------------------------------------- */
 
-static size_t slot_of(uint32_t from, uint32_t to, size_t nslots)
+static uint32_t hash_of(uint32_t from, uint32_t to)
 {
-	uint64_t key = ((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15u;
-
-	return (key ^ key >> 32) & (nslots - 1);
-}
-
-static void put_slot(struct span_ways *ways, size_t index)
-{
-	size_t slot = slot_of(ways->way[index].from, ways->way[index].to, ways->nslots);
-
-	while (ways->slot[slot])
-		slot = (slot + 1) & (ways->nslots - 1);
-	ways->slot[slot] = (uint32_t)index + 1;
-}
-
-static int grow_slots(struct span_ways *ways)
-{
-	uint32_t *bigger = calloc(2 * ways->nslots, sizeof(*bigger));
-
-	if (!bigger)
-		return -sbe_nomem;
-	free(ways->slot);
-	ways->slot = bigger;
-	ways->nslots *= 2;
-	for (size_t i = 0; i < ways->nways; ++i)
-		put_slot(ways, i);
-	return 0;
+	return (uint32_t)(((uint64_t)from << 32 | to) * 0x9e3779b97f4a7c15u >> 32);
 }
 
 static int add_way(struct span_ways *ways, const struct sb_flow_way *way)
@@ -71,19 +38,17 @@ static int add_way(struct span_ways *ways, const struct sb_flow_way *way)
 	if (array_reserve(&ways->way, &ways->way_capacity, ways->nways, sizeof(*ways->way)) < 0)
 		return -sbe_nomem;
 	ways->way[ways->nways++] = *way;
-	if (2 * ways->nways >= ways->nslots)
-		return grow_slots(ways);
-	put_slot(ways, ways->nways - 1);
-	return 0;
+	return index_slots_add(&ways->slots, hash_of(way->from, way->to), (uint32_t)ways->nways);
 }
 
 int span_ways_count(struct span_ways *ways, uint32_t from, uint32_t to, int async, uint64_t count)
 {
 	const struct sb_flow_way way = {.from = from, .to = to, .async = async, .count = count};
-	size_t slot = slot_of(from, to, ways->nslots);
+	struct index_search search = index_search(hash_of(from, to));
+	uint32_t number;
 
-	for (; ways->slot[slot]; slot = (slot + 1) & (ways->nslots - 1)) {
-		struct sb_flow_way *is = &ways->way[ways->slot[slot] - 1];
+	while ((number = index_slots_next(&ways->slots, &search))) {
+		struct sb_flow_way *is = &ways->way[number - 1];
 
 		if (is->from == from && is->to == to && is->async == async) {
 			is->count += count;
@@ -248,11 +213,6 @@ int span_ways_are_many(const struct span_ways *ways)
 
 void span_ways_clear(struct span_ways *ways)
 {
-	for (size_t i = 0; i < ways->nways; ++i) {
-		size_t slot = slot_of(ways->way[i].from, ways->way[i].to, ways->nslots);
-
-		for (; ways->slot[slot]; slot = (slot + 1) & (ways->nslots - 1))
-			ways->slot[slot] = 0;
-	}
+	index_slots_clear(&ways->slots);
 	ways->nways = ways->nseams = ways->nbacks = 0;
 }

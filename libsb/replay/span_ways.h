@@ -10,8 +10,7 @@
 
 #include <sb/replay.h>
 
-struct ways_row;
-struct ways_back;
+#include "system/index_slots.h"
 
 struct ways_seam {
 	struct sb_flow_seam seam; /* its .back is to be found from .first_back on */
@@ -23,9 +22,8 @@ struct ways_seam {
 struct span_ways {
 	struct sb_flow_way *way; /* owned; in the order in which they first came */
 	size_t nways, way_capacity;
-	uint32_t *slot; /* owned; by what they are of: index + 1, 0: free */
-	size_t nslots;
-	struct ways_seam *seam; /* owned; of stretches that ended */
+	struct index_slots slots; /* by what they are of: index + 1 */
+	struct ways_seam *seam;   /* owned; of stretches that ended */
 	size_t nseams, seam_capacity;
 	struct sb_flow_stop *back; /* owned; of all seams, and of the present stretch behind them */
 	uint8_t *level;            /* owned; of each: how many must have been gone on with up to it */
@@ -36,8 +34,7 @@ struct span_ways {
 	struct sb_way_thread thread;
 };
 
-/* Zero or -sbe_nomem. */
-int span_ways_init(struct span_ways *ways);
+/* Zeroed, there is nothing. */
 void span_ways_fini(struct span_ways *ways);
 
 /* As sb_way_go(); codes are made by span_ways_code(). */

@@ -24,8 +24,9 @@ struct sb_seen {
 struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
-	struct sb_sched last; /* the entry that came last, wherever it belongs */
-	size_t nsettled;      /* so many are in order, and say something new each; none comes in between */
+	struct sb_sched
+	        last;    /* the entry that came last, wherever it belongs; of a checkpoint, the last one */
+	size_t nsettled; /* so many are in order, and say something new each; none comes in between */
 	uint64_t settled_time;
 	size_t settle_at;     /* when there are so many, it is time to settle more of them */
 	int unsorted;         /* those that are not settled may not be in order */
@@ -81,6 +82,16 @@ void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void 
 
 /* There are no more records; @damaged: although there should have been. */
 int schedule_seal(struct schedule *schedule, int damaged);
+
+/* The CPU's last entry, once sealed; NULL: there is none. Nothing else of its entries is read. */
+static inline const struct sb_sched *schedule_end(const struct schedule *schedule, size_t cpu)
+{
+	const struct cpu_schedule *of = &schedule->cpu[cpu];
+
+	if (!of->nscheds)
+		return NULL;
+	return schedule->checkpoint ? &of->last : &of->sched[of->nscheds - 1];
+}
 
 /* Those of the thread. */
 const struct sb_aux_flag *schedule_thread_flags(const struct schedule *schedule, int32_t tid, size_t *count);

@@ -4,6 +4,7 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
 _Static_assert(sizeof(struct sb_sched) == CHECKPOINT_SCHED_SIZE, "rows are kept as they are");
 _Static_assert(sizeof(struct sb_seen) == CHECKPOINT_SEEN_SIZE, "rows are kept as they are");
@@ -52,6 +53,9 @@ static void write_cpus(const struct schedule *schedule, struct checkpoint_writer
 		row.number = (uint32_t)i;
 		row.bits = cpu->is_whole ? checkpoint_cpu_whole : 0;
 		row.losses = cpu->losses;
+		memset(row.last_sched, 0, sizeof(row.last_sched));
+		if (cpu->nscheds)
+			memcpy(row.last_sched, &cpu->sched[cpu->nscheds - 1], sizeof(row.last_sched));
 		row.sched_sum = checkpoint_sum_of(cpu->sched, cpu->nscheds * sizeof(*cpu->sched));
 		checkpoint_table_put(writer, &row, 1);
 	}
@@ -113,6 +117,7 @@ static int read_cpu(struct schedule *schedule, const struct sb_checkpoint *check
 	cpu->nscheds = cpu->sched ? row->nscheds : 0;
 	cpu->nseen = cpu->seen ? row->nseen : 0;
 	cpu->nflags = cpu->flag ? row->nflags : 0;
+	memcpy(&cpu->last, row->last_sched, sizeof(cpu->last));
 	cpu->is_whole = (row->bits & checkpoint_cpu_whole) != 0;
 	cpu->losses = (enum switch_losses)row->losses;
 	return fits;

@@ -19,6 +19,7 @@
 #include <sb/replay.h>
 
 #include "support/spans.h"
+#include "system/schedule.h"
 
 enum { BEFORE = 4096, CPUS = 16 };
 
@@ -93,6 +94,9 @@ static void expect_same_schedules(const struct sb_system *a, const struct sb_sys
 		bs = sb_system_schedule(b, cpu, &nb);
 		assert_int_equal(na, nb);
 		assert_int_equal(na ? memcmp(as, bs, na * sizeof(struct sb_sched)) : 0, 0);
+		if (na)
+			assert_memory_equal(schedule_end(system_schedule(b), (size_t)cpu),
+			                    (const struct sb_sched *)as + na - 1, sizeof(struct sb_sched));
 		nentries += na;
 		const struct sb_aux_flag *af = sb_system_aux_flags(a, cpu, &na);
 		const struct sb_aux_flag *bf = sb_system_aux_flags(b, cpu, &nb);

@@ -281,8 +281,8 @@ static int64_t read_bytes(void *context, size_t index, uint64_t offset, void *to
 }
 
 /* What @cpu's flow is added up to; @ends_pieces: here and there, it is written and begun anew. */
-static void add_up(const struct scene *scene, int32_t cpu, int ends_pieces, const struct span_world *world,
-                   struct bytes *bytes)
+static void add_up(const struct scene *scene, int32_t cpu, enum sb_sums what, int ends_pieces,
+                   const struct span_world *world, struct bytes *bytes)
 {
 	struct span_writer writer;
 	struct span_sums sums;
@@ -290,7 +290,7 @@ static void add_up(const struct scene *scene, int32_t cpu, int ends_pieces, cons
 	*bytes = (struct bytes){.at = malloc(bytes_most)};
 	assert_non_null(bytes->at);
 	assert_int_equal(span_writer_init(&writer, write_bytes, bytes, world), 0);
-	assert_int_equal(span_sums_init(&sums, &writer, sb_sums_ways), 0);
+	assert_int_equal(span_sums_init(&sums, &writer, what), 0);
 	for (size_t i = 0; i < nitems; i++) {
 		const struct item *item = &scene->item[i];
 
@@ -425,23 +425,23 @@ static void assert_same(struct exec_counts *one, struct exec_counts *other)
 	free(b);
 }
 
-static void seams_join(void **state)
+static void expect_seams_join(enum sb_sums what)
 {
 	struct sb_system *system = system_new(0);
+	const bool by_process = what == sb_sums_processes;
 	struct span_world world;
 
-	(void)state;
 	assert_true(system && system_seal(system, 0) == 0 && span_world_init(&world, system) == 0);
 	for (uint64_t seed = 1; seed <= 60; seed++) {
 		struct scene *scene = make_scene(seed);
-		struct exec_counts *whole = exec_counts_new(NULL, false, false),
-		                   *joined = exec_counts_new(NULL, false, false);
+		struct exec_counts *whole = exec_counts_new(NULL, false, by_process),
+		                   *joined = exec_counts_new(NULL, false, by_process);
 		struct bytes bytes[ncpus];
 
 		assert_true(whole && joined);
 		count_in_order(scene, whole);
 		for (int32_t cpu = 0; cpu < ncpus; cpu++)
-			add_up(scene, cpu, seed % 2, &world, &bytes[cpu]);
+			add_up(scene, cpu, what, seed % 2, &world, &bytes[cpu]);
 		join(bytes, &world, joined);
 		assert_same(whole, joined);
 		for (size_t cpu = 0; cpu < ncpus; cpu++)
@@ -452,6 +452,18 @@ static void seams_join(void **state)
 	}
 	span_world_fini(&world);
 	sb_system_free(system);
+}
+
+static void seams_join(void **state)
+{
+	(void)state;
+	expect_seams_join(sb_sums_ways);
+}
+
+static void seams_join_by_process(void **state)
+{
+	(void)state;
+	expect_seams_join(sb_sums_processes);
 }
 
 /* ---- Order ------------------------------------------------------------------------------------ */
@@ -497,6 +509,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(seams_join),
+	        cmocka_unit_test(seams_join_by_process),
 	        cmocka_unit_test(what_a_thread_did_at_a_time_elsewhere_is_no_order),
 	};
 

@@ -71,8 +71,16 @@ done
 for sink in $all; do
 	same 7 "$sink"
 done
-same 7 counts/process
-flow=$(cat plan.shards/*.shard | wc -c)
+for n in 2 7 64; do
+	same "$n" counts/process
+done
+# shellcheck disable=SC2086 # words
+same 7 $all counts/process
+printf -- '- {name: jsonl, file: out/jsonl}\n' >more
+cat out.yaml more >flow.yaml
+expect 0 '' "$SBTRACE" job plan -n 7 flow.yaml -o flow
+expect 0 '' "$SBTRACE" job run flow --shard all
+flow=$(cat flow.shards/*.shard | wc -c)
 same 7 counts
 sums=$(cat plan.shards/*.shard | wc -c)
 [ "$sums" -lt "$flow" ] || fail "sums take $sums bytes, the flow $flow"

@@ -22,8 +22,8 @@ struct exec_counts;
 struct exec_counts *exec_counts_new(const struct sb_clock *clock, bool cut, bool by_process);
 void exec_counts_free(struct exec_counts *counts); /* NULL is fine */
 
-/* Flow, of all CPUs in the order of time, also added up: with sb_sums_ways, or when it is cut,
- * sb_sums_blocks. Zero, or negative: out of memory. */
+/* Flow, of all CPUs in the order of time, also added up: with sb_sums_ways (by process:
+ * sb_sums_processes), or when it is cut, sb_sums_blocks. Zero, or negative: out of memory. */
 int exec_counts_flow(struct exec_counts *counts, const struct sb_flow *flow);
 /* Who ran there did not go straight on. */
 void exec_counts_gap(struct exec_counts *counts, const struct sb_gap *gap);

@@ -70,12 +70,11 @@ static int set_by(void *state, const char *value, struct option_error *error)
 	               : option_fail(error, "expected all or process, found '%s'", value);
 }
 
-/* Sums of blocks that processes share do not tell whose they are. */
 static enum sb_sums counts_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
 	for (size_t i = 0; i < nsettings; i++)
 		if (setting[i].option->set == set_by && !strcmp(setting[i].value, "process"))
-			return sb_sums_none;
+			return sb_sums_processes;
 	return sb_sums_ways;
 }
 

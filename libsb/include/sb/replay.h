@@ -77,12 +77,13 @@ struct sb_flow {
 	 * file, are as long, and have as many instructions, are one, and ip, pid and epoch are those of the
 	 * first one; else they are one in one address space. tid is -1, membership NULL, the kernel's code is
 	 * nobody's (pid -1, epoch NULL), tsc is when a block of these was executed for the first time since
-	 * it was told of last. */
+	 * it was told of last. With sb_sums_processes, blocks of several processes are never one, and pid is
+	 * whose they are, also for the kernel's code. */
 	const uint64_t *times;
-	/* With sb_sums_ways: the number of the first of these blocks; those that come behind it count on.
-	 * Each CPU has numbers of its own, which begin at 0 anew now and then. */
+	/* With sb_sums_ways or more: the number of the first of these blocks; those that come behind it count
+	 * on. Each CPU has numbers of its own, which begin at 0 anew now and then. */
 	uint32_t first_code;
-	/* Not NULL: only tells what followed on what in flow that was added up (sb_sums_ways). */
+	/* Not NULL: only tells what followed on what in flow that was added up (sb_sums_ways or more). */
 	const struct sb_flow_ways *ways;
 };
 
@@ -218,8 +219,9 @@ struct sb_replay_options {
 
 enum sb_sums {
 	sb_sums_none,
-	sb_sums_blocks, /* how often each block ran */
-	sb_sums_ways    /* and what followed on what in each thread */
+	sb_sums_blocks,   /* how often each block ran */
+	sb_sums_ways,     /* and what followed on what in each thread */
+	sb_sums_processes /* the same, and processes that share code have sums of their own */
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
