@@ -10,7 +10,7 @@
 
 enum {
 	row_slots_first = 1 << 12,
-	found_bits = 12,
+	found_bits = 13,
 	sums_most = 1 << 17,          /* then, all are written */
 	rows_most = 1 << 16,          /* likewise */
 	blocks_most = SPAN_TIMES_MAX, /* of a flow that is written, or of a path counted as a whole */
@@ -155,26 +155,18 @@ static const struct sb_map *file_of(const struct sb_epoch *epoch, uint64_t ip)
 	return map && (map->build_id_size || map->ino) ? map : NULL;
 }
 
-/* The index of the sum that a block of @flow adds to, or a negative code. */
-static int64_t sum_of_block(struct span_sums *sums, const struct sb_flow *flow,
-                            const struct pt_run_block *block)
+/* The index of the sum of a block that was not found lately, which it is from now on; or a negative code. */
+static __attribute__((noinline)) int64_t look_up(struct span_sums *sums, const struct pt_run_block *block,
+                                                 const struct sb_epoch *epoch, int32_t pid,
+                                                 struct sums_found *found)
 {
-	const int kernel = is_kernel(block);
-	const struct sb_epoch *epoch = kernel ? NULL : flow->epoch;
-	const int by_process = sums->what == sb_sums_processes;
-	const int32_t pid = kernel && !by_process ? -1 : flow->pid;
-	struct sums_found *found = &sums->found[mix(block->ip ^ (uintptr_t)epoch << 8) >> (64 - found_bits)];
-	struct span_sum key;
+	struct span_sum key = {.block = *block, .offset = block->ip, .epoch = epoch, .pid = pid};
 	int64_t index;
 
-	if (found->ip == block->ip && found->end_ip == block->end_ip && found->epoch == epoch &&
-	    found->pid == pid && found->ninsn == block->ninsn && found->sum)
-		return found->sum - 1;
-	key = (struct span_sum){.block = *block, .offset = block->ip, .epoch = epoch, .pid = pid};
 	key.map = file_of(epoch, block->ip);
 	if (key.map)
 		key.offset += key.map->pgoff - key.map->begin;
-	key.owner = key.map && !by_process ? -1 : pid;
+	key.owner = key.map && sums->what != sb_sums_processes ? -1 : pid;
 	index = sum_of(sums, &key);
 	*found = (struct sums_found){.ip = block->ip,
 	                             .end_ip = block->end_ip,
@@ -183,6 +175,21 @@ static int64_t sum_of_block(struct span_sums *sums, const struct sb_flow *flow,
 	                             .ninsn = block->ninsn,
 	                             .sum = index < 0 ? 0 : (uint32_t)index + 1};
 	return index;
+}
+
+/* The index of the sum that a block of @flow adds to, or a negative code. Most are asked for often. */
+static inline int64_t sum_of_block(struct span_sums *sums, const struct sb_flow *flow,
+                                   const struct pt_run_block *block)
+{
+	const int kernel = is_kernel(block);
+	const struct sb_epoch *epoch = kernel ? NULL : flow->epoch;
+	const int32_t pid = kernel && sums->what != sb_sums_processes ? -1 : flow->pid;
+	struct sums_found *found = &sums->found[mix(block->ip ^ (uintptr_t)epoch << 8) >> (64 - found_bits)];
+
+	if (found->ip == block->ip && found->end_ip == block->end_ip && found->epoch == epoch &&
+	    found->pid == pid && found->ninsn == block->ninsn && found->sum)
+		return found->sum - 1;
+	return look_up(sums, block, epoch, pid, found);
 }
 
 /* It has something from now on. */
