@@ -32,7 +32,7 @@ static int enter_found(struct sb_calls *calls, struct call_thread *thread, uint6
 	        .flags = is_kernel(ip) && (!thread->public.depth || !is_kernel(top_of(thread)->ip))
 	                         ? frame_kernel
 	                         : 0,
-	        .unsure = thread->public.depth != 0};
+	        .unsure = thread->public.depth || (thread->takes_turns && !is_kernel(ip))};
 
 	return call_enter(calls, thread, &new);
 }
@@ -92,6 +92,7 @@ static int unwind_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 {
 	const int status = call_leave_to(calls, thread, depth, sb_leave_unwound);
 
+	call_end_proof(calls, thread);
 	calls->doubts.unwound += 1;
 	return status == 0 ? call_settle(calls, thread, ip) : status;
 }
@@ -139,27 +140,10 @@ static int go_unknown(struct sb_calls *calls, struct call_thread *thread, uint64
 }
 
 /* All frames are as they were, as far as anybody knows: from now on, that is a guess. */
-static void doubt(struct call_thread *thread)
+void call_doubt(struct call_thread *thread)
 {
 	for (uint32_t i = 0; i < thread->public.depth; ++i)
 		thread->public.frame[i].unsure = 1;
-}
-
-/* A switch of stacks comes back to where this one was left, as do all when one function of a library makes
- * them: whoever else waits may be the one who goes on. */
-static void doubt_switch(struct sb_calls *calls, struct call_thread *thread)
-{
-	int others;
-
-	if (!(known_function(top_of(thread)->function)->traits & trait_switches))
-		return;
-	others = call_has_segments(calls, thread->public.pid);
-	for (uint32_t i = 1; i < thread->public.depth; ++i)
-		others |= thread->public.frame[i].flags & frame_base;
-	if (!others)
-		return;
-	doubt(thread);
-	call_doubt_segments(calls, thread->public.pid);
 }
 
 /* ---- Calls and returns ------------------------------------------------------------------------- */
@@ -223,12 +207,21 @@ static int return_from_found(struct sb_calls *calls, struct call_thread *thread,
 	return enter_found(calls, thread, ip);
 }
 
+/* A function returned to another stack. */
+static void learn_switch(struct sb_calls *calls, const struct sb_call_frame *frame)
+{
+	if (!(known_function(frame->function)->traits & trait_switches))
+		call_places_learn(calls->places, frame->function, trait_switches | trait_learned);
+}
+
 /* A frame further below returns. */
 static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_t index, uint64_t ip)
 {
 	int status;
 
 	if (thread->public.frame[index].flags & frame_base) {
+		if (thread->last.iclass == ptic_return)
+			learn_switch(calls, top_of(thread));
 		calls->doubts.switched += 1;
 		status = call_put_aside(calls, thread, index);
 		return status == 0 ? call_settle(calls, thread, ip) : status;
@@ -240,43 +233,6 @@ static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	return status == 0 ? call_settle(calls, thread, ip) : status;
 }
 
-/* When what was brought back by a guess does not go on as @segment's frame at @index does: takes it back. */
-static int correct_guess(struct sb_calls *calls, struct call_thread *thread,
-                         const struct call_segment *segment, uint32_t index)
-{
-	uint32_t base = thread->public.depth;
-
-	if (index + 1 == segment->depth) /* it waits for this: another switch */
-		return 0;
-	while (base && !(thread->public.frame[base - 1].flags & frame_base))
-		base -= 1;
-	return base && thread->public.frame[base - 1].loan ? call_take_back(calls, thread, base - 1) : 0;
-}
-
-/* Execution may have gone to another stack, where somebody waits for a return to @ip. Positive: it did. */
-static int switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
-{
-	struct call_segment *segment;
-	uint32_t index;
-	int several, status;
-
-	segment = call_find_segment(calls, thread, ip, &index, &several);
-	if (!segment)
-		return 0;
-	calls->doubts.switched += 1;
-	status = correct_guess(calls, thread, segment, index);
-	if (status == 0)
-		status = call_bring_back(calls, thread, segment, index, several);
-	if (status == 0)
-		status = call_leave(calls, thread, sb_leave_return);
-	/* Who is below is not who waited for this. */
-	if (status == 0 && thread->public.depth && !contains(thread->low, thread->high, ip))
-		top_of(thread)->unsure = 1;
-	if (status == 0)
-		status = call_settle(calls, thread, ip);
-	return status < 0 ? status : 1;
-}
-
 /* Another address than the one that was pushed: as return trampolines do, or a switch to a new stack. */
 static int return_to_beginning(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
@@ -285,8 +241,9 @@ static int return_to_beginning(struct sb_calls *calls, struct call_thread *threa
 	if (top->flags & frame_internal) {
 		top->flags &= (uint8_t)~frame_internal;
 	} else {
+		learn_switch(calls, top);
+		calls->switcher = *top;
 		top->flags |= frame_base;
-		call_places_learn(calls->places, top->function, trait_switches);
 	}
 	return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 }
@@ -300,16 +257,21 @@ static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, 
 
 	if (begins < 0)
 		return begins;
-	if (begins && (top_of(thread)->flags & frame_internal))
+	/* Behind a call that never returns, another function may begin. */
+	if (begins && (top_of(thread)->flags & frame_internal ||
+	               known_function(top_of(thread)->function)->traits & trait_switches))
 		return return_to_beginning(calls, thread, ip);
 	if (!begins && (top_of(thread)->flags & frame_internal) && contains(thread->low, thread->high, ip))
 		return 0; /* to where it called itself */
+	status = begins ? 0 : call_turn(calls, thread, ip);
+	if (status)
+		return status < 0 ? status : 0;
 	at = call_find_return(thread, ip);
 	if (at != call_nowhere)
 		return return_to(calls, thread, at, ip);
 	if (begins)
 		return return_to_beginning(calls, thread, ip);
-	status = switch_to(calls, thread, ip);
+	status = call_switch_to(calls, thread, ip);
 	if (status)
 		return status < 0 ? status : 0;
 	at = find_below(thread, ip);
@@ -326,7 +288,9 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 	if (top->flags & frame_signal)
 		return return_from_handler(calls, thread, ip);
 	if (top->return_ip == ip && ip) {
-		doubt_switch(calls, thread);
+		status = call_turn(calls, thread, ip);
+		if (status)
+			return status < 0 ? status : 0;
 		calls->doubts.returns += 1;
 		status = call_leave(calls, thread, sb_leave_return);
 		call_confirm(calls, thread);
@@ -349,12 +313,14 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
  * did. */
 static int jump_to_stack(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	const uint32_t at = call_find_return(thread, ip);
-	int status;
+	int status = call_turn(calls, thread, ip);
+	uint32_t at;
 
-	doubt_switch(calls, thread);
+	if (status)
+		return status;
+	at = call_find_return(thread, ip);
 	if (at == call_nowhere)
-		return switch_to(calls, thread, ip);
+		return call_switch_to(calls, thread, ip);
 	thread->public.frame[at].flags |= frame_base;
 	status = return_to(calls, thread, at, ip);
 	return status < 0 ? status : 1;
@@ -559,7 +525,7 @@ static int find_again(struct sb_calls *calls, struct call_thread *thread, uint64
 	status = call_leave_to(calls, thread, depth, sb_leave_lost);
 	if (status < 0)
 		return status;
-	doubt(thread);
+	call_doubt(thread);
 	depth = call_find_code(thread, thread->public.depth, ip);
 	if (depth != call_nowhere) {
 		calls->doubts.lost += thread->public.depth - depth;

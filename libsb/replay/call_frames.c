@@ -192,45 +192,104 @@ struct call_segment *call_find_loan(struct sb_calls *calls, uint32_t loan)
 	return NULL;
 }
 
-/* A copy of the frames from @index on; what they were when they came back as a guess is done with. Not so of
- * a goroutine: while it is not known whether it was that one, it may wait still. */
-static int keep_segment(struct sb_calls *calls, const struct call_thread *thread, uint32_t index)
+/* The outermost @count frames may be those of another stack. */
+static void doubt_frames(struct sb_call_frame *frame, uint32_t count)
 {
-	const uint32_t depth = thread->public.depth - index;
-	struct call_segment *segment = call_find_loan(calls, thread->public.frame[index].loan);
+	for (uint32_t i = 0; i < count; ++i) {
+		frame[i].unsure = 1;
+		frame[i].flags |= frame_doubted;
+	}
+}
 
-	if (segment && (thread->loan.number != segment->loan || !thread->loan.is_routine))
-		drop(segment);
+/* Stacks that would have gone on as this one did up to now may be what really ran; then it waits in their
+ * place. */
+static void doubt_others(struct sb_calls *calls, const struct call_segment *loaned, uint32_t above,
+                         uint32_t count)
+{
+	for (size_t i = 0; i < call_segments; ++i) {
+		struct call_segment *other = &calls->segment[i];
+
+		if (other == loaned || !other->depth || other->pid != loaned->pid ||
+		    !call_goes_on_like(other, loaned, above, count))
+			continue;
+		for (uint32_t k = 0; k < other->depth; ++k)
+			other->frame[k].unsure = 1;
+		doubt_frames(other->frame, other->depth > above + count ? other->depth - above - count : 0);
+	}
+}
+
+/* A stack is put aside that came back as a guess, and begins at @index: what it was then is done with. Not so
+ * of a goroutine: while it is not known whether it was that one, it may wait still. */
+static void end_guess(struct sb_calls *calls, const struct call_thread *thread, uint32_t index)
+{
+	struct sb_call_frame *frame = thread->public.frame + index;
+	struct call_segment *segment = call_find_loan(calls, frame->loan);
+	const int is_last = segment && thread->loan.number == segment->loan;
+	uint32_t above = 0, count = 0;
+
+	if (!segment || (is_last && thread->loan.kind == loan_routine))
+		return;
+	if (is_last) {
+		const uint32_t depth = thread->public.depth - index;
+
+		above = thread->loan.above;
+		count = segment->depth - above - thread->loan.left;
+		doubt_frames(frame, thread->loan.left < depth ? thread->loan.left : depth);
+	}
+	doubt_others(calls, segment, above, count ? count : 1);
+	drop(segment);
+}
+
+/* A copy of the frames from @index up to @end. On the stack that they are waits whoever is below another one:
+ * in the function that went there. */
+static int keep_segment(struct sb_calls *calls, const struct call_thread *thread, uint32_t index,
+                        uint32_t end)
+{
+	const struct sb_call_frame *frame = thread->public.frame;
+	const uint32_t waits = end < thread->public.depth && frame[end].return_ip,
+	               depth = end - index + waits;
+	struct call_segment *segment;
+
+	end_guess(calls, thread, index);
+	calls->time += 1;
 	if (depth > SEGMENT_DEPTH)
 		return 0;
 	segment = free_segment(calls, depth);
 	segment->frame = calloc(depth, sizeof(*segment->frame));
 	if (!segment->frame)
 		return -sbe_nomem;
-	memcpy(segment->frame, thread->public.frame + index, depth * sizeof(*segment->frame));
+	memcpy(segment->frame, frame + index, (end - index) * sizeof(*frame));
+	if (waits) {
+		segment->frame[depth - 1] = calls->switcher.function ? calls->switcher : frame[end];
+		segment->frame[depth - 1].return_ip = frame[end].return_ip;
+		segment->frame[depth - 1].unsure = frame[end].unsure;
+	}
 	segment->frame[0].flags |= frame_base;
 	segment->frame[0].loan = 0;
 	segment->depth = depth;
 	segment->pid = thread->public.pid;
-	segment->used = ++calls->time;
+	segment->used = calls->time;
 	return 0;
 }
 
-/* Each of the stacks that lie one on the other there, by itself. */
-int call_put_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth)
+int call_keep_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth)
 {
 	int status = 0;
 
-	while (status == 0 && thread->public.depth > depth) {
-		uint32_t index = thread->public.depth - 1;
-
-		while (index > depth && !(thread->public.frame[index].flags & frame_base))
-			index -= 1;
-		status = keep_segment(calls, thread, index);
-		if (status == 0)
-			status = call_leave_to(calls, thread, index, sb_leave_switched);
+	for (uint32_t index = depth, end; status == 0 && index < thread->public.depth; index = end) {
+		end = index + 1;
+		while (end < thread->public.depth && !(thread->public.frame[end].flags & frame_base))
+			end += 1;
+		status = keep_segment(calls, thread, index, end);
 	}
 	return status;
+}
+
+int call_put_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth)
+{
+	const int status = call_keep_aside(calls, thread, depth);
+
+	return status == 0 ? call_leave_to(calls, thread, depth, sb_leave_switched) : status;
 }
 
 static int bring_frame(struct sb_calls *calls, struct call_thread *thread, struct sb_call_frame frame)
@@ -263,7 +322,7 @@ int call_bring_back(struct sb_calls *calls, struct call_thread *thread, struct c
 	int status = call_leave(calls, thread, sb_leave_switched);
 
 	thread->loan.number = 0;
-	thread->loan.is_routine = 0;
+	thread->loan.kind = loan_plain;
 	if (guess) {
 		segment->loaned = 1;
 		segment->loan = thread->loan.number = ++calls->loans;
@@ -328,6 +387,18 @@ void call_end_loan(struct sb_calls *calls, uint32_t loan)
 		drop(segment);
 }
 
+void call_end_proof(struct sb_calls *calls, struct call_thread *thread)
+{
+	struct call_segment *segment;
+
+	if (!thread->loan.number || thread->public.depth >= thread->loan.at + thread->loan.left)
+		return;
+	segment = call_find_loan(calls, thread->loan.number);
+	if (segment)
+		doubt_others(calls, segment, 0, 1);
+	thread->loan.number = 0;
+}
+
 int call_has_segments(const struct sb_calls *calls, int32_t pid)
 {
 	int has = 0;
@@ -340,6 +411,6 @@ int call_has_segments(const struct sb_calls *calls, int32_t pid)
 void call_doubt_segments(struct sb_calls *calls, int32_t pid)
 {
 	for (size_t i = 0; i < call_segments; ++i)
-		for (uint32_t k = 0; calls->segment[i].pid == pid && k < calls->segment[i].depth; ++k)
-			calls->segment[i].frame[k].unsure = 1;
+		if (calls->segment[i].pid == pid)
+			doubt_frames(calls->segment[i].frame, calls->segment[i].depth);
 }

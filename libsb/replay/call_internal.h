@@ -3,6 +3,7 @@
  *   call_stack.c   threads, and what the public functions do
  *   call_frames.c  frames come and go, and the consumer is told
  *   call_flow.c    from one block to the next: what that means for the stack
+ *   call_switch.c  the same for stacks that take turns by one function
  *   call_routines.c  the same for goroutines
  *   call_search.c  where in the stack, or on which other one, execution went on
  *   call_places.c  functions
@@ -22,6 +23,7 @@ enum frame_flag {
 	frame_internal = 1 << 3, /* it calls addresses inside of itself: maybe to no return */
 	frame_base = 1 << 4,     /* on another stack than the frame below it */
 	frame_system = 1 << 5,   /* the first on a thread's own stack, which goroutines are on top of */
+	frame_doubted = 1 << 6,  /* another one may be there, and others below it */
 };
 
 /* The last block of a thread. */
@@ -35,6 +37,14 @@ struct last_block {
 struct call_landing {
 	uint64_t ip;
 	uint32_t depth; /* of the stack at that time, at least: the frame is the last of so many */
+};
+
+/* Where what is right is looked for when a stack that came back as a guess returns elsewhere than it should.
+ */
+enum call_loan {
+	loan_plain,   /* as when any function does so */
+	loan_routine, /* among those that would have gone on in the same way; the guess may wait still */
+	loan_turn,    /* likewise; who takes its turn does not wait any more */
 };
 
 struct call_thread {
@@ -52,13 +62,14 @@ struct call_thread {
 	const struct sb_space *space; /* of the process, when it ran last; NULL: not known */
 	uint64_t parked; /* the goroutine that waits since the thread went to its own stack: the segment's
 	                  * .used; 0: none */
+	int takes_turns; /* its stacks do, each alone */
 	int may_park;    /* a goroutine below the thread's own stack's frames may have to */
 	/* A stack that came back as a guess, until it shows whether it is the one; .number 0: none. */
 	struct {
 		uint32_t number, at; /* the loan's; where its first frame is */
 		uint32_t left;       /* how many of its frames are there yet */
 		uint32_t above;      /* how many of the segment's did not come */
-		int is_routine;      /* what is right goes on in the same way until it returns elsewhere */
+		enum call_loan kind;
 	} loan;
 	uint64_t credit; /* how many frames may be searched: more the more ran */
 	int lost;        /* what ran since is missing */
@@ -91,8 +102,9 @@ struct sb_calls {
 	struct call_cpu *cpu; /* owned */
 	size_t ncpus, cpu_capacity;
 	struct call_segment segment[call_segments];
-	uint64_t time;          /* counts segments that were put aside */
-	uint32_t loans;         /* counts those that came back as a guess */
+	uint64_t time;                 /* counts segments that were put aside */
+	uint32_t loans;                /* counts those that came back as a guess */
+	struct sb_call_frame switcher; /* of the function that went to a new stack last */
 	uint64_t forgotten[16]; /* a bit for where each that had to make room would have gone on, by a hash */
 	int has_forgotten;      /* there are such */
 	struct sb_calls_doubts doubts;
@@ -116,7 +128,9 @@ int call_replace(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
                  enum sb_enter entered);
 /* Tells the consumer what ran so far. */
 int call_tell_run(struct sb_calls *calls, struct call_thread *thread);
-/* Puts frames from @depth on aside, as left by switching, in case they come again; they are left. */
+/* Puts frames from @depth on aside, as left by switching, in case they come again; they are left. Each of the
+ * stacks that lie one on the other there by itself: that above all came last. */
+int call_keep_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth); /* and stay */
 int call_put_aside(struct sb_calls *calls, struct call_thread *thread, uint32_t depth);
 /* The frames of a segment, up to the one at @index, come in the place of the innermost one. @guess: it may be
  * another one, and this one come again. */
@@ -127,8 +141,10 @@ int call_take_back(struct sb_calls *calls, struct call_thread *thread, uint32_t 
 /* A function returned as expected. When it is one of those that were brought back by a guess, and no other
  * stack would have gone on like that, it was right. */
 void call_confirm(struct sb_calls *calls, struct call_thread *thread);
-/* A stack that came back by a guess, with this loan, has come to its end. */
+/* Frames were left otherwise than by returns: of a stack that came back by a guess, that proves nothing. */
+void call_end_proof(struct sb_calls *calls, struct call_thread *thread);
 struct call_segment *call_find_loan(struct sb_calls *calls, uint32_t loan);
+/* A stack that came back by a guess, with this loan, has come to its end. */
 void call_end_loan(struct sb_calls *calls, uint32_t loan);
 int call_has_segments(const struct sb_calls *calls, int32_t pid);
 /* What became of a process's other stacks was missed. */
@@ -141,8 +157,18 @@ int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const stru
 
 /* The innermost frame goes on at @ip, wherever that is. */
 int call_settle(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+/* All frames are as they were, as far as anybody knows: from now on, that is a guess. */
+void call_doubt(struct call_thread *thread);
 /* Whether a function begins at @ip. */
 int call_begins_at(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+
+/* ---- call_switch.c: positive when that was it, zero when it was not, or a negative code ---------------- */
+
+/* Whether the innermost frame is of a function that goes to another stack, when execution goes from there to
+ * @ip, where no function begins. */
+int call_turn(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
+/* Whether execution went to another stack, which was put aside and waits for a return to @ip. */
+int call_switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_t ip);
 
 /* ---- call_routines.c: positive when that was it, zero when it is as elsewhere, or a negative code ------ */
 
@@ -166,13 +192,19 @@ uint32_t call_find_landing(const struct call_thread *thread, uint64_t ip, uint32
  * there are others, and nothing says which one it is. */
 struct call_segment *call_find_segment(struct sb_calls *calls, const struct call_thread *thread, uint64_t ip,
                                        uint32_t *index, int *several);
+/* The segment of @pid that waits for longest, of those that wait for a return to @ip. *count: how many do,
+ * those not counted that look the same. */
+struct call_segment *call_find_waiting(struct sb_calls *calls, int32_t pid, uint64_t ip, uint32_t *count);
 /* Whether another segment than @segment, but for the innermost @above frames, is to return to the same
  * addresses down to the frame at @index, and then to others. */
 int call_find_other(const struct sb_calls *calls, const struct call_segment *segment, uint32_t above,
                     uint32_t index);
-/* Whether so many frames of both, but for the innermost @above, are to return to the same addresses. */
+/* Whether so many frames of both, but for the innermost @above, are to return to the same addresses, as far
+ * as they are known. */
 int call_goes_on_like(const struct call_segment *a, const struct call_segment *b, uint32_t above,
                       uint32_t count);
+/* Whether the frame below the innermost @above may return to @ip. */
+int call_may_return(const struct call_segment *segment, uint32_t above, uint64_t ip);
 /* Whether two stacks look the same up to the frame at @index. */
 int call_is_equal(const struct call_segment *a, const struct call_segment *b, uint32_t index);
 /* The bit of .forgotten for @ip, in the word that *word says. */

@@ -19,6 +19,7 @@ enum function_trait {
 	trait_cold = 1 << 3,      /* a part of another function that was put elsewhere */
 	trait_switches =
 	        1 << 12, /* returns when execution comes back to its stack, whoever else waits for that */
+	trait_learned = 1 << 13, /* which was seen, and is not known by its name */
 	/* Of Go's runtime, see call_routines.c. */
 	trait_parks = 1 << 4,     /* what it calls runs on the thread's own stack; its goroutine waits */
 	trait_grows = 1 << 5,     /* likewise, but mostly its goroutine goes on at once */

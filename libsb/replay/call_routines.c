@@ -165,7 +165,7 @@ static int go_on(struct sb_calls *calls, struct call_thread *thread, uint32_t sy
 	status = call_bring_back(calls, thread, segment, segment->depth - 1, guess);
 	if (status < 0)
 		return status;
-	thread->loan.is_routine = 1;
+	thread->loan.kind = loan_routine;
 	if (sb_calls_top(&thread->public)->return_ip == ip) {
 		status = call_leave(calls, thread, sb_leave_return);
 	} else { /* from a panic */
@@ -233,12 +233,16 @@ static struct call_segment *find_instead(struct sb_calls *calls, const struct ca
 	for (struct call_segment *at = calls->segment; at < calls->segment + call_segments; ++at) {
 		const uint32_t index = at->depth - above - count - 1;
 
-		if (at == loaned || at->depth <= above + count || at->pid != loaned->pid ||
-		    !(index || !is_end ? at->frame[index].return_ip == ip : !at->frame[0].return_ip) ||
+		if (at == loaned || !at->depth || at->pid != loaned->pid ||
 		    !call_goes_on_like(at, loaned, above, count))
 			continue;
-		*guess |=
-		        at->loaned || (best && (at->depth != best->depth || !call_is_equal(at, best, index)));
+		if (at->depth <= above + count ||
+		    !(index || !is_end ? at->frame[index].return_ip == ip : !at->frame[0].return_ip)) {
+			*guess |= call_may_return(at, above + count, ip);
+			continue;
+		}
+		*guess |= at->loaned || at->frame[index].flags & frame_doubted ||
+		          (best && (at->depth != best->depth || !call_is_equal(at, best, index)));
 		if (at->loaned)
 			last_resort = at;
 		else if (!best || at->used < best->used)
@@ -247,13 +251,14 @@ static struct call_segment *find_instead(struct sb_calls *calls, const struct ca
 	return best ? best : last_resort;
 }
 
-/* Another goroutine was meant than the one that was guessed, which has got so far. */
+/* Another stack was meant than the one that was guessed, which has got so far. */
 static int correct(struct sb_calls *calls, struct call_thread *thread, const struct call_segment *loaned,
                    uint64_t ip)
 {
 	const struct new_frame found = {.ip = ip, .how = sb_enter_found, .flags = frame_base, .unsure = 1};
 	const int is_end = (traits_of(calls, thread, ip) & trait_outermost) != 0;
 	const uint32_t gone = loaned->depth - (thread->public.depth - thread->loan.at);
+	const enum call_loan kind = thread->loan.kind;
 	int guess, status;
 	struct call_segment *segment = find_instead(calls, thread, loaned, is_end, ip, &guess);
 
@@ -269,7 +274,7 @@ static int correct(struct sb_calls *calls, struct call_thread *thread, const str
 		return status == 0 ? call_enter(calls, thread, &found) : status;
 	}
 	status = call_bring_back(calls, thread, segment, segment->depth - gone - 1, guess);
-	thread->loan.is_routine = 1;
+	thread->loan.kind = kind;
 	if (status == 0 && is_end)
 		return call_replace(calls, thread, ip, sb_leave_return, sb_enter_jump);
 	if (status == 0)
@@ -283,7 +288,7 @@ int call_routine_correct(struct sb_calls *calls, struct call_thread *thread, uin
 	const struct call_segment *loaned;
 	int status;
 
-	if (!thread->loan.number || !thread->loan.is_routine || depth <= at ||
+	if (!thread->loan.number || thread->loan.kind == loan_plain || depth <= at ||
 	    depth - at > thread->loan.left || thread->public.frame[at].loan != thread->loan.number)
 		return 0;
 	loaned = call_find_loan(calls, thread->loan.number);

@@ -65,7 +65,8 @@ static uint32_t find_in(const struct call_segment *segment, uint64_t ip)
 int call_is_equal(const struct call_segment *a, const struct call_segment *b, uint32_t index)
 {
 	for (uint32_t i = 0; i <= index; ++i)
-		if (a->frame[i].function != b->frame[i].function ||
+		if ((a->frame[i].flags | b->frame[i].flags) & frame_doubted ||
+		    a->frame[i].function != b->frame[i].function ||
 		    (i && a->frame[i].return_ip != b->frame[i].return_ip))
 			return 0;
 	return 1;
@@ -87,16 +88,32 @@ static int is_forgotten(const struct sb_calls *calls, uint64_t ip)
 	return (calls->forgotten[word] & bit) != 0;
 }
 
-/* Whether so many of the innermost frames are to return to the same addresses. */
+/* Whether the frame is doubted that would be the one behind the innermost @above. */
+static int is_doubted(const struct call_segment *segment, uint32_t above)
+{
+	const uint32_t index = segment->depth > above ? segment->depth - above - 1 : 0;
+
+	return (segment->frame[index].flags & frame_doubted) != 0;
+}
+
 int call_goes_on_like(const struct call_segment *a, const struct call_segment *b, uint32_t above,
                       uint32_t count)
 {
-	if (a->depth < above + count || b->depth < above + count)
-		return 0;
-	for (uint32_t i = above + 1; i <= above + count; ++i)
-		if (a->frame[a->depth - i].return_ip != b->frame[b->depth - i].return_ip)
+	for (uint32_t i = above; i < above + count; ++i) {
+		if (is_doubted(a, i) || is_doubted(b, i))
+			return 1;
+		if (a->depth <= i || b->depth <= i ||
+		    a->frame[a->depth - i - 1].return_ip != b->frame[b->depth - i - 1].return_ip)
 			return 0;
+	}
 	return 1;
+}
+
+int call_may_return(const struct call_segment *segment, uint32_t above, uint64_t ip)
+{
+	if (is_doubted(segment, above))
+		return 1;
+	return segment->depth > above && segment->frame[segment->depth - above - 1].return_ip == ip;
 }
 
 int call_find_other(const struct sb_calls *calls, const struct call_segment *segment, uint32_t above,
@@ -151,5 +168,25 @@ struct call_segment *call_find_segment(struct sb_calls *calls, const struct call
 		*index = at;
 	}
 	*several |= doubt || (best_above ? calls->has_forgotten : is_forgotten(calls, ip));
+	return best;
+}
+
+struct call_segment *call_find_waiting(struct sb_calls *calls, int32_t pid, uint64_t ip, uint32_t *count)
+{
+	struct call_segment *best = NULL;
+
+	*count = is_forgotten(calls, ip) ? 1 : 0;
+	for (size_t i = 0; i < call_segments; ++i) {
+		struct call_segment *segment = &calls->segment[i];
+
+		if (!segment->depth || segment->pid != pid || !call_may_return(segment, 0, ip))
+			continue;
+		if (!best || segment->loaned || best->depth != segment->depth ||
+		    !call_is_equal(segment, best, segment->depth - 1))
+			*count += 1;
+		if (!segment->loaned && segment->frame[segment->depth - 1].return_ip == ip &&
+		    (!best || segment->used < best->used))
+			best = segment;
+	}
 	return best;
 }

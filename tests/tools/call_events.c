@@ -83,8 +83,10 @@ static void print_stack(const struct events *events, const struct sb_call_thread
 	for (uint32_t i = 0; i < thread->depth; ++i) {
 		const struct sb_call_frame *frame = &thread->frame[i];
 
-		/* What was not entered at its beginning may be one of them. */
-		if (frame->how == sb_enter_found || frame->how == sb_enter_jump)
+		/* What was not entered at its beginning may be one of them; and what comes again may have
+		 * been. */
+		if (frame->how == sb_enter_found || frame->how == sb_enter_jump ||
+		    frame->how == sb_enter_again)
 			unsure |= frame->unsure;
 		if (!is_known(events, frame->ip))
 			continue;

@@ -56,7 +56,7 @@ static __attribute__((noinline)) void down(int n, int next)
 	leaf();
 }
 
-static void go_round(int me)
+static __attribute__((noinline)) void go_round(int me)
 {
 	for (;;) {
 		leaf();
