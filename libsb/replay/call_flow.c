@@ -177,9 +177,12 @@ static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_
  * returns to where execution was interrupted. */
 static int return_from_handler(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
+	/* When the other one's code itself was interrupted, it is that. */
+	const int in_restorer = thread->public.depth > 1 &&
+	                        thread->public.frame[thread->public.depth - 2].flags & frame_restorer;
 	int status;
 
-	if (top_of(thread)->return_ip == ip || (top_of(thread)->flags & frame_restorer)) {
+	if ((top_of(thread)->return_ip == ip && !in_restorer) || (top_of(thread)->flags & frame_restorer)) {
 		status = call_leave(calls, thread, sb_leave_return);
 		return status == 0 ? call_settle(calls, thread, ip) : status;
 	}
@@ -288,7 +291,8 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 	if (top->flags & frame_signal)
 		return return_from_handler(calls, thread, ip);
 	if (top->return_ip == ip && ip) {
-		status = call_turn(calls, thread, ip);
+		status = known_function(top->function)->traits & trait_switches ? call_turn(calls, thread, ip)
+		                                                                : 0;
 		if (status)
 			return status < 0 ? status : 0;
 		calls->doubts.returns += 1;
@@ -393,11 +397,24 @@ static uint32_t user_depth(const struct call_thread *thread)
 	return depth;
 }
 
+enum { SYSCALL_SIZE = 2 };
+
+/* Whether execution that comes back from a signal's handler at @ip, and not at @interrupted, is in the next
+ * one; or where that handler wanted it to go on. */
+static int is_next_handler(struct sb_calls *calls, struct call_thread *thread, uint64_t ip,
+                           uint64_t interrupted)
+{
+	const struct call_place *place = call_places_at(calls->places, &thread->public, ip);
+
+	if (!place)
+		return -sbe_nomem;
+	return place->name ? place->begin == ip : ip != interrupted - SYSCALL_SIZE;
+}
+
 /* Whether execution that comes back from the kernel at @ip, and not where it left, is in a signal's handler:
  * a function's beginning, or code without names in which nobody was. Negative: no memory. */
 static int is_handler(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t expected)
 {
-	enum { SYSCALL_SIZE = 2 };
 	const struct call_place *place = call_places_at(calls->places, &thread->public, ip);
 
 	if (!place)
@@ -412,8 +429,10 @@ static int is_handler(struct sb_calls *calls, struct call_thread *thread, uint64
 	return expected != 0;
 }
 
-/* Execution comes back to user space, where it was to go on at @expected (0: not known). */
-static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t expected)
+/* Execution comes back to user space, where it was to go on at @expected (0: not known). @entered: how the
+ * kernel was. */
+static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, uint64_t expected,
+                         enum sb_enter entered)
 {
 	const struct new_frame handler = {.ip = ip,
 	                                  .from_ip = expected,
@@ -424,7 +443,7 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 
 	if (!thread->public.depth)
 		return enter_found(calls, thread, ip);
-	if (top_of(thread)->flags & frame_restorer) {
+	if (top_of(thread)->flags & frame_restorer && entered != sb_enter_interrupt) {
 		const uint64_t interrupted = top_of(thread)->return_ip;
 		struct new_frame again = handler;
 
@@ -432,7 +451,7 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 		status = call_leave(calls, thread, sb_leave_return);
 		if (status < 0 || ip == interrupted)
 			return status < 0 ? status : call_settle(calls, thread, ip);
-		is_signal = call_begins_at(calls, thread, ip);
+		is_signal = is_next_handler(calls, thread, ip, interrupted);
 		if (is_signal)
 			return is_signal < 0 ? is_signal : call_enter(calls, thread, &again);
 		return call_settle(calls, thread, ip);
@@ -449,6 +468,7 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 static int cross(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	const struct last_block *last = &thread->last;
+	enum sb_enter entered = sb_enter_found;
 	uint64_t expected = 0;
 	uint32_t depth;
 	int status;
@@ -462,13 +482,14 @@ static int cross(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
 	depth = user_depth(thread);
 	if (depth < thread->public.depth) {
 		expected = thread->public.frame[depth].return_ip;
+		entered = (enum sb_enter)thread->public.frame[depth].how;
 		status = call_leave_to(calls, thread, depth + 1, sb_leave_unwound);
 		if (status == 0)
 			status = call_leave(calls, thread, sb_leave_return);
 		if (status < 0)
 			return status;
 	}
-	return go_on_in_user(calls, thread, ip, expected);
+	return go_on_in_user(calls, thread, ip, expected, entered);
 }
 
 /* IRET and the like, in the kernel: an interrupt of the kernel is over. */
@@ -495,7 +516,7 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	if (!is_kernel(ip))
-		return go_on_in_user(calls, thread, ip, thread->last.next_ip);
+		return go_on_in_user(calls, thread, ip, thread->last.next_ip, sb_enter_syscall);
 	if (ip == thread->last.next_ip)
 		return call_settle(calls, thread, ip);
 	return enter_kernel(calls, thread, ip, thread->last.next_ip, sb_enter_interrupt);
@@ -627,7 +648,7 @@ static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const 
 	if (status == 0 && is_kernel(ip))
 		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
 	else if (status == 0)
-		status = go_on_in_user(calls, thread, ip, thread->left_ip);
+		status = go_on_in_user(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
 	return status < 0 ? status : 1;
 }
 
