@@ -213,9 +213,8 @@ static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave 
 		return -sbe_nomem;
 	edge.caller = (uint32_t)caller;
 	edge.callee = (uint32_t)callee;
-	counts->doubts.calls += edge.calls;
-	if (frame->unsure || how == sb_leave_lost)
-		counts->doubts.guesses += edge.calls;
+	counts->doubts.calls += 1;
+	counts->doubts.guesses += frame->unsure || how == sb_leave_lost;
 	return add_edge(counts, &edge) ? -sbe_nomem : 0;
 }
 
