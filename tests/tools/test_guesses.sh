@@ -67,7 +67,7 @@ while read -r row sink options; do
 done <"$dir/rows"
 
 # What shows each call, shows as many of them.
-for row in chrome sqlite; do
+for row in chrome sqlite jsonl; do
 	[ -e "$dir/skipped.perfetto" ] || [ -e "$dir/skipped.$row" ] ||
 		cmp "$dir/count.guessed.perfetto" "$dir/count.guessed.$row" || fail "perfetto and $row differ"
 done
