@@ -223,7 +223,7 @@ static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	int status;
 
 	if (thread->public.frame[index].flags & frame_base) {
-		if (thread->last.iclass == ptic_return)
+		if (thread->last.iclass == ptic_return && !is_kernel(ip))
 			learn_switch(calls, top_of(thread));
 		calls->doubts.switched += 1;
 		status = call_put_aside(calls, thread, index);

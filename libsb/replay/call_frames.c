@@ -225,17 +225,19 @@ static void end_guess(struct sb_calls *calls, const struct call_thread *thread, 
 	struct sb_call_frame *frame = thread->public.frame + index;
 	struct call_segment *segment = call_find_loan(calls, frame->loan);
 	const int is_last = segment && thread->loan.number == segment->loan;
-	uint32_t above = 0, count = 0;
+	const uint32_t depth = thread->public.depth - index;
+	uint32_t above = 0, count = 0, left = 0;
 
 	if (!segment || (is_last && thread->loan.kind == loan_routine))
 		return;
 	if (is_last) {
-		const uint32_t depth = thread->public.depth - index;
-
 		above = thread->loan.above;
 		count = segment->depth - above - thread->loan.left;
-		doubt_frames(frame, thread->loan.left < depth ? thread->loan.left : depth);
+		left = thread->loan.left < depth ? thread->loan.left : depth;
 	}
+	while (!is_last && left < depth && frame[left].unsure)
+		left += 1;
+	doubt_frames(frame, left);
 	doubt_others(calls, segment, above, count ? count : 1);
 	drop(segment);
 }
@@ -396,6 +398,8 @@ void call_end_proof(struct sb_calls *calls, struct call_thread *thread)
 	segment = call_find_loan(calls, thread->loan.number);
 	if (segment)
 		doubt_others(calls, segment, 0, 1);
+	for (uint32_t i = thread->loan.at; segment && i < thread->public.depth; ++i)
+		doubt_frames(&thread->public.frame[i], 1);
 	thread->loan.number = 0;
 }
 

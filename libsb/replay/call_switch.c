@@ -16,10 +16,10 @@ struct waiting {
 	struct call_segment *segment;
 };
 
-/* The first frame of user space. */
+/* The first frame of user space, where execution is. */
 static uint32_t find_bottom(const struct call_thread *thread)
 {
-	uint32_t at = thread->public.depth;
+	uint32_t at = thread->public.depth - 1;
 
 	while (at && !(thread->public.frame[at - 1].flags & frame_kernel))
 		at -= 1;

@@ -60,7 +60,6 @@ take_turns()
 		}' || fail "$*: the stacks are not as noted"
 }
 
-check stacks 10 "$workloads/stacks" -c 1 --mtc
 check stacks 10 "$workloads/stacks" -c 2 --no-retcomp
 if [ -x "$workloads/throws" ]; then
 	check throws 0 "$workloads/throws" -c 1 --mtc
