@@ -150,10 +150,10 @@ int call_turn(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 	struct waiting waiting;
 	int status;
 
-	if (!(traits & trait_switches))
+	if (!(traits & trait_switches) || ip >> 63) /* in the kernel, records say who runs */
 		return 0;
 	waiting = find_waiting(calls, thread, ip);
-	if (ip >> 63 || (waiting.above == call_nowhere && !waiting.segment)) {
+	if (waiting.above == call_nowhere && !waiting.segment) {
 		if (is_own)
 			doubt_turn(calls, thread, traits);
 		return 0;

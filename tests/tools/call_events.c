@@ -19,7 +19,7 @@ struct events {
 	uint64_t *known; /* addresses, sorted */
 	size_t nknown;
 	int all;
-	uint64_t ran;
+	uint64_t ran, guessed; /* instructions; in functions that are a guess */
 	struct {
 		uint64_t enter[sb_enters], leave[sb_leaves];
 	} count;
@@ -62,8 +62,8 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 {
 	struct events *events = context;
 
-	(void)thread;
 	events->ran += ninsn;
+	events->guessed += sb_calls_top(thread)->unsure ? ninsn : 0;
 	return 0;
 }
 
@@ -140,8 +140,8 @@ static void print_sums(const struct events *events, const struct sb_account *acc
 {
 	const struct sb_calls_doubts doubts = sb_calls_doubts(events->calls);
 
-	fprintf(stderr, "ran %" PRIu64 " of %" PRIu64 ", deepest %u;", events->ran, account->ninsn,
-	        events->deepest);
+	fprintf(stderr, "ran %" PRIu64 " of %" PRIu64 ", %" PRIu64 " guessed, deepest %u;", events->ran,
+	        account->ninsn, events->guessed, events->deepest);
 	for (int i = 0; i < sb_enters; ++i)
 		fprintf(stderr, " %s %" PRIu64, sb_enter_name((enum sb_enter)i), events->count.enter[i]);
 	fprintf(stderr, ";");

@@ -98,6 +98,7 @@ whole()
 		fail "$1: too many doubts"
 	deepest=$(sed 's/.*deepest \([0-9]*\);.*/\1/' "$dir/sums")
 	[ "$deepest" -lt 64 ] || fail "$1: stacks grow to $deepest"
+	sed 's/;.*//' "$dir/sums" | awk '{ exit !($5 * 100 < $2) }' || fail "$1: too much is a guess"
 }
 whole kernel-pti 3
 whole kernel-kaslr-modules 10
