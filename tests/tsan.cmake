@@ -31,4 +31,4 @@ target_compile_definitions(tsan_replay_jobs PRIVATE BRIEF SOURCE_DIR="${PROJECT_
 target_link_libraries(tsan_replay_jobs PRIVATE tsan_sb)
 add_test(NAME sb/tsan_replay_jobs COMMAND tsan_replay_jobs)
 set_tests_properties(decode/tsan_threads sb/tsan_replay_jobs PROPERTIES
-  TIMEOUT 600 ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1")
+  TIMEOUT 600 ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1;LC_ALL=C")

@@ -69,7 +69,7 @@ expect 1 'found no manifest.json' "$SBTRACE" replay --bundle "$dir/other" "$dir/
 # ---- Recordings made here -----------------------------------------------------------------------------------
 
 record forkdl -c 2 --mtc -- "$workloads/forkdl"
-record pipe -c 2 --mtc -- sh -c 'ls -l / | sort | head -n 3'
+record pipe -c 2 --mtc -- sh -c 'cat /etc/passwd | head -n 3'
 
 bundled here "$dir/forkdl.data"
 bundled root "$dir/forkdl.data" --root "$dir/forkdl.root" --no-host-root

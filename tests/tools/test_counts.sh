@@ -123,7 +123,7 @@ check exec -c 2 --mtc -- "$workloads/execer"
 command_status=143
 check signal -c 2 --mtc -- "$workloads/sig"
 command_status=0
-check pipeline -c 4 --mtc -- sh -c 'ls -l / | sort | head -n 3 | wc -c'
+check pipeline -c 4 --mtc -- sh -c 'cat /etc/passwd | tac | head -n 3 | wc -c'
 
 # Each process by itself: what only its lines of the truth say. All of them together are what is counted of all.
 "$SBTRACE" replay --root "$dir/pipeline.root" --no-host-root --jobs 2 --sink counts="$dir/by" --with by=process \

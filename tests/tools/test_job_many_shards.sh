@@ -1,10 +1,10 @@
 #!/bin/sh
-# Merging hundreds of shards: of however many CPUs and shards, only some files are open at a time, also where the process may
+# Merging many shards: of however many CPUs and shards, only some files are open at a time, also where the process may
 # have few; memory does not grow with their number; the bytes are those of the job as a whole.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 
-record many -c 12 --mtc --psb-period 512 -- sh -c 'ls -l /usr/bin | head -n 150 | sort | tail -n 1; (echo a; true) | cat' || exit 1
+record many -c 10 --mtc --psb-period 256 -- sh -c 'ls / | sort | tail -n 1; (echo a; true) | cat' || exit 1
 cd "$dir" || exit 1
 
 # job OUT: the outputs in OUT/, one of each kind: in the order of streams, in the order of time, sums, and calls.
@@ -48,13 +48,13 @@ merge()
 	diff -rq out whole || fail "$1 shards, ${2:-1024} files: something else"
 }
 
-shards 100
+shards 40
 few=$peak
-shards 400
-[ -n "$SANITIZE" ] || [ "$peak" -le $((few + few / 4 + 2048)) ] || fail "merging takes $peak KiB for 400 shards, $few for 100"
-echo "merging: $few KiB for 100 shards, $peak for 400"
+shards 160
+[ -n "$SANITIZE" ] || [ "$peak" -le $((few + few / 4 + 2048)) ] || fail "merging takes $peak KiB for 160 shards, $few for 40"
+echo "merging: $few KiB for 40 shards, $peak for 160"
 
-# Of the results of twelve CPUs, eight are open at a time: there are binaries that want to be opened, too.
-! command -v jq >/dev/null || [ "$(jq '.recordings[0].parts | length' plan)" -ge 12 ] || fail "not enough streams"
-merge 400 32
+# Of the results of ten CPUs, eight are open at a time: there are binaries that want to be opened, too.
+! command -v jq >/dev/null || [ "$(jq '.recordings[0].parts | length' plan)" -ge 10 ] || fail "not enough streams"
+merge 160 32
 [ $failures -eq 0 ]

@@ -33,7 +33,9 @@ END
 # ---- All of it, and what it is ------------------------------------------------------------------------------
 
 expect 0 '' "$SBTRACE" job check job.yaml
+begin=$(date +%s%N)
 expect 0 '' "$SBTRACE" job run --progress job.yaml
+took=$((($(date +%s%N) - begin) / 1000000))
 grep -q '^6/6 100% \[=*\] .* MB/s, 00:00 left$' err.txt || fail "no progress: $(cat err.txt)"
 no_temporaries 'a job'
 [ "$(find out -type f | wc -l)" -eq 19 ] || fail "files: $(ls out)"
@@ -61,7 +63,7 @@ diff -r out reference || fail "what is shown writes something else, or --jobs 1 
 
 # ---- Filters ------------------------------------------------------------------------------------------------
 
-record many -c 2 -- sh -c 'ls /usr | sort | head -3; echo end' || exit 1
+record many -c 2 -- sh -c 'cat /etc/passwd | sort | head -3; echo end' || exit 1
 "$SBTRACE" replay --root many.root --no-host-root --symbols --sink insn=all many.data
 
 # same NAME OPTION VALUE KEY: a sink's own filter leaves what the option leaves.
@@ -102,10 +104,10 @@ finished()
 
 killed=0
 kept=0
-for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for round in 1 2 3 4 5 6 7 8; do
 	rm -rf out
 	mkdir out
-	pause=$(awk -v seed="$round" 'BEGIN { srand(seed); printf "%.3f", rand() * 0.25 }')
+	pause=$(awk -v at="$round" -v took="$took" 'BEGIN { printf "%.3f", (at - 0.5) / 8 * took / 1000 }')
 	"$SBTRACE" job run job.yaml 2>err.txt &
 	pid=$!
 	sleep "$pause"
@@ -132,8 +134,8 @@ for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	no_temporaries 'going on'
 	diff -r out reference || fail "after a kill at $pause s: something else"
 done
-[ $killed -ge 5 ] || echo "note: only $killed of 20 were killed before they ended"
-echo "killed $killed of 20; $kept files were not written again"
+[ $killed -ge 3 ] || echo "note: only $killed of 8 were killed before they ended"
+echo "killed $killed of 8; $kept files were not written again"
 
 # What is not the same any more is done again.
 expect 0 '' "$SBTRACE" job run --resume job.yaml

@@ -7,7 +7,7 @@ set -u
 odd="</script><b>&\"'x"
 mkdir "$dir/odd"
 cp /bin/true "$dir/odd/x" && ln -s x "$dir/odd/<b>&\"'" || exit 1
-record report -c 2 --mtc -- sh -c "ls -l / | sort | head -n 3; exec '$dir/odd/<b>&\"'\"'\"" || exit 1
+record report -c 2 --mtc -- sh -c "cat /etc/passwd | head -n 3; exec '$dir/odd/<b>&\"'\"'\"" || exit 1
 for jobs in 1 3; do
 	"$SBTRACE" replay --jobs $jobs --root "$dir/report.root" --sink html="$dir/$jobs.html" \
 		--sink summary="$dir/summary" "$dir/report.data" 2>"$dir/log" || fail "replay: $(cat "$dir/log")"
@@ -23,7 +23,7 @@ without_stack()
 		[range(0; .nodes | length; 4) | select($tree.nodes[.] == 0) | $tree.nodes[. + 3]] | add * 1000 / $tree.total | floor'
 }
 if command -v jq >/dev/null; then
-	record late -- sh -c 'ls -l /usr/lib; ls -l /usr/lib | cat; exec ls -l /usr/lib' >/dev/null || exit 1
+	record late -- sh -c 'ls -l /; ls -l / | cat; exec ls -l /' >/dev/null || exit 1
 	for jobs in 1 3; do
 		"$SBTRACE" replay --jobs $jobs --root "$dir/late.root" --sink html="$dir/late.$jobs" --with stacks=2048 "$dir/late.data" 2>"$dir/log" ||
 			fail "stacks: $(cat "$dir/log")"
@@ -46,6 +46,7 @@ if command -v node >/dev/null; then
 	[ "$(node "$dir/percent.js")" = "99.99 % 0.01 % 33.33 % 100.00 % 0.00 % 0.00 %" ] || fail "percent: $(node "$dir/percent.js")"
 fi
 
+[ -z "${SANITIZE:-}" ] || { [ $failures -eq 0 ]; exit; } # what a browser shows, it shows without sanitizers, too
 command -v chromium >/dev/null && command -v node >/dev/null || { echo "skipped: no chromium or no node here"; exit 77; }
 for page in 1 cut; do
 	ninsn=$(awk '$1 == "total" { print $2; exit }' "$dir/summary")
