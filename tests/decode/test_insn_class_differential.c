@@ -235,7 +235,7 @@ static void complain(const struct code *code, const struct result *ours, const s
 	              theirs->next_ip);
 }
 
-enum { strings_per_mode = 1000000 };
+enum { strings_per_mode = 250000 };
 
 static void sizes_and_classes_agree(enum pt_exec_mode mode, uint64_t random)
 {

@@ -25,6 +25,15 @@ record()
 	[ $? -eq "$command_status" ] || { fail "record $name: $(cat "$dir/$name.err")"; return 1; }
 }
 
+# flow_against_truth NAME [HOW]: $dir/missing are lines of the truth that $dir/flow lacks; there must be none that never ran.
+flow_against_truth()
+{
+	columns_but_tsc "$dir/$1.truth" >"$dir/truth"
+	columns_but_tsc "$dir/flow" | diff -d "$dir/truth" - >"$dir/diff"
+	grep '^<' "$dir/diff" >"$dir/missing"
+	! grep '^>' "$dir/diff" >"$dir/wrong" || fail "$*: $(wc -l <"$dir/wrong") lines that never ran: $(head -n 1 "$dir/wrong")"
+}
+
 # wrong: how many of the lines in $dir/lines are another's, or nobody's, of so many in $dir/$name.truth: more of a CPU,
 # thread and address than there should be. Needs perl.
 wrong()

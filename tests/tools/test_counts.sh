@@ -3,6 +3,7 @@
 # each thread executed, one instruction after the other. Addresses become places in files by perf's word on
 # mappings and readelf's on segments, not ours.
 set -u
+[ -z "${SANITIZE:-}" ] || { echo "skipped: with sanitizers, tools/test_job_shard_counts and tools/test_job_plan count"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 workloads=$BUILD_DIR/tests/workloads
 

@@ -14,7 +14,7 @@ replay()
 }
 
 record stacks -c 2 --mtc -- "$workloads/stacks" || exit 1
-record mt -c 2 --mtc -- "$workloads/mt" || exit 1
+record mt -c 2 --mtc -- "$workloads/mt" 100 || exit 1
 for name in stacks mt; do
 	replay $name --jobs 1 --sink summary --sink folded="$dir/$name.comm" --sink folded="$dir/$name.process" \
 		--with by=process --sink folded="$dir/$name.thread" --with by=thread --sink folded="$dir/$name.none" \

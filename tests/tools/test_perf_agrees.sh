@@ -2,6 +2,7 @@
 # An independent decoder on the same file: perf script reads software recordings without a warning, and
 # gives the same instructions of the same threads on the same CPUs.
 set -u
+[ -z "${SANITIZE:-}" ] || { echo "skipped: with sanitizers, tools/test_exact replays recordings of the same programs"; exit 77; }
 command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 workloads=$BUILD_DIR/tests/workloads

@@ -6,7 +6,7 @@ set -u
 workload=$BUILD_DIR/tests/workloads/remap
 mkdir "$dir/files"
 
-# replay NAME OPTIONS...: records and replays; $dir/missing and $dir/wrong are lines of the truth and of the flow.
+# replay NAME OPTIONS...: records and replays; $dir/missing are the lines of the truth that do not come.
 replay()
 {
 	name=$1
@@ -14,11 +14,7 @@ replay()
 	record "$name" "$@" -- "$workload" "$dir/files" "$name" || return 1
 	"$SBTRACE" replay --root "$dir/$name.root" --no-host-root --sink insn="$dir/flow" --sink gap="$dir/gaps" \
 		"$dir/$name.data" 2>"$dir/err" || { fail "replay $name: $(cat "$dir/err")"; return 1; }
-	columns_but_tsc "$dir/$name.truth" >"$dir/truth"
-	columns_but_tsc "$dir/flow" | diff -d "$dir/truth" - >"$dir/diff"
-	grep '^<' "$dir/diff" >"$dir/missing"
-	grep '^>' "$dir/diff" >"$dir/wrong"
-	[ ! -s "$dir/wrong" ] || fail "$name $*: $(wc -l <"$dir/wrong") lines that never ran: $(head -n 1 "$dir/wrong")"
+	flow_against_truth "$name" "$@"
 }
 
 for options in '-c 1' '-c 2 --mtc'; do
@@ -43,9 +39,7 @@ if "$SBTRACE" dump --sideband "$dir/since.data" | grep code0 | grep -q "maj 0x0*
 	cat "$dir/files/code1" >"$dir/files/code0"
 	"$SBTRACE" replay --sink insn="$dir/flow" --sink gap="$dir/gaps" "$dir/since.data" 2>"$dir/err" ||
 		fail "replay since: $(cat "$dir/err")"
-	columns_but_tsc "$dir/since.truth" >"$dir/truth"
-	columns_but_tsc "$dir/flow" | diff -d "$dir/truth" - >"$dir/diff"
-	grep '^>' "$dir/diff" >"$dir/wrong" && fail "since: $(wc -l <"$dir/wrong") lines that never ran"
+	flow_against_truth since
 	grep -q 'binary-mismatch.*code0 was written to since it was recorded' "$dir/gaps" || fail "since: $(cat "$dir/gaps")"
 else
 	echo "records do not say which file it was: nothing is written to since"

@@ -50,7 +50,7 @@ check pipeline -c 2 --mtc -- sh -c 'echo a | cat'
 command_status=143 # raises SIGTERM at its end
 check signal -c 2 --mtc -- "$workloads/sig"
 command_status=0
-check threads -c 4 --mtc --cyc --no-retcomp -- "$workloads/mt"
+check threads -c 4 --mtc --cyc --no-retcomp -- "$workloads/mt" 100
 
 # What this perf script has no field for.
 replay()

@@ -18,11 +18,7 @@ replay()
 			{ fail "replay $how: $(cat "$dir/err")"; return 1; }
 		cat "$dir/flow" "$dir/gaps" | sha256sum
 	done | uniq | wc -l | grep -qx 1 || fail "$how $*: what is told depends on the number of jobs"
-	columns_but_tsc "$dir/$how.truth" >"$dir/truth"
-	columns_but_tsc "$dir/flow" | diff -d "$dir/truth" - >"$dir/diff"
-	grep '^<' "$dir/diff" >"$dir/missing"
-	grep '^>' "$dir/diff" >"$dir/wrong"
-	[ ! -s "$dir/wrong" ] || fail "$how $*: $(wc -l <"$dir/wrong") lines that never ran: $(head -n 1 "$dir/wrong")"
+	flow_against_truth "$how" "$@"
 }
 
 for options in '-c 1' '-c 2 --mtc --cyc'; do

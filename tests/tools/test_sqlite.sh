@@ -37,7 +37,7 @@ query()
 
 record stacks -c 2 --mtc --cyc -- "$workloads/stacks" || exit 1
 record pipe -c 2 --mtc -- sh -c 'ls /usr | head -n 2' || exit 1
-record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/mt" || exit 1
+record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/mt" 100 || exit 1
 containers=
 if [ "$(id -u)" -eq 0 ] && unshare --pid --mount --fork true 2>/dev/null; then
 	containers=box

@@ -26,7 +26,7 @@ same()
 
 record stacks -c 2 --mtc --cyc -- "$workloads/stacks" || exit 1
 record pipe -c 2 --mtc -- sh -c 'ls /usr | head -n 2' || exit 1
-record mt -c 2 --mtc -- "$workloads/mt" || exit 1
+record mt -c 2 --mtc -- "$workloads/mt" 100 || exit 1
 for name in stacks pipe mt; do
 	replay --sink folded="$dir/all" --sink pprof="$dir/all.pb"
 	sum "$dir/all" >"$dir/whole"

@@ -29,9 +29,9 @@ entered()
 }
 
 perl -MJSON::PP -e 1 || { echo "skipped: no JSON::PP"; exit 77; }
-record mt -c 2 --mtc -- "$workloads/mt" || exit 1
+record mt -c 2 --mtc -- "$workloads/mt" 100 || exit 1
 record stacks -c 2 --mtc --cyc -- "$workloads/stacks" || exit 1
-record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/mt" || exit 1
+record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/mt" 100 || exit 1
 for name in mt stacks lost; do
 	replay $name --jobs 1 --sink chrome="$dir/$name.json" --sink perfetto="$dir/$name.pftrace" --sink gap="$dir/$name.gaps"
 	replay $name --jobs 3 --sink chrome="$dir/again.json" --sink perfetto="$dir/again.pftrace"
