@@ -47,7 +47,9 @@ says()
 run=0
 for options in '-c 1 --mtc --cyc' '-c 2 --mtc' '-c 2 --mtc --psb-period 256' '-c 4 --mtc' '-c 1 --mtc --single-step'; do
 	for how in now late; do
-		[ "$options $how" != '-c 1 --mtc --single-step late' ] || continue
+		case "$options $how" in
+		*--single-step\ late | *256\ late | '-c 4 --mtc now') continue ;; # each of both is there three times and more
+		esac
 		run=$((run + 1))
 		mkdir -p "$dir/dumps"
 		# shellcheck disable=SC2086

@@ -28,7 +28,9 @@ shards()
 	job out >out.yaml
 	expect 0 '' "$SBTRACE" job plan -n "$1" out.yaml -o plan
 	expect 0 '' "$SBTRACE" job run plan --shard all
-	[ "$(ls plan.shards/*.shard | wc -l)" -eq "$1" ] || fail "$1 shards: $(ls plan.shards | wc -l) files"
+	# A few less where one would begin where another one does.
+	nshards=$(ls plan.shards/*.shard | wc -l)
+	[ "$nshards" -le "$1" ] && [ "$nshards" -ge $(($1 * 9 / 10)) ] || fail "$1 shards: $(ls plan.shards | wc -l) files"
 	merge "$1"
 }
 
