@@ -512,6 +512,16 @@ static void an_image_changed_in_a_tick_counts_at_once(void **state)
 	assert_int_equal(decode(fixture), 2 + 2 + 1 + 1 + 1);
 }
 
+/* Past the events, which are nobody's here, to the next instruction. */
+static int next_insn(struct pt_insn_decoder *decoder, int status, struct pt_insn *insn)
+{
+	struct pt_event event;
+
+	while (status >= 0 && (status & pts_event_pending))
+		status = pt_insn_event(decoder, &event, sizeof(event));
+	return status < 0 ? status : pt_insn_next(decoder, insn, sizeof(*insn));
+}
+
 static void the_instruction_decoder_has_observers_too(void **state)
 {
 	struct fixture *fixture = *state;
@@ -523,14 +533,9 @@ static void the_instruction_decoder_has_observers_too(void **state)
 	assert_int_equal(pt_insn_attach_obsv(decoder, &fixture->obsv), 0);
 	status = pt_insn_sync_forward(decoder);
 	while (status >= 0) {
-		struct pt_event event;
-		struct pt_insn insn;
+		struct pt_insn insn = {0};
 
-		if (status & pts_event_pending) {
-			status = pt_insn_event(decoder, &event, sizeof(event));
-			continue;
-		}
-		status = pt_insn_next(decoder, &insn, sizeof(insn));
+		status = next_insn(decoder, status, &insn);
 		ninsn += insn.size != 0;
 	}
 	assert_int_equal(status, -pte_eos);
@@ -577,14 +582,9 @@ static void bytes_are_those_of_the_image_that_was_decoded(void **state)
 	assert_int_equal(pt_insn_attach_obsv(decoder, &fixture->obsv), 0);
 	status = pt_insn_sync_forward(decoder);
 	while (status >= 0) {
-		struct pt_event event;
-		struct pt_insn insn;
+		struct pt_insn insn = {0};
 
-		if (status & pts_event_pending) {
-			status = pt_insn_event(decoder, &event, sizeof(event));
-			continue;
-		}
-		status = pt_insn_next(decoder, &insn, sizeof(insn));
+		status = next_insn(decoder, status, &insn);
 		if (insn.size)
 			assert_int_equal(insn.raw[0], insn.size == 1 ? 0x90 : 0x74);
 		ninsn += insn.size != 0;

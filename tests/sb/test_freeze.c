@@ -60,16 +60,24 @@ static void wait_for_state(pid_t pid, char state)
 		usleep(1000);
 }
 
-/* A process that hangs in the kernel (state D) until *go is closed, and then ends: by a vfork(2) whose child
- * does not run a program; it has memory of its own. */
-static pid_t start_hanging(int *go)
+/* A child, and a pipe that both have. */
+static pid_t fork_with_pipe(int pipe_fd[2])
 {
-	int pipe_fd[2];
 	pid_t pid;
 
 	assert_int_equal(pipe(pipe_fd), 0);
 	pid = fork();
 	assert_true(pid >= 0);
+	return pid;
+}
+
+/* A process that hangs in the kernel (state D) until *go is closed, and then ends: by a vfork(2) whose child
+ * does not run a program; it has memory of its own. */
+static pid_t start_hanging(int *go)
+{
+	int pipe_fd[2];
+	const pid_t pid = fork_with_pipe(pipe_fd);
+
 	if (!pid) {
 		close(pipe_fd[1]);
 		if (!syscall(SYS_clone, CLONE_VFORK | SIGCHLD, 0, 0, 0, 0))
@@ -349,11 +357,8 @@ static void *tell_number(void *context)
 static pid_t start_with_thread(pid_t *tid)
 {
 	int told[2];
-	pid_t pid;
+	const pid_t pid = fork_with_pipe(told);
 
-	assert_int_equal(pipe(told), 0);
-	pid = fork();
-	assert_true(pid >= 0);
 	if (!pid) {
 		pthread_t thread;
 
