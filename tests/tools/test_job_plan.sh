@@ -43,7 +43,7 @@ shards()
 }
 
 # Many PSBs, so that seams are everywhere: in calls, between interrupts, beside overflows and switches.
-record seams -c 2 --mtc --psb-period 512 --overflow-every 3000 -- sh -c 'echo a; (echo b; true) | cat' || exit 1
+record seams -c 2 --mtc --psb-period 512 --overflow-every 3000 -- sh -c 'echo a; (echo b; true) | cat; cat </dev/null' || exit 1
 record late -c 1 -- /bin/true || exit 1
 cd "$dir" || exit 1
 mkdir in
