@@ -1,5 +1,5 @@
 #!/bin/sh
-# A job that writes all outputs there are, killed at eight moments of its run: what is there is whole, and going on gives
+# A job that writes all outputs there are, killed at 20 moments of its run: what is there is whole, and going on gives
 # the same bytes as a run that nobody disturbed, without writing again what was finished.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
@@ -30,12 +30,12 @@ for sink in $(ls reference | sed -n 's/^one\.//p'); do
 done
 
 killed=0 kept=0 halves=0
-for round in 1 2 3 4 5 6 7 8; do
+for round in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 	rm -rf out
 	mkdir out
 	"$SBTRACE" job run job.yaml 2>err &
 	pid=$!
-	sleep "$(awk -v at="$round" -v took="$took" 'BEGIN { printf "%.3f", (at - 0.5) / 8 * took / 1000 }')"
+	sleep "$(awk -v seed="$round" -v took="$took" 'BEGIN { srand(seed); printf "%.3f", rand() * took / 1000 }')"
 	kill -9 $pid 2>/dev/null
 	wait $pid 2>/dev/null
 	[ $? -ne 137 ] || killed=$((killed + 1))
@@ -58,6 +58,6 @@ for round in 1 2 3 4 5 6 7 8; do
 	[ -z "$(find . -name '*.tmp')" ] || fail "round $round: left behind: $(find . -name '*.tmp')"
 	diff -r out reference || fail "round $round: something else"
 done
-echo "killed $killed of 8, $took ms long; $halves files were halves, $kept were not written again"
+echo "killed $killed of 20, $took ms long; $halves files were halves, $kept were not written again"
 [ $((killed + kept)) -gt 0 ] || fail "it was never killed, and never done"
 [ $failures -eq 0 ]
