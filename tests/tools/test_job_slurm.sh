@@ -8,9 +8,9 @@ set -u
 . "$SOURCE_DIR/tests/tools/slurm.sh"
 cd "$dir" || exit 1
 
-record one -c 2 -- sh -c 'ls /usr | sort | head -3; gzip -c /etc/passwd | wc -c' || exit 1
+record one -c 2 --psb-period 512 -- sh -c 'ls /usr | sort | head -3; gzip -c /etc/passwd | wc -c' || exit 1
 record two -c 2 --mtc --psb-period 512 --overflow-every 3000 -- sh -c 'ls / | sort; (echo b; true) | cat' || exit 1
-record three -c 2 -- sh -c 'ls / | sort -r | tail -5' || exit 1
+record three -c 2 --psb-period 512 -- sh -c 'ls / | sort -r | tail -5' || exit 1
 
 # job OUT: a job with every sink that there is, and a name that scripts have to quote.
 job()
