@@ -107,14 +107,6 @@ static int read_tsc(struct pt_evd *evd)
 	return move_in_time(evd, &before, 8);
 }
 
-/* A TMA whose bytes are as they should be. */
-static int is_plain_tma(const uint8_t *pos)
-{
-	enum { most_fast = 0x1ff };
-
-	return pt_get16(pos) == pt_packet_tma && !pos[4] && pt_get16(pos + 5) <= most_fast;
-}
-
 static int read_tma(struct pt_evd *evd)
 {
 	const struct pt_evd_moment before = pt_evd_moment(evd);
@@ -149,7 +141,7 @@ static int read_packet(struct pt_evd *evd, const struct pt_packet_form *form)
 	case ppt_invalid:
 		if (!evd->no_tnt && pt_packet_is_tnt_64(evd->pos))
 			return read_long_tnt(evd);
-		if (is_plain_tma(evd->pos))
+		if (pt_packet_is_plain_tma(evd->pos))
 			return read_tma(evd);
 		return pt_evd_read_packet(evd);
 	default:

@@ -31,36 +31,27 @@ int pt_evd_on_stop(struct pt_evd *evd, const struct pt_packet *packet)
 	return 0;
 }
 
-/* Whether the next packet tells by its first byte that it is neither about time nor a TraceStop. */
-static int other_follows(const struct pt_evd *evd)
-{
-	const uint8_t *const pos = evd->pos;
-	const uint64_t word = evd->config.end - pos >= 8 ? pt_get64(pos) : 0;
-	const uint32_t opcode = word ? word >> (__builtin_ctzll(word) & ~7) & 0xff : 0;
-
-	return opcode && opcode != pt_packet_extended &&
-	       !pt_evd_is_timing((enum pt_packet_type)pt_packet_forms[opcode].type);
-}
-
 int pt_evd_stop_follows(const struct pt_evd *evd)
 {
 	const struct pt_config *const config = &evd->config;
-	const uint8_t *pos = evd->pos;
+	const uint8_t *pos = evd->pos, *behind;
 
-	if (other_follows(evd))
-		return 0;
 	for (;;) {
 		struct pt_packet packet;
 		int type, size;
 
-		pos = pt_packet_skip_pads(pt_timing_pairs_skip(pos, config->end), config->end);
+		pos = pt_packet_skip_pads(pos, config->end);
 		type = pt_packet_type_at(pos, config);
 		if (type < 0 || !pt_evd_is_timing((enum pt_packet_type)type))
 			return type == ppt_stop;
-		size = pt_packet_read(&packet, pos, config);
-		if (size < 0 || !pt_evd_is_timing(packet.type))
-			return 0;
-		pos += size;
+		behind = pt_timing_pairs_skip(pos, config->end);
+		if (behind == pos) {
+			size = pt_packet_read(&packet, pos, config);
+			if (size < 0 || !pt_evd_is_timing(packet.type))
+				return 0;
+			behind += size;
+		}
+		pos = behind;
 	}
 }
 

@@ -1,5 +1,5 @@
 /* cursor_chain.c - see cursor_chain.h. */
-#include "flow/cursor_chain.h"
+#include "flow/cursor_next.h"
 
 #include <stddef.h>
 
@@ -15,7 +15,6 @@ enum { chain_tries = 1 << 12, least_chainless = 1 << 14, most_chainless = 1 << 2
 /* The items of all paths of @chain; NULL: there is no room. */
 static const uint32_t *chain_items(struct pt_cursor *cursor, struct pt_run_chain *chain)
 {
-	const struct pt_run_entry *entry = cursor->cache->entry;
 	uint32_t *items, *to;
 
 	if (chain->ninsn > max_items)
@@ -24,7 +23,7 @@ static const uint32_t *chain_items(struct pt_cursor *cursor, struct pt_run_chain
 	for (uint32_t i = 0; items && i < chain->npaths; ++i) {
 		const struct pt_run_path *path = chain->path[i];
 
-		memcpy(to, entry[path->id].extra->part[pt_cursor_items], path->ninsn * sizeof(*to));
+		memcpy(to, pt_run_first_part(path), path->ninsn * sizeof(*to));
 		to += path->ninsn;
 	}
 	return chain->items = items;
@@ -80,10 +79,7 @@ static void pass(struct pt_cursor *cursor)
 	const struct pt_run_entry *entry = cursor->entry;
 	struct pt_evd *evd = &cursor->flow->evd;
 
-	if (entry->flags & pt_entry_effect)
-		pt_stack_effect_apply(&entry->extra->effect, &cursor->flow->returns);
-	if (entry->flags & pt_entry_address)
-		evd->last = (struct pt_last_ip){.ip = entry->last, .valid = 1};
+	pt_cursor_pass_path(cursor->flow, entry);
 	evd->pos = pt_packet_skip_pads(evd->pos + entry->size, evd->config.end);
 	evd->packet = evd->pos;
 	cursor->ahead = 0;

@@ -95,6 +95,14 @@ static inline uint64_t pt_packet_cyc_2(const uint8_t *pos)
 	return pos[0] >> 3 | (uint64_t)pos[1] << 4;
 }
 
+/* Whether a TMA's bytes are as they should be. */
+static inline int pt_packet_is_plain_tma(const uint8_t *pos)
+{
+	enum { most_fast = 0x1ff };
+
+	return pt_get16(pos) == pt_packet_tma && !pos[4] && pt_get16(pos + 5) <= most_fast;
+}
+
 /* The outcomes of a long TNT with their stop bit. */
 static inline uint64_t pt_packet_tnt_64_bits(const uint8_t *pos)
 {

@@ -81,10 +81,9 @@ static int read_cbr(struct pt_packet *packet, const uint8_t *pos, const struct p
  * the whole is handed out as one ppt_invalid, to be skipped. */
 static int read_tma(struct pt_packet *packet, const uint8_t *pos, const struct pt_config *config)
 {
-	uint16_t fast_counter = pt_get16(pos + 5);
-
-	if (!pos[4] && fast_counter <= 0x1ff) {
-		packet->payload.tma = (struct pt_packet_tma){.ctc = pt_get16(pos + 2), .fc = fast_counter};
+	if (pt_packet_is_plain_tma(pos)) {
+		packet->payload.tma =
+		        (struct pt_packet_tma){.ctc = pt_get16(pos + 2), .fc = pt_get16(pos + 5)};
 		return 0;
 	}
 	if (!config->errata.skz84)
