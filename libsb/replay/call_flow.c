@@ -1,11 +1,6 @@
 /* call_flow.c - from one block to the next: what that means for the stack. See call_internal.h. */
 #include "replay/call_internal.h"
 
-static int is_kernel(uint64_t ip)
-{
-	return ip >> 63 != 0;
-}
-
 static int contains(uint64_t low, uint64_t high, uint64_t ip)
 {
 	return ip >= low && ip < high;
@@ -29,10 +24,10 @@ static int enter_found(struct sb_calls *calls, struct call_thread *thread, uint6
 	const struct new_frame new = {
 	        .ip = ip,
 	        .how = sb_enter_found,
-	        .flags = is_kernel(ip) && (!thread->public.depth || !is_kernel(top_of(thread)->ip))
+	        .flags = call_is_kernel(ip) && (!thread->public.depth || !call_is_kernel(top_of(thread)->ip))
 	                         ? frame_kernel
 	                         : 0,
-	        .unsure = thread->public.depth || (thread->takes_turns && !is_kernel(ip))};
+	        .unsure = thread->public.depth || (thread->takes_turns && !call_is_kernel(ip))};
 
 	return call_enter(calls, thread, &new);
 }
@@ -223,7 +218,7 @@ static int return_to(struct sb_calls *calls, struct call_thread *thread, uint32_
 	int status;
 
 	if (thread->public.frame[index].flags & frame_base) {
-		if (thread->last.iclass == ptic_return && !is_kernel(ip))
+		if (thread->last.iclass == ptic_return && !call_is_kernel(ip))
 			learn_switch(calls, top_of(thread));
 		calls->doubts.switched += 1;
 		status = call_put_aside(calls, thread, index);
@@ -392,7 +387,7 @@ static uint32_t user_depth(const struct call_thread *thread)
 {
 	uint32_t depth = thread->public.depth;
 
-	while (depth && is_kernel(thread->public.frame[depth - 1].ip))
+	while (depth && call_is_kernel(thread->public.frame[depth - 1].ip))
 		depth -= 1;
 	return depth;
 }
@@ -473,7 +468,7 @@ static int cross(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
 	uint32_t depth;
 	int status;
 
-	if (is_kernel(ip)) {
+	if (call_is_kernel(ip)) {
 		if (last->iclass == ptic_far_call)
 			return enter_kernel(calls, thread, ip, last->next_ip, sb_enter_syscall);
 		return enter_kernel(calls, thread, ip, last->iclass == ptic_other ? last->next_ip : 0,
@@ -498,14 +493,14 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 	uint32_t at = thread->public.depth;
 	int status;
 
-	if (!is_kernel(ip))
+	if (!call_is_kernel(ip))
 		return step_jump(calls, thread, ip);
 	while (at && !(thread->public.frame[at - 1].flags & frame_kernel))
 		at -= 1;
 	if (contains(thread->low, thread->high, ip) && (!at || thread->public.frame[at - 1].return_ip != ip))
 		return 0; /* to the next instruction, to synchronise */
 	if (!at || (at == 1 && thread->public.frame[0].how == sb_enter_found) ||
-	    !is_kernel(at > 1 ? thread->public.frame[at - 2].ip : ip))
+	    !call_is_kernel(at > 1 ? thread->public.frame[at - 2].ip : ip))
 		return jump_into(calls, thread, ip); /* it is not its end */
 	status = call_leave_to(calls, thread, at, sb_leave_unwound);
 	if (status == 0)
@@ -515,7 +510,7 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 
 static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	if (!is_kernel(ip))
+	if (!call_is_kernel(ip))
 		return go_on_in_user(calls, thread, ip, thread->last.next_ip, sb_enter_syscall);
 	if (ip == thread->last.next_ip)
 		return call_settle(calls, thread, ip);
@@ -539,7 +534,7 @@ static int leave_found(struct sb_calls *calls, struct call_thread *thread)
 
 static int find_again(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	uint32_t depth = is_kernel(ip) ? thread->public.depth : user_depth(thread);
+	uint32_t depth = call_is_kernel(ip) ? thread->public.depth : user_depth(thread);
 	int status;
 
 	calls->doubts.lost += thread->public.depth - depth;
@@ -565,7 +560,7 @@ static int step(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	if (!thread->public.depth || !thread->last.end_ip)
 		return find_again(calls, thread, ip);
-	if (is_kernel(thread->last.end_ip) != is_kernel(ip))
+	if (call_is_kernel(thread->last.end_ip) != call_is_kernel(ip))
 		return cross(calls, thread, ip);
 	switch (thread->last.iclass) {
 	case ptic_call:
@@ -645,7 +640,7 @@ static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const 
 		return 0;
 	if (!stays(thread, thread->left_ip) && thread->left_ip != thread->last.next_ip)
 		status = step(calls, thread, thread->left_ip);
-	if (status == 0 && is_kernel(ip))
+	if (status == 0 && call_is_kernel(ip))
 		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
 	else if (status == 0)
 		status = go_on_in_user(calls, thread, ip, thread->left_ip, sb_enter_interrupt);

@@ -15,6 +15,12 @@
 
 #include "replay/call_places.h"
 
+/* Whether @ip is in the half of the address space that is the kernel's. */
+static inline int call_is_kernel(uint64_t ip)
+{
+	return ip >> 63 != 0;
+}
+
 /* sb_call_frame.flags: they belong to the place in the stack, and stay when another function takes it. */
 enum frame_flag {
 	frame_kernel = 1 << 0,   /* the kernel's first: below it is what was interrupted */

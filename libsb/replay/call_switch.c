@@ -150,7 +150,7 @@ int call_turn(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 	struct waiting waiting;
 	int status;
 
-	if (!(traits & trait_switches) || ip >> 63) /* in the kernel, records say who runs */
+	if (!(traits & trait_switches) || call_is_kernel(ip)) /* in the kernel, records say who runs */
 		return 0;
 	waiting = find_waiting(calls, thread, ip);
 	if (waiting.above == call_nowhere && !waiting.segment) {
@@ -194,7 +194,7 @@ int call_switch_to(struct sb_calls *calls, struct call_thread *thread, uint64_t 
 	waiting.segment = call_find_segment(calls, thread, ip, &index, &several);
 	if (!waiting.segment)
 		return 0;
-	if (index + 1 == waiting.segment->depth && !(ip >> 63)) {
+	if (index + 1 == waiting.segment->depth && !call_is_kernel(ip)) {
 		call_find_waiting(calls, thread->public.pid, ip, &waiting.count);
 		status = come_back(calls, thread, &waiting, several || waiting.count > 1, ip);
 		return status < 0 ? status : 1;
