@@ -102,13 +102,13 @@ same pipe both-3
 expect 0 '' "$SBTRACE" bundle -q -o "$dir/root" --with-recording --no-host-root "$dir/probe.data"
 expect 1 'more than one recording' "$SBTRACE" replay --bundle "$dir/root"
 
-# What is missing here is missing there, for the same reason.
+# What is missing here is missing there, for the same reason. It is the C library that is cut: the loader calls it before any
+# program, and behind a gap nothing more may be known of a program as short as these.
 cp -r "$dir/pipe.root" "$dir/less"
-find "$dir/less" -name 'libc.so.6' -exec rm {} +
-for file in "$dir/less/usr/bin"/*; do
-	head -c 10000 "$file" >"$dir/cut" && mv "$dir/cut" "$file"
-done
-expect 0 'missing: .*libc.so.6.*not found' "$SBTRACE" bundle -o "$dir/some" --root "$dir/less" --no-host-root "$dir/pipe.data"
+find "$dir/less" -name cat -exec rm {} +
+libc=$(find "$dir/less" -name 'libc.so.6')
+head -c 10000 "$libc" >"$dir/cut" && mv "$dir/cut" "$libc"
+expect 0 'missing: .*/cat.*not found' "$SBTRACE" bundle -o "$dir/some" --root "$dir/less" --no-host-root "$dir/pipe.data"
 replayed less --root "$dir/less" --no-host-root "$dir/pipe.data"
 grep -q 'binary-mismatch' "$dir/less.summary" || fail "a file that was cut is no mismatch"
 replayed some --bundle "$dir/some" "$dir/pipe.data"
