@@ -35,6 +35,15 @@ static inline int pt_cyc_row_may_begin(uint64_t word)
  */
 struct pt_cyc_row pt_cyc_row_at(const uint8_t *pos, const uint8_t *end);
 
+/* What a row is compared with: its TNTs, each behind a CYC of two bytes, which most have. */
+enum { pt_cyc_row_pair = 3, pt_cyc_row_form_size = pt_cyc_row_most * pt_cyc_row_pair + 2 };
+void pt_cyc_row_form(uint8_t *form, uint64_t bytes);
+
+/* The row at @pos, if it is @count TNTs, those of @form: in less time than it takes to find it. Zero: it is
+ * not, or the trace is about to end. */
+int pt_cyc_row_is(const uint8_t *form, uint32_t count, const uint8_t *pos, const uint8_t *end,
+                  struct pt_cyc_row *row);
+
 /* The first @count TNTs of that row, which has as many. */
 struct pt_cyc_row pt_cyc_row_first(const uint8_t *pos, uint32_t count);
 

@@ -19,8 +19,10 @@ struct pt_run_leaps *pt_leaps_new(uint32_t limit)
 	leaps->limit = limit;
 	leaps->leap = aligned_alloc(64, (limit + 1) * sizeof(*leaps->leap));
 	leaps->rest = malloc((limit + 1) * sizeof(*leaps->rest));
-	if (leaps->leap && leaps->rest) {
+	leaps->row_next = malloc((limit + 1) * sizeof(*leaps->row_next));
+	if (leaps->leap && leaps->rest && leaps->row_next) {
 		memset(leaps->leap, 0, sizeof(*leaps->leap));
+		leaps->row_next[0] = 0;
 		return leaps;
 	}
 	pt_leaps_free(leaps);
@@ -33,6 +35,7 @@ void pt_leaps_free(struct pt_run_leaps *leaps)
 		return;
 	free(leaps->leap);
 	free(leaps->rest);
+	free(leaps->row_next);
 	free(leaps);
 }
 
@@ -43,6 +46,7 @@ void pt_leaps_clear(struct pt_run_leaps *leaps)
 	memset(leaps->set, 0, sizeof(leaps->set));
 	memset(leaps->met, 0, sizeof(leaps->met));
 	leaps->count = 0;
+	leaps->row_next[0] = leaps->row_here = 0;
 }
 
 /* Where the PADs end that begin at @pos, up to the longest leap's end. */
@@ -86,6 +90,7 @@ static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draf
 	memcpy(leap->ground, chain->ground, chain->ngrounds * sizeof(leap->ground[0]));
 	memcpy(leap->path, draft->path, chain->npaths * sizeof(leap->path[0]));
 	memcpy(rest->event, draft->event, chain->nevents * sizeof(rest->event[0]));
+	leaps->row_next[leaps->count] = 0;
 	return leaps->count;
 }
 
@@ -164,16 +169,20 @@ void pt_leap_note_row(struct pt_run_cache *cache, struct pt_chain_list *list, co
 	struct pt_run_leaps *leaps = cache->leaps;
 	struct pt_chain_draft draft;
 	uint32_t number = 0;
-	uint8_t byte[8];
+	uint8_t byte[pt_cyc_row_most + pt_cyc_row_form_size];
 
+	_Static_assert(sizeof(byte) <= pt_leap_most, "a row and its form have room");
 	if (leaps->count == leaps->limit) {
 		pt_leaps_clear(leaps);
 	} else if (count > 1 && count == row->count && !was_met(slot.met, refused)) {
 		const int again = was_met(slot.met, tag);
 
-		pt_put(byte, row->bytes, sizeof(byte));
-		if (again && pt_chain_draw(&draft, list) && draft.chain.npaths == count)
-			number = make_leap(leaps, &draft, place, byte, count);
+		pt_put(byte, row->bytes, pt_cyc_row_most);
+		pt_cyc_row_form(byte + pt_cyc_row_most, row->bytes);
+		if (again && pt_chain_draw(&draft, list) && draft.chain.npaths == count) {
+			number = make_leap(leaps, &draft, place, byte, sizeof(byte));
+			leaps->leap[number].size = (uint8_t)count;
+		}
 		keep(&slot, again ? refused : tag, number);
 	}
 	list->count = list->npaths = 0;

@@ -26,7 +26,9 @@ enum {
 
 /* Three cache lines: what is compared; what is passed; where that leads. */
 struct pt_run_leap {
-	uint8_t byte[pt_leap_most]; /* of which size count */
+	/* Of which size count. Of a row's leap, those of its TNTs, and behind room for all of them its form.
+	 */
+	uint8_t byte[pt_leap_most];
 	uint32_t place, place_after;
 	uint32_t nblocks;
 	uint8_t size, npaths, nevents, ngrounds;
@@ -61,6 +63,8 @@ struct pt_run_leaps {
 	uint16_t met[1 << pt_leap_set_bits][pt_leap_ways];
 	struct pt_run_leap *leap;  /* owned */
 	struct pt_leap_rest *rest; /* owned; by the same numbers */
+	/* Of rows: which one came behind that of such a number last, or zero; owned. And the last one. */
+	uint16_t *row_next, row_here;
 	uint32_t count, limit;
 };
 
@@ -197,7 +201,35 @@ static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_f
         const struct pt_run_cache *cache, uint32_t place, const struct pt_cyc_row *row,
         const struct pt_return_stack *stack)
 {
-	return pt_leap_find_by(cache, pt_run_hash(row->bytes, place), place, row, NULL, 0, stack);
+	const struct pt_run_leap *const leap =
+	        pt_leap_find_by(cache, pt_run_hash(row->bytes, place), place, row, NULL, 0, stack);
+	struct pt_run_leaps *const leaps = cache->leaps;
+
+	if (leap) {
+		const uint16_t number = (uint16_t)(leap - leaps->leap);
+
+		leaps->row_next[leaps->row_here] = number;
+		leaps->row_here = number;
+	}
+	return leap;
+}
+
+/* The leap that is likely to come next, if it does, along the row at @pos, which is then *@row but for its
+ * bytes; NULL: something else. */
+static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_guess_row(
+        const struct pt_run_cache *cache, uint32_t place, const uint8_t *pos, const uint8_t *end,
+        const struct pt_return_stack *stack, struct pt_cyc_row *row)
+{
+	struct pt_run_leaps *const leaps = cache->leaps;
+	const uint16_t number = leaps->row_next[leaps->row_here];
+	struct pt_run_leap *const leap = &leaps->leap[number];
+
+	if (!number || leap->place != place ||
+	    !pt_cyc_row_is(leap->byte + pt_cyc_row_most, leap->size, pos, end, row) ||
+	    (leap->effect && !pt_stack_effect_fits(leap->effect, stack)) || !pt_leap_stands(cache, leap))
+		return NULL;
+	leaps->row_here = number;
+	return leap;
 }
 
 #endif

@@ -487,14 +487,21 @@ static __attribute__((noinline)) uint32_t learn_row(struct pt_run_walk *walk, st
 /* Over a row, whose CYCs are summed up. Zero: there is none, or it is not known. */
 inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 {
-	struct pt_cyc_row row = pt_cyc_row_at(stride->pos, stride->end);
 	const uint32_t npaths = stride->npaths;
 	const struct pt_run_leap *leap;
+	struct pt_cyc_row row;
 	uint32_t last = 1;
 
-	if (row.count < 2 || npaths + pt_leap_parts > pt_run_max_paths)
+	if (npaths + pt_leap_parts > pt_run_max_paths)
 		return 0;
-	leap = pt_leap_find_row(&walk->cache, stride->place, &row, &walk->flow->returns);
+	leap = pt_leap_guess_row(&walk->cache, stride->place, stride->pos, stride->end, &walk->flow->returns,
+	                         &row);
+	if (!leap) {
+		row = pt_cyc_row_at(stride->pos, stride->end);
+		if (row.count < 2)
+			return 0;
+		leap = pt_leap_find_row(&walk->cache, stride->place, &row, &walk->flow->returns);
+	}
 	if (leap) {
 		go_along_leap(walk, stride, leap);
 	} else {
