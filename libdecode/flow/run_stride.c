@@ -112,18 +112,28 @@ inlined size_t pass_time(struct pt_run_walk *walk, const uint8_t *pos, uint32_t 
 	return pass_time_by(walk, pos, npaths, pt_evd_pass_timing);
 }
 
-/* The same where @word begins with one short CYC alone; zero: with something else. */
+/* The cycles of a short CYC that @word begins with are summed up. Returns its size; zero: it is something
+ * else. */
+inlined uint32_t lump_cyc(struct pt_run_walk *walk, uint64_t word, uint32_t npaths)
+{
+	const uint32_t size = pt_cyc_size(word);
+
+	if (!size)
+		return 0;
+	walk->has_rows = rows_strides;
+	walk->lump.cycles += pt_cyc_cycles(word, size);
+	walk->lump.npaths = npaths;
+	return size;
+}
+
+/* As pass_time() where @word begins with one short CYC alone; zero: with something else. */
 inlined uint32_t pass_cyc(struct pt_run_walk *walk, uint64_t word, uint32_t npaths)
 {
 	const uint32_t size = pt_cyc_size(word);
 	uint8_t next;
 
-	if (size && may_lump(walk, npaths)) {
-		walk->has_rows = rows_strides;
-		walk->lump.cycles += pt_cyc_cycles(word, size);
-		walk->lump.npaths = npaths;
-		return size;
-	}
+	if (size && may_lump(walk, npaths))
+		return lump_cyc(walk, word, npaths);
 	next = (uint8_t)(word >> 8 * size);
 	if (!size || !next || pt_may_be_timing(next))
 		return 0;
@@ -520,58 +530,27 @@ inlined int pass_row(struct pt_run_walk *walk, struct stride *stride)
 	return 1;
 }
 
-/* Over rows, one behind the other; @word is what the first one begins with. Zero: there is none. */
-inlined int pass_rows(struct pt_run_walk *walk, struct stride *stride, uint64_t word)
-{
-	const uint8_t *const begin = stride->pos;
-
-	while (pt_cyc_row_may_begin(word) && pass_row(walk, stride) && !(stride->flags & pt_entry_crosses) &&
-	       stride->end - stride->pos >= pt_window_max)
-		word = pt_get64(stride->pos);
-	return stride->pos != begin;
-}
-
 /* Over what is about time; zero: it must be read on foot. */
 inlined int step_time(struct pt_run_walk *walk, struct stride *stride, uint64_t word, enum stride_by by)
 {
-	uint32_t size;
+	size_t size;
 
-	if (by == by_rows && can_lump(walk, stride->npaths)) {
-		if (pt_is_cyc((uint32_t)word)) {
-			if (pass_rows(walk, stride, word))
-				return !(stride->flags & pt_entry_crosses);
-			size = pass_cyc(walk, word, stride->npaths);
-		} else {
-			/* CYCs behind it may be the row's. */
-			size = (uint8_t)word == pt_packet_mtc
-			               ? (uint32_t)pass_mtc(walk, stride->pos, stride->npaths)
-			               : 0;
-		}
-		stride->pos += size;
-		if (size)
-			return 1;
-	}
 	if (pt_cyc_size(word) && may_lump(walk, stride->npaths))
 		walk->has_rows = rows_strides;
-	size = (uint32_t)pass_time(walk, stride->pos, stride->npaths);
+	size = pass_time(walk, stride->pos, stride->npaths);
 	if (size)
 		end_list(walk, by);
 	stride->pos += size;
 	return size != 0;
 }
 
-/* One step; zero: the stride ends. */
-inlined int step(struct pt_run_walk *walk, struct stride *stride, uint32_t events, enum stride_by by)
+/* Along the window that @word begins with; zero: the stride ends. */
+inlined int step_window(struct pt_run_walk *walk, struct stride *stride, uint64_t word, uint32_t events,
+                        enum stride_by by)
 {
-	const struct pt_run_entry *entry;
-	uint64_t word;
+	const struct pt_run_entry *entry =
+	        by != by_windows && walk->cache.npaths ? guess(walk, stride, word, events) : NULL;
 
-	if (follow_others(walk, stride, events, by) || stride->end - stride->pos < pt_window_max)
-		return 0;
-	word = pt_get64(stride->pos);
-	if (events && pt_may_be_timing((uint8_t)word))
-		return step_time(walk, stride, word, by);
-	entry = by != by_windows && walk->cache.npaths ? guess(walk, stride, word, events) : NULL;
 	if (!entry && !(word & 0xff)) {
 		stride->pos += pt_window_pads(word, 0);
 		return 1;
@@ -584,6 +563,66 @@ inlined int step(struct pt_run_walk *walk, struct stride *stride, uint32_t event
 	return !(entry->flags & pt_entry_crosses);
 }
 
+/* One step; zero: the stride ends. */
+inlined int step(struct pt_run_walk *walk, struct stride *stride, uint32_t events, enum stride_by by)
+{
+	uint64_t word;
+
+	if (follow_others(walk, stride, events, by) || stride->end - stride->pos < pt_window_max)
+		return 0;
+	word = pt_get64(stride->pos);
+	return events && pt_may_be_timing((uint8_t)word) ? step_time(walk, stride, word, by)
+	                                                 : step_window(walk, stride, word, events, by);
+}
+
+/* What is about time but no CYC, where these are summed up. Zero: it must be read on foot, or the ratio of
+ * their cycles to time is lost with it. */
+inlined int step_over_time(struct pt_run_walk *walk, struct stride *stride, uint64_t word)
+{
+	size_t size;
+
+	if ((uint8_t)word != pt_packet_mtc)
+		return step_time(walk, stride, word, by_rows) && walk->flow->evd.time.ratio;
+	/* CYCs behind it may be the row's. */
+	size = pass_mtc(walk, stride->pos, stride->npaths);
+	stride->pos += size;
+	return size && walk->flow->evd.time.ratio;
+}
+
+/* The same where CYCs are summed up: over rows, one behind the other; and a CYC, with what it stands before.
+ */
+inlined int step_by_rows(struct pt_run_walk *walk, struct stride *stride)
+{
+	uint64_t word = pt_get64(stride->pos);
+
+	while (pt_cyc_row_may_begin(word) && pass_row(walk, stride)) {
+		if (stride->flags & pt_entry_crosses || !has_room_for_rows(walk, stride) ||
+		    stride->end - stride->pos < pt_window_max)
+			return 0;
+		word = pt_get64(stride->pos);
+	}
+	if (pt_is_cyc((uint32_t)word)) {
+		const uint32_t size = lump_cyc(walk, word, stride->npaths);
+
+		stride->pos += size;
+		if (!size || stride->end - stride->pos < pt_window_max)
+			return size || step_time(walk, stride, word, by_rows);
+		word = pt_get64(stride->pos);
+	}
+	return pt_may_be_timing((uint8_t)word) ? step_over_time(walk, stride, word)
+	                                       : step_window(walk, stride, word, 1, by_rows);
+}
+
+inlined void go_along_all(struct pt_run_walk *walk, struct stride *stride, uint32_t events, enum stride_by by)
+{
+	while (by != by_rows || !can_lump(walk, stride->npaths))
+		if (!has_room(walk, stride) || !step(walk, stride, events, by))
+			return;
+	while (has_room_for_rows(walk, stride) && stride->end - stride->pos >= pt_window_max &&
+	       step_by_rows(walk, stride))
+		continue;
+}
+
 /* Goes along what is known from @start on, by the means given. Returns whether there was anything. */
 inlined int stride_by(struct pt_run_walk *walk, uint32_t start, uint32_t events, enum stride_by by)
 {
@@ -592,9 +631,7 @@ inlined int stride_by(struct pt_run_walk *walk, uint32_t start, uint32_t events,
 	struct stride stride;
 
 	begin_stride(&stride, walk, start);
-	while ((by == by_rows ? has_room_for_rows(walk, &stride) : has_room(walk, &stride)) &&
-	       step(walk, &stride, events, by))
-		continue;
+	go_along_all(walk, &stride, events, by);
 	end_list(walk, by);
 	if (stride.pos == begin && flow->evd.pos == begin)
 		return 0;
