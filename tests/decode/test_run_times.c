@@ -175,6 +175,110 @@ static void lost_cycles_are_counted_each(void **state)
 	check(fixture);
 }
 
+/* ---- Rows ----------------------------------------------------------------------------------------- */
+
+enum { most_rows = 10, most_tnts = 20 };
+
+struct row {
+	char tnt[most_tnts][8];
+	uint32_t count;
+};
+
+static uint32_t draw(uint32_t *roll, uint32_t limit)
+{
+	*roll = *roll * 1664525u + 1013904223u;
+	return (*roll >> 16) % limit;
+}
+
+/* TNTs whose outcomes lead from 1000 through the program below, back to 1000: 1; or 0, 1, and either. @whole:
+ * each of them does. */
+static void make_row(struct row *row, uint32_t *roll, int whole)
+{
+	static const char *const ways[] = {"1", "011", "010"};
+	const char *way = "";
+
+	row->count = 1 + draw(roll, most_tnts);
+	for (uint32_t i = 0; i < row->count; ++i) {
+		const uint32_t bits = 1 + draw(roll, 4);
+		uint32_t n = 0;
+
+		while (n < bits || (*way && (whole || i + 1 == row->count))) {
+			if (!*way)
+				way = ways[draw(roll, 3)];
+			row->tnt[i][n++] = *way++;
+		}
+		row->tnt[i][n] = '\0';
+	}
+}
+
+/* Rows are told from each other by any of their TNTs, and by where they end. */
+static void make_rows(struct row *rows, uint32_t *roll)
+{
+	for (uint32_t i = 0; i < most_rows; ++i)
+		make_row(&rows[i], roll, i == 0);
+	rows[1] = rows[0];
+	strcpy(rows[1].tnt[0], "1111");
+	strcpy(rows[0].tnt[0], "1");
+	rows[2] = rows[0];
+	rows[2].count = 1 + rows[0].count / 2;
+	strcpy(rows[2].tnt[rows[2].count - 1], "111111");
+}
+
+static void write_row(struct stream *stream, const struct row *row, uint32_t *roll)
+{
+	static const uint32_t most[] = {0x20, 0x1000, 0x1000, 0x1000, 0x80000};
+	char text[64];
+
+	for (uint32_t i = 0; i < row->count; ++i) {
+		snprintf(text, sizeof(text), "cyc:%x tnt:%s", draw(roll, most[draw(roll, 5)]), row->tnt[i]);
+		stream_write(stream, text);
+	}
+}
+
+/* Rows in any order, with other cycles each time, and what may stand between them; in segments, which end
+ * runs. */
+static void write_rows(struct fixture *fixture)
+{
+	static const char *const between[] = {
+	        "pad pad",
+	        "pad pad",
+	        "pad",
+	        "cyc:5 tnt:00 tip:1000",
+	        "cyc:77 tnt:00 cyc:3 tip:1000",
+	        "tnt:00 cyc:1 tip:1000",
+	        "tnt:1 tnt:1",
+	};
+	static struct row rows[most_rows];
+	uint32_t roll = 7, ctc = 0x21;
+	char text[64];
+
+	make_rows(rows, &roll);
+	for (int segment = 0; segment < 6; ++segment) {
+		snprintf(text, sizeof(text), "psb tsc:%x tma:100,0 cbr:15 exec:64 fup:1000 psbend",
+		         0x100000 * (segment + 1));
+		stream_write(&fixture->stream, segment ? text : "tsc:1000 tma:100,0 pge:1000");
+		for (int i = 0; i < 25; ++i) {
+			write_row(&fixture->stream, &rows[draw(&roll, most_rows)], &roll);
+			stream_write(&fixture->stream, between[draw(&roll, 7)]);
+			if (i % 5 == 4) {
+				snprintf(text, sizeof(text), "mtc:%x", ctc++ & 0xff);
+				stream_write(&fixture->stream, text);
+			}
+		}
+	}
+	stream_write(&fixture->stream, "pgd:- pad pad pad pad pad pad pad pad");
+}
+
+static void rows_are_what_their_windows_are(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* nop; je 1000; jne 1007; jmp *rax; 1007: nop; jne 1000; jmp 1000 */
+	load(fixture, "\x90\x74\xfd\x75\x02\xff\xe0\x90\x75\xf6\xeb\xf4", 12);
+	write_rows(fixture);
+	check(fixture);
+}
+
 /* ---- Block by block ------------------------------------------------------------------------------- */
 
 enum { most_blocks = 1 << 14 };
@@ -275,6 +379,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(the_last_time_is_that_of_all, setup, teardown),
 	        cmocka_unit_test_setup_teardown(lost_cycles_are_counted_each, setup, teardown),
+	        cmocka_unit_test_setup_teardown(rows_are_what_their_windows_are, setup, teardown),
 	        cmocka_unit_test_setup_teardown(times_of_blocks_do_not_depend_on_who_asks, setup, teardown),
 	        cmocka_unit_test_setup_teardown(lost_cycles_of_blocks_do_not_either, setup, teardown),
 	        cmocka_unit_test(bad_arguments),
