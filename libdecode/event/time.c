@@ -193,13 +193,12 @@ static int last_mtc_counts(const struct pt_time *time, const struct pt_config *c
 
 enum { ctc_shift = 24 };
 
-/* Whether each is a pair, its MTC the one of @expected, and its CYC not zero. */
+/* Whether each is a pair, its MTC the one of @expected. */
 static inline pt_timing_half are_expected(pt_timing_half half, pt_timing_half expected)
 {
-	enum { cyc_bits = 0xfef8 };
 	const uint32_t mask = pt_timing_pair_mask | UINT32_C(0xff) << ctc_shift;
 
-	return (pt_timing_half)((half & mask) == expected) & ~(pt_timing_half)((half & cyc_bits) == 0);
+	return (pt_timing_half)((half & mask) == expected);
 }
 
 /* Pairs, but for their cycles, with MTCs from @ctc on. */
@@ -236,6 +235,21 @@ static const uint8_t *skip_expected(const uint8_t *pos, const uint8_t *end, uint
 	return pos;
 }
 
+/* Of the pairs from @begin to the row's end, the last one that has cycles. */
+static void count_last(struct mtc_row *row, const uint8_t *begin)
+{
+	uint64_t count = row->count;
+
+	for (const uint8_t *pos = row->end; pos != begin; --count) {
+		pos -= pt_timing_pair_size;
+		if (pt_packet_cyc_2(pos)) {
+			row->counted = count;
+			row->cyc = pt_packet_cyc_2(pos);
+			return;
+		}
+	}
+}
+
 /* Goes over the pairs at @pos, behind the row so far, the last MTC before the row having been @ctc. Returns
  * where they end. */
 static const uint8_t *pass_pairs(struct mtc_row *row, const uint8_t *pos, const uint8_t *end, uint8_t ctc)
@@ -246,9 +260,8 @@ static const uint8_t *pass_pairs(struct mtc_row *row, const uint8_t *pos, const 
 	if (pos == begin)
 		return pos;
 	row->count += (uint64_t)(pos - begin) / pt_timing_pair_size;
-	row->counted = row->count;
-	row->cyc = pt_packet_cyc_2(pos - pt_timing_pair_size);
 	row->end = pos;
+	count_last(row, begin);
 	return pos;
 }
 
