@@ -257,31 +257,44 @@ static inline uint64_t pt_window_by_return(uint64_t window, const struct pt_retu
 	return window ^ pt_return_stack_peek(stack) * 0x9e3779b97f4a7c15u;
 }
 
+/* Whether the addresses on top of @stack are those of @pop. */
+static inline int pt_return_stack_is(const struct pt_return_stack *stack, const uint64_t *pop, uint32_t npop)
+{
+	if (stack->depth < npop)
+		return 0;
+	for (uint32_t i = 0; i < npop; ++i)
+		if (stack->ip[(stack->top - 1 - i) % pt_return_stack_size] != pop[i])
+			return 0;
+	return 1;
+}
+
+/* @npop addresses go, and those of @push come; in between, there are up to @rise more. */
+static inline void pt_return_stack_change(struct pt_return_stack *stack, uint32_t npop, const uint64_t *push,
+                                          uint32_t npush, uint32_t rise)
+{
+	const uint32_t highest = stack->depth + rise;
+	uint32_t top = stack->top - npop;
+
+	for (uint32_t i = 0; i < npush; ++i)
+		stack->ip[top++ % pt_return_stack_size] = push[i];
+	stack->top = top % pt_return_stack_size;
+	stack->depth += npush - npop;
+	/* What was pushed beyond the stack's size made it forget as many of its oldest addresses. */
+	if (highest > pt_return_stack_size)
+		stack->depth -= highest - pt_return_stack_size;
+}
+
 /* Whether a path with that effect can begin with @stack as it is. */
 static inline int pt_stack_effect_fits(const struct pt_stack_effect *effect,
                                        const struct pt_return_stack *stack)
 {
-	if (stack->depth < effect->npop)
-		return 0;
-	for (uint32_t i = 0; i < effect->npop; ++i)
-		if (stack->ip[(stack->top - 1 - i) % pt_return_stack_size] != effect->pop[i])
-			return 0;
-	return 1;
+	return pt_return_stack_is(stack, effect->pop, effect->npop);
 }
 
 /* Does to @stack what the path does. */
 static inline void pt_stack_effect_apply(const struct pt_stack_effect *effect, struct pt_return_stack *stack)
 {
-	const uint32_t highest = stack->depth + effect->rise;
-	uint32_t top = stack->top - effect->npop;
-
-	for (uint32_t i = 0; i < effect->npush; ++i)
-		stack->ip[top++ % pt_return_stack_size] = effect->push[i];
-	stack->top = top % pt_return_stack_size;
-	stack->depth += (uint32_t)effect->npush - effect->npop;
-	/* What was pushed beyond the stack's size made it forget as many of its oldest addresses. */
-	if (highest > pt_return_stack_size)
-		stack->depth -= highest - pt_return_stack_size;
+	pt_return_stack_change(stack, effect->npop, effect->push, effect->npush, effect->rise);
 }
 
 static inline uint32_t pt_run_tag(uint64_t hash)

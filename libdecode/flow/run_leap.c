@@ -8,21 +8,25 @@
 
 const uint8_t pt_leap_mask[2 * pt_leap_most] = {ONES_16, ONES_16, ONES_16};
 
+/* In bytes, what a rest may take: whole lines. */
+enum { rest_room = (pt_leap_rest_most + pt_leap_line - 1) / pt_leap_line * pt_leap_line };
+
 struct pt_run_leaps *pt_leaps_new(uint32_t limit)
 {
 	struct pt_run_leaps *leaps = calloc(1, sizeof(*leaps));
 
-	_Static_assert(sizeof(struct pt_run_leap) == 192, "a leap is three cache lines");
+	_Static_assert(sizeof(struct pt_run_leap) == 2 * pt_leap_line, "a leap is two cache lines");
 	if (!leaps)
 		return NULL;
 	/* The first one is none. Only what is used of them becomes memory. */
 	leaps->limit = limit;
-	leaps->leap = aligned_alloc(64, (limit + 1) * sizeof(*leaps->leap));
-	leaps->rest = malloc((limit + 1) * sizeof(*leaps->rest));
+	leaps->leap = aligned_alloc(pt_leap_line, (limit + 1) * sizeof(*leaps->leap));
+	leaps->rest = aligned_alloc(pt_leap_line, (limit + 1) * (size_t)rest_room);
 	leaps->row_next = malloc((limit + 1) * sizeof(*leaps->row_next));
 	if (leaps->leap && leaps->rest && leaps->row_next) {
 		memset(leaps->leap, 0, sizeof(*leaps->leap));
 		leaps->row_next[0] = 0;
+		leaps->rest_end = pt_leap_line; /* zero: none */
 		return leaps;
 	}
 	pt_leaps_free(leaps);
@@ -47,6 +51,7 @@ void pt_leaps_clear(struct pt_run_leaps *leaps)
 	memset(leaps->met, 0, sizeof(leaps->met));
 	leaps->count = 0;
 	leaps->row_next[0] = leaps->row_here = 0;
+	leaps->rest_end = pt_leap_line;
 }
 
 /* Where the PADs end that begin at @pos, up to the longest leap's end. */
@@ -57,6 +62,36 @@ static const uint8_t *skip_pads(const struct pt_chain_list *list, const uint8_t 
 	return pos;
 }
 
+/* Keeps the draft's rest, if it has one. Returns where, or zero. */
+static uint32_t keep_rest(struct pt_run_leaps *leaps, const struct pt_chain_draft *draft)
+{
+	const struct pt_run_chain *chain = &draft->chain;
+	const struct pt_stack_effect *effect = &draft->effect;
+	const uint32_t nwords = (uint32_t)effect->npop + effect->npush + chain->nevents;
+	const uint32_t size = (uint32_t)sizeof(struct pt_leap_rest) + 8 * nwords;
+	uint32_t begin = leaps->rest_end;
+	struct pt_leap_rest *rest;
+	union pt_leap_word *word;
+
+	if (pt_effect_is_none(effect) && !chain->nevents)
+		return 0;
+	if (begin % pt_leap_line + size > pt_leap_line)
+		begin += -begin % pt_leap_line;
+	rest = (struct pt_leap_rest *)(leaps->rest + begin);
+	*rest = (struct pt_leap_rest){.npop = effect->npop, .npush = effect->npush, .rise = effect->rise};
+	word = rest->word;
+	for (uint32_t i = 0; i < effect->npop; ++i)
+		word++->ip = effect->pop[i];
+	for (uint32_t i = 0; i < effect->npush; ++i)
+		word++->ip = effect->push[i];
+	for (uint32_t i = 0; i < chain->nevents; ++i) {
+		rest->paths[i] = (uint8_t)draft->event[i].paths;
+		word++->event = draft->event[i].event;
+	}
+	leaps->rest_end = begin + size;
+	return begin;
+}
+
 /* A leap from @place, of @size bytes at @byte. Zero: the draft is too much for one. Numbers begin with one.
  */
 static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draft *draft, uint32_t place,
@@ -64,14 +99,11 @@ static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draf
 {
 	const struct pt_run_chain *chain = &draft->chain;
 	struct pt_run_leap *leap;
-	struct pt_leap_rest *rest;
 
 	if (chain->npaths > pt_leap_parts || chain->nevents > pt_leap_events ||
-	    chain->ngrounds > pt_leap_grounds || size > pt_leap_most)
+	    chain->ngrounds > pt_leap_grounds || size > pt_leap_most || chain->ninsn > UINT32_MAX)
 		return 0;
 	leap = &leaps->leap[++leaps->count];
-	rest = &leaps->rest[leaps->count];
-	*rest = (struct pt_leap_rest){.effect = draft->effect};
 	*leap = (struct pt_run_leap){.place = place,
 	                             .place_after = chain->place_after,
 	                             .nblocks = chain->nblocks,
@@ -82,14 +114,13 @@ static uint32_t make_leap(struct pt_run_leaps *leaps, const struct pt_chain_draf
 	                             .first_last = chain->first_last,
 	                             .mask = chain->mask,
 	                             .last = chain->last,
-	                             .ninsn = chain->ninsn,
-	                             .effect = pt_effect_is_none(&draft->effect) ? NULL : &rest->effect,
-	                             .event = rest->event,
+	                             .ninsn = (uint32_t)chain->ninsn,
+	                             .rest = keep_rest(leaps, draft),
 	                             .flags = chain->flags};
 	memcpy(leap->byte, byte, size);
 	memcpy(leap->ground, chain->ground, chain->ngrounds * sizeof(leap->ground[0]));
-	memcpy(leap->path, draft->path, chain->npaths * sizeof(leap->path[0]));
-	memcpy(rest->event, draft->event, chain->nevents * sizeof(rest->event[0]));
+	for (uint32_t i = 0; i < chain->npaths; ++i)
+		leap->path[i] = (uint16_t)draft->path[i]->id;
 	leaps->row_next[leaps->count] = 0;
 	return leaps->count;
 }

@@ -24,7 +24,8 @@ enum {
 	pt_leap_ways = 4
 };
 
-/* Three cache lines: what is compared; what is passed; where that leads. */
+/* Two cache lines: what is compared and passed; where that leads. Most of a trace that nothing helps with but
+ * leaps is followed at the speed at which they come into the cache. */
 struct pt_run_leap {
 	/* Of which size count. Of a row's leap, those of its TNTs, and behind room for all of them its form.
 	 */
@@ -34,20 +35,26 @@ struct pt_run_leap {
 	uint8_t size, npaths, nevents, ngrounds;
 
 	/* As in struct pt_run_chain. */
-	uint64_t first_last, mask, last, stood, ninsn;
-	const struct pt_stack_effect *effect; /* NULL: none */
-	const struct pt_chain_event *event;
+	uint64_t first_last, mask, last, stood;
+	uint32_t ninsn;
+	uint32_t rest; /* where it begins: see struct pt_leap_rest; zero: there is none */
 	uint16_t ground[pt_leap_grounds];
 	uint16_t flags;
-
-	const struct pt_run_path *path[pt_leap_parts];
+	uint16_t path[pt_leap_parts]; /* their numbers */
 };
 
-/* What many leaps do without. */
+/* What many leaps do without; in one cache line, if it fits. */
 struct pt_leap_rest {
-	struct pt_stack_effect effect;
-	struct pt_chain_event event[pt_leap_events];
+	uint8_t npop, npush, rise;     /* as in struct pt_stack_effect, whose addresses come first */
+	uint8_t paths[pt_leap_events]; /* as in struct pt_chain_event */
+	uint8_t reserved;
+	union pt_leap_word {
+		uint64_t ip;
+		const struct pt_event *event;
+	} word[]; /* of pop, then of push, then the events */
 };
+
+enum { pt_leap_line = 64, pt_leap_rest_most = 8 + 8 * (2 * pt_effect_max + pt_leap_events) };
 
 /* Of those with the same hash, the last ones first: a part of the hash that is not zero, above a leap's
  * number. Zero: free. */
@@ -61,8 +68,9 @@ struct pt_run_leaps {
 	struct pt_leap_set set[1 << pt_leap_set_bits];
 	/* What was met once, the last ones first: as pt_chain_tag() tells. */
 	uint16_t met[1 << pt_leap_set_bits][pt_leap_ways];
-	struct pt_run_leap *leap;  /* owned */
-	struct pt_leap_rest *rest; /* owned; by the same numbers */
+	struct pt_run_leap *leap; /* owned */
+	uint8_t *rest;            /* owned: theirs */
+	uint32_t rest_end;        /* of what is used of it */
 	/* Of rows: which one came behind that of such a number last, or zero; owned. And the last one. */
 	uint16_t *row_next, row_here;
 	uint32_t count, limit;
@@ -149,6 +157,20 @@ static inline int pt_leap_is_of_row(const struct pt_run_leap *leap, uint32_t pla
 	return pt_get64(leap->byte) == row->bytes && leap->size == row->count && leap->place == place;
 }
 
+static inline const struct pt_leap_rest *pt_leap_rest_of(const struct pt_run_leaps *leaps,
+                                                         const struct pt_run_leap *leap)
+{
+	return (const struct pt_leap_rest *)(leaps->rest + leap->rest);
+}
+
+static inline int pt_leap_fits(const struct pt_run_leaps *leaps, const struct pt_run_leap *leap,
+                               const struct pt_return_stack *stack)
+{
+	const struct pt_leap_rest *const rest = pt_leap_rest_of(leaps, leap);
+
+	return !leap->rest || pt_return_stack_is(stack, &rest->word->ip, rest->npop);
+}
+
 static inline int pt_leap_stands(const struct pt_run_cache *cache, struct pt_run_leap *leap)
 {
 	if (__builtin_expect(leap->stood == cache->grounds.turn, 1))
@@ -180,8 +202,7 @@ static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_f
 		if ((row ? pt_leap_is_of_row(leap, place, row)
 		         : pt_leap_is_there(leap, pos) && pt_leap_is_from(cache, leap, place) &&
 		                     !((leap->first_last ^ last) & leap->mask)) &&
-		    (!leap->effect || pt_stack_effect_fits(leap->effect, stack)) &&
-		    pt_leap_stands(cache, leap))
+		    pt_leap_fits(leaps, leap, stack) && pt_leap_stands(cache, leap))
 			return leap;
 	}
 	return NULL;
@@ -226,7 +247,7 @@ static inline __attribute__((always_inline)) const struct pt_run_leap *pt_leap_g
 
 	if (!number || leap->place != place ||
 	    !pt_cyc_row_is(leap->byte + pt_cyc_row_most, leap->size, pos, end, row) ||
-	    (leap->effect && !pt_stack_effect_fits(leap->effect, stack)) || !pt_leap_stands(cache, leap))
+	    !pt_leap_fits(leaps, leap, stack) || !pt_leap_stands(cache, leap))
 		return NULL;
 	leaps->row_here = number;
 	return leap;

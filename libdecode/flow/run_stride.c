@@ -241,14 +241,49 @@ inlined void go_along_chain(struct pt_run_walk *walk, struct stride *stride, con
 	stride->npaths += chain->npaths;
 }
 
+/* Its events, which get their time from the moment. */
+static __attribute__((noinline)) void put_leap_events(struct pt_run_walk *walk,
+                                                      const struct pt_leap_rest *rest, uint32_t nevents,
+                                                      uint32_t npaths)
+{
+	const union pt_leap_word *const event = rest->word + rest->npop + rest->npush;
+	struct pt_run_event *put = &walk->event[walk->nevents];
+
+	end_lump(walk);
+	walk->nevents += nevents;
+	for (uint32_t i = 0; i < nevents; ++i, ++put) {
+		put->path = npaths + rest->paths[i];
+		put->reserved = 0;
+		memcpy(&put->event, event[i].event, sizeof(put->event));
+		pt_evd_set_event_time(&walk->flow->evd, &put->event);
+	}
+}
+
+inlined void go_along_rest(struct pt_run_walk *walk, const struct pt_leap_rest *rest)
+{
+	pt_return_stack_change(&walk->flow->returns, rest->npop, &rest->word[rest->npop].ip, rest->npush,
+	                       rest->rise);
+}
+
+/* All that a leap may have: that is faster than to count. */
+inlined void put_paths(const struct pt_run_path **path, const struct pt_run_entry *entry,
+                       const uint16_t *number)
+{
+	_Static_assert(pt_leap_parts == 8, "each by itself: a loop takes twice as long");
+#define PUT(i) path[i] = &entry[number[i]].path
+	PUT(0), PUT(1), PUT(2), PUT(3), PUT(4), PUT(5), PUT(6), PUT(7);
+#undef PUT
+}
+
 inlined void go_along_leap(struct pt_run_walk *walk, struct stride *stride, const struct pt_run_leap *leap)
 {
-	if (leap->effect)
-		pt_stack_effect_apply(leap->effect, &walk->flow->returns);
-	for (uint32_t i = 0; i < leap->nevents; ++i)
-		put_cached_event(walk, leap->event[i].event, stride->npaths + leap->event[i].paths);
-	/* All of them, as a block: that is faster than to count. */
-	memcpy(&walk->path[stride->npaths], leap->path, sizeof(leap->path));
+	const struct pt_leap_rest *const rest = pt_leap_rest_of(walk->cache.leaps, leap);
+
+	if (leap->rest)
+		go_along_rest(walk, rest);
+	if (leap->nevents)
+		put_leap_events(walk, rest, leap->nevents, stride->npaths);
+	put_paths(&walk->path[stride->npaths], walk->cache.entry, leap->path);
 	stride->pos += leap->size;
 	stride->place = leap->place_after;
 	stride->last = leap->flags & pt_entry_address ? leap->last : stride->last;

@@ -26,7 +26,11 @@ static inline void pt_run_put_time(struct pt_run_walk *walk, uint32_t npaths)
 /* Behind the first @npaths paths. */
 static inline void pt_run_put_event(struct pt_run_walk *walk, const struct pt_event *event, uint32_t npaths)
 {
-	walk->event[walk->nevents++] = (struct pt_run_event){.path = npaths, .event = *event};
+	struct pt_run_event *const put = &walk->event[walk->nevents++];
+
+	put->path = npaths;
+	put->reserved = 0;
+	memcpy(&put->event, event, sizeof(put->event));
 }
 
 #endif

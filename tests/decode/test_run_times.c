@@ -102,6 +102,35 @@ static void assert_same(const struct told *all, const struct told *last)
 	assert_true(last->last.path >= all->last.path);
 }
 
+/* All of a pass. */
+static struct told sum(const struct pass *pass)
+{
+	struct told sum = {0};
+
+	for (uint32_t i = 0; i < pass->nruns; ++i) {
+		sum.nblocks += pass->run[i].nblocks;
+		sum.ninsn += pass->run[i].ninsn;
+		sum.nevents += pass->run[i].nevents;
+	}
+	return sum;
+}
+
+/* Where the cache holds next to nothing, where a run ends depends on what it held. */
+static void assert_same_runs(const struct fixture *fixture, const struct pass *all, const struct pass *last)
+{
+	const struct told sum_all = sum(all), sum_last = sum(last);
+	const unsigned long few = 16;
+
+	assert_int_equal(sum_last.nblocks, sum_all.nblocks);
+	assert_int_equal(sum_last.ninsn, sum_all.ninsn);
+	assert_int_equal(sum_last.nevents, sum_all.nevents);
+	if (fixture->limit && strtoul(fixture->limit, NULL, 0) < few)
+		return;
+	assert_int_equal(last->nruns, all->nruns);
+	for (uint32_t i = 0; i < all->nruns; ++i)
+		assert_same(&all->run[i], &last->run[i]);
+}
+
 /* Passes over the trace, often enough for the way to be known, and for chains to be given up. */
 static void check(struct fixture *fixture, uint8_t mtc_freq)
 {
@@ -115,11 +144,9 @@ static void check(struct fixture *fixture, uint8_t mtc_freq)
 	for (int n = 0; n < passes; ++n) {
 		decode(each, &all);
 		decode(once, &last);
-		assert_int_equal(last.nruns, all.nruns);
-		for (uint32_t i = 0; i < all.nruns; ++i) {
-			assert_same(&all.run[i], &last.run[i]);
+		assert_same_runs(fixture, &all, &last);
+		for (uint32_t i = 0; i < all.nruns; ++i)
 			ntimes += all.run[i].ntimes;
-		}
 	}
 	assert_true(ntimes > passes);
 	pt_blk_free_decoder(each);
