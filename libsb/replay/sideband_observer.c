@@ -463,6 +463,8 @@ static int on_crossing(void *context, uint64_t ip)
 		return use_image(observer);
 	}
 	left = observer->in_kernel && !(ip >> 63);
+	if (observer->sees_switches)
+		switch_track_prove(&observer->track, now);
 	if (observer->kernel && ip >> 63 && !observer->in_kernel)
 		observer->track.passed = 0;
 	observer->in_kernel = observer->kernel && ip >> 63;
@@ -500,6 +502,9 @@ void sideband_observer_begin_run(struct sideband_observer *observer)
 {
 	const struct switch_track *track = &observer->track;
 
+	/* Time went on. */
+	if (observer->in_kernel && observer->asks_cr3 && observer->sees_switches)
+		switch_track_prove(&observer->track, sideband_observer_now(observer));
 	/* Where the kernel is traced, tracing need not be turned off when something changes: it changes
 	 * there. */
 	if (observer->in_kernel || observer->who.pid != track->pid || observer->who.tid != track->tid)
@@ -515,7 +520,8 @@ static int32_t switched_to(struct sideband_observer *observer, uint64_t now, int
 
 	*status = 0;
 	observer->mm_insns = 0;
-	return since ? evidence_switched_to(observer->evidence, &observer->track, observer->cr3, now, status) : -1;
+	return since ? evidence_switched_to(observer->evidence, &observer->track, observer->cr3, now, status)
+	             : -1;
 }
 
 int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
@@ -679,6 +685,9 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .space = observer->space,
 	                               .epoch = observer->epoch,
 	                               .next = track->next,
+	                               .from_pid = track->from_pid,
+	                               .from_tid = track->from_tid,
+	                               .nunknown = track->nunknown,
 	                               .late = late_time_low(&observer->late, track),
 	                               .limit = observer->base.tick.limit,
 	                               .cr3 = observer->cr3,
@@ -690,9 +699,11 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	return a->state == b->state && a->in_guest == b->in_guest && a->expects_switch == b->expects_switch &&
 	       a->who.pid == b->who.pid && a->who.tid == b->who.tid &&
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
-	       a->space == b->space && a->epoch == b->epoch && a->next == b->next && a->late == b->late &&
-	       a->is_fresh == b->is_fresh && a->inferred == b->inferred && a->interrupted == b->interrupted &&
-	       a->is_unbroken == b->is_unbroken && a->has_strayed == b->has_strayed &&
-	       a->just_off == b->just_off && a->is_judged == b->is_judged && a->limit == b->limit &&
-	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
+	       a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
+	       a->from_pid == b->from_pid && a->from_tid == b->from_tid && a->nunknown == b->nunknown &&
+	       a->late == b->late && a->is_fresh == b->is_fresh && a->inferred == b->inferred &&
+	       a->interrupted == b->interrupted && a->is_unbroken == b->is_unbroken &&
+	       a->has_strayed == b->has_strayed && a->just_off == b->just_off &&
+	       a->is_judged == b->is_judged && a->limit == b->limit && a->cr3 == b->cr3 &&
+	       a->mm_insns == b->mm_insns;
 }

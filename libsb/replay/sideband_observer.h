@@ -167,8 +167,10 @@ struct sideband_state {
 	struct flow_owner who;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;
-	int is_judged;     /* time stands still since then */
-	size_t next, late; /* of the schedule: what is yet to come, and what may have come */
+	int is_judged;              /* time stands still since then */
+	size_t next, late;          /* of the schedule: what is yet to come, and what may have come */
+	int32_t from_pid, from_tid; /* see struct switch_track */
+	uint32_t nunknown;
 	uint64_t limit;
 	uint64_t cr3, mm_insns;
 };

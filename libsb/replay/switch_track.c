@@ -7,7 +7,16 @@
 
 void switch_track_init(struct switch_track *track, const struct sb_sched *sched, size_t nscheds)
 {
-	*track = (struct switch_track){.sched = sched, .nscheds = nscheds, .pid = -1, .tid = -1};
+	*track = (struct switch_track){
+	        .sched = sched, .nscheds = nscheds, .pid = -1, .tid = -1, .from_pid = -1, .from_tid = -1};
+}
+
+/* It is known who runs; -1: nobody knows. */
+static void come_from(struct switch_track *track, int32_t pid, int32_t tid)
+{
+	track->from_pid = tid < 0 ? -1 : pid;
+	track->from_tid = tid;
+	track->nunknown = 0;
 }
 
 void switch_track_forget(struct switch_track *track, int jump)
@@ -17,6 +26,7 @@ void switch_track_forget(struct switch_track *track, int jump)
 	track->by_time = track->inferred = track->is_fresh = 0;
 	track->passed = 1;
 	track->jump = jump;
+	come_from(track, -1, -1);
 	memset(track->nswitches, 0, sizeof(track->nswitches));
 }
 
@@ -28,11 +38,14 @@ static void seek(struct switch_track *track, size_t high, uint64_t now)
 	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
 	track->by_time = track->next != 0;
 	track->inferred = track->is_fresh = 0;
+	come_from(track, track->pid, track->tid);
 }
 
 static void run(struct switch_track *track, int32_t pid, int32_t tid, enum sb_switch_evidence evidence)
 {
 	track->nswitches[evidence] += pid != track->pid || tid != track->tid;
+	if (tid >= 0 || track->tid >= 0)
+		come_from(track, pid, tid);
 	track->pid = pid;
 	track->tid = tid;
 	track->inferred = 0;
@@ -43,6 +56,7 @@ static void take_next(struct switch_track *track, int by_time)
 	const struct sb_sched *entry = &track->sched[track->next++];
 
 	run(track, entry->pid, entry->tid, by_time ? sb_switch_by_time : sb_switch_seen);
+	come_from(track, entry->pid, entry->tid);
 	track->by_time = by_time;
 	track->is_fresh = 1;
 }
@@ -60,10 +74,21 @@ void switch_track_go_to(struct switch_track *track, uint64_t now)
 		take_next(track, 1);
 }
 
+/* ns: a record of @entry was made then, by whoever came; UINT64_MAX: none was, or only perhaps. */
+static uint64_t proof_of(const struct sb_sched *entry)
+{
+	if (entry->records & sb_sched_out || !entry->records)
+		return entry->in_after ? entry->time + entry->in_after : UINT64_MAX;
+	return entry->time;
+}
+
 int switch_track_expects(const struct switch_track *track, uint64_t now)
 {
-	return track->by_time && track->next &&
-	       now <= track->sched[track->next - 1].time + track->slack + SWITCH_TRACK_DELAY;
+	const struct sb_sched *last = track->next ? &track->sched[track->next - 1] : NULL;
+
+	if (!track->by_time || !last)
+		return 0;
+	return now <= (last->in_after ? proof_of(last) : last->time + track->slack + SWITCH_TRACK_DELAY);
 }
 
 int switch_track_lacks_record(const struct switch_track *track)
@@ -97,13 +122,78 @@ void switch_track_doubt(struct switch_track *track)
 	switch_track_infer(track, -1, -1, sb_switch_uncertain);
 }
 
+/* That records do not say who runs from some time on is no news where it is seen that nobody was switched to.
+ */
+void switch_track_prove(struct switch_track *track, uint64_t now)
+{
+	const struct sb_sched *entry;
+
+	while ((entry = switch_track_next(track)) && proof_of(entry) <= now)
+		if (entry->tid < 0)
+			track->next += 1;
+		else
+			take_next(track, 0);
+}
+
+/* Whether the pass of @entry may be the @count-th one since it was known who ran, as its records name who ran
+ * before: somebody who was not known came by a pass, and whoever was known came back by two of them. */
+static int explains(const struct switch_track *track, const struct sb_sched *entry, uint32_t count)
+{
+	const int comes_from = entry->prev_pid == track->from_pid && entry->prev_tid == track->from_tid;
+
+	if (track->from_tid < 0 || entry->prev_tid < 0 || count > 2)
+		return 1;
+	return comes_from == (count == 1);
+}
+
+/* Leaves out what cannot be the switch to process @pid (-1: to whom is not known) that is seen at @now,
+ * although it is past, and what was the pass before. */
+static void skip_past(struct switch_track *track, uint64_t now, int32_t pid)
+{
+	const struct sb_sched *entry;
+
+	/* What is long overdue was not seen. */
+	while (track->next + 1 < track->nscheds &&
+	       track->sched[track->next + 1].time + track->slack + SWITCH_TRACK_DELAY < now)
+		take_next(track, 0);
+	while ((entry = switch_track_next(track)) && entry->time <= now && pid >= 0 && pid != entry->pid)
+		take_next(track, 0);
+	/* Who makes a record in time, but came from whoever was known, came by the pass before. */
+	if (entry && entry->records == sb_sched_in && entry->time <= now + track->slack &&
+	    track->nunknown == 1 && explains(track, entry, 1) && !explains(track, entry, 2))
+		take_next(track, 0);
+}
+
+/* Whether the pass that is seen about at @now, to process @pid, is that of the next entry. */
+static int is_next(const struct switch_track *track, uint64_t now, int32_t pid)
+{
+	const struct sb_sched *entry = switch_track_next(track);
+
+	if (!entry || entry->time > now + track->slack || (pid >= 0 && pid != entry->pid) ||
+	    entry->records == sb_sched_other)
+		return 0;
+	if (entry->time <= now)
+		return 1;
+	if (track->tid < 0 && track->pid >= 0 && entry->prev_pid >= 0 && entry->prev_pid != track->pid)
+		return 0;
+	return explains(track, entry, track->nunknown + 1);
+}
+
 /* No record is of the switch that was seen. */
 static void pass_without_record(struct switch_track *track, int32_t pid, int32_t tid)
 {
+	const int32_t from_pid = track->from_pid, from_tid = track->from_tid;
+	const uint32_t nunknown = track->nunknown;
+
 	if (pid < 0)
 		switch_track_doubt(track);
 	else
 		switch_track_infer(track, pid, tid, sb_switch_by_paging);
+	if (track->tid >= 0)
+		return;
+	track->from_pid = from_pid;
+	track->from_tid = from_tid;
+	track->nunknown = nunknown < UINT32_MAX ? nunknown + 1 : nunknown;
 }
 
 void switch_track_pass(struct switch_track *track, uint64_t now, int32_t pid, int32_t tid)
@@ -114,21 +204,25 @@ void switch_track_pass(struct switch_track *track, uint64_t now, int32_t pid, in
 	track->by_time = 0;
 	if (expected)
 		return;
-	/* What is long overdue was not seen. */
-	while (track->next + 1 < track->nscheds &&
-	       track->sched[track->next + 1].time + track->slack + SWITCH_TRACK_DELAY < now)
+	switch_track_prove(track, now);
+	skip_past(track, now, pid);
+	if (is_next(track, now, pid))
 		take_next(track, 0);
-	/* Whose it was, other things may say. */
-	if (switch_track_until(track) > now + track->slack || switch_track_lacks_record(track) ||
-	    (pid >= 0 && pid != switch_track_next(track)->pid))
-		pass_without_record(track, pid, tid);
 	else
-		take_next(track, 0);
+		pass_without_record(track, pid, tid);
 }
 
 void switch_track_leave_kernel(struct switch_track *track, uint64_t now)
 {
+	const struct sb_sched *entry;
+
+	switch_track_prove(track, now);
 	while (track->next < track->nscheds &&
 	       track->sched[track->next].time + track->slack + SWITCH_TRACK_DELAY < now)
 		take_next(track, 1);
+	/* The record of the pass that was seen last. */
+	entry = switch_track_next(track);
+	if (entry && entry->records == sb_sched_in && entry->time <= now + track->slack && track->nunknown &&
+	    explains(track, entry, track->nunknown))
+		take_next(track, 0);
 }

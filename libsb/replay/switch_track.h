@@ -4,6 +4,11 @@
  * traces of user space show tracing being turned off while the kernel switches; traces of the kernel show the
  * very function that switches being passed, once for each switch. So the passes and the records of a CPU are
  * matched in order, and times only bound what may belong together.
+ *
+ * A switch has two records: whoever goes makes one before the pass, whoever comes makes one behind it. So the
+ * first pass behind the one is the switch's, however late it comes; and at the time of the other, whoever
+ * made it runs, however early the pass was. Where records are missing, there are passes without any: how many
+ * there were since it was known who ran bounds whose the next one may be.
  */
 #ifndef SB_SWITCH_TRACK_H
 #define SB_SWITCH_TRACK_H
@@ -23,7 +28,10 @@ struct switch_track {
 	int by_time;  /* the last entry counts because of its time: the kernel may yet be seen switching */
 	int inferred; /* pid and tid are not what a record says, but concluded */
 	int passed;   /* the kernel was seen switching since user space was left */
-	int is_fresh; /* the last entry took effect, and user space was not entered since */
+	int32_t from_pid,
+	        from_tid;  /* who was known to run last, and how often since then the kernel was seen */
+	uint32_t nunknown; /* switching without a record; -1: nobody was */
+	int is_fresh;      /* the last entry took effect, and user space was not entered since */
 	enum switch_losses losses;
 	int jump;         /* what came before the first moment was not walked along, nor is it counted */
 	uint32_t without; /* evidence that nothing may be concluded from: bits, as in sb_replay_options */
@@ -35,6 +43,9 @@ void switch_track_init(struct switch_track *track, const struct sb_sched *sched,
 
 /* Nobody knows who runs; the first moment that comes may be anywhere. */
 void switch_track_forget(struct switch_track *track, int jump);
+
+/* In the kernel, about at @now: whoever made a record by then runs since before it. */
+void switch_track_prove(struct switch_track *track, uint64_t now);
 
 /* All that is due at @now, ns, has taken effect. */
 void switch_track_go_to(struct switch_track *track, uint64_t now);

@@ -41,6 +41,10 @@ static int says_the_same(const struct sb_sched *last, const struct sb_sched *ent
 
 static void merge(struct sb_sched *last, const struct sb_sched *entry)
 {
+	const uint64_t after = entry->time - last->time;
+
+	if (entry->records == sb_sched_in && last->records == sb_sched_out)
+		last->in_after = after < UINT32_MAX ? (uint32_t)after : UINT32_MAX;
 	last->records |= entry->records;
 	if (last->prev_tid < 0 && entry->records == sb_sched_in) {
 		last->prev_pid = entry->prev_pid;
@@ -254,8 +258,8 @@ static int note_loss(struct schedule *schedule, const struct sb_record *record, 
 	return 0;
 }
 
-/* What was lost came after the CPU's record before. The LOST record is made by whoever makes the next one, and
- * so runs then. */
+/* What was lost came after the CPU's record before. The LOST record is made by whoever makes the next one,
+ * and so runs then. */
 static int add_lost(struct schedule *schedule, struct cpu_schedule *cpu, const struct sb_record *record,
                     uint64_t time)
 {

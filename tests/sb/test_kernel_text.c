@@ -1,5 +1,5 @@
 /* test_kernel_text.c - the kernel's code over time: pieces between what is patched, and each patch in its
- * time; and who runs, where the kernel is seen switching.
+ * time.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,6 @@
 
 #include "binary/kallsyms.h"
 #include "binary/kernel_text.h"
-#include "replay/switch_track.h"
 #include "support/kcore_file.h"
 #include "support/temp_dir.h"
 
@@ -159,72 +158,6 @@ static void kallsyms_that_is_a_pipe_is_none(void **state)
 	temp_dir_remove(&dir);
 }
 
-/* ---- Who runs ------------------------------------------------------------------------------------ */
-
-static const uint64_t ms = 1000 * 1000;
-
-static struct sb_sched entry(uint64_t time, int32_t prev, int32_t next)
-{
-	return (struct sb_sched){.time = time, .pid = next, .tid = next, .prev_pid = prev, .prev_tid = prev};
-}
-
-static void passes_match_records_in_order(void **state)
-{
-	const struct sb_sched sched[] = {entry(0, -1, 1), entry(10 * ms, 1, 2), entry(10 * ms + 50, 2, 3),
-	                                 entry(20 * ms, 3, 1)};
-	struct switch_track track;
-
-	(void)state;
-	switch_track_init(&track, sched, 4);
-	track.slack = 1000;
-	switch_track_go_to(&track, 5 * ms);
-	assert_int_equal(track.pid, 1);
-	/* Both switches have happened by now, as far as time tells; only one was seen. */
-	switch_track_pass(&track, 10 * ms + 100, -1, -1);
-	assert_int_equal(track.pid, 2);
-	switch_track_leave_kernel(&track, 10 * ms + 200);
-	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 300, -1, -1);
-	assert_int_equal(track.pid, 3);
-	/* What was not seen, but must have been, counts in the end. */
-	switch_track_leave_kernel(&track, 30 * ms);
-	assert_int_equal(track.pid, 1);
-}
-
-static void a_switch_without_records_is_somebodys(void **state)
-{
-	const struct sb_sched sched[] = {entry(0, -1, 1), entry(20 * ms, 7, 2)};
-	struct switch_track track;
-
-	(void)state;
-	switch_track_init(&track, sched, 2);
-	track.slack = 10 * ms;
-	switch_track_go_to(&track, 1);
-	switch_track_pass(&track, 15 * ms, -1, -1);
-	assert_int_equal(track.pid, -1); /* 7, or somebody before 7 */
-	switch_track_pass(&track, 19 * ms, -1, -1);
-	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 50 * ms, -1, -1);
-	assert_int_equal(track.pid, -1); /* nothing says who */
-}
-
-static void a_switch_between_record_and_pass_is_not_counted_twice(void **state)
-{
-	const struct sb_sched sched[] = {entry(0, -1, 1), entry(10 * ms, 1, 2), entry(10 * ms + 9, 2, 3)};
-	struct switch_track track;
-
-	(void)state;
-	switch_track_init(&track, sched, 3);
-	track.slack = 1000;
-	switch_track_forget(&track, 1);
-	switch_track_go_to(&track, 10 * ms + 1); /* in the middle of the switch to 2 */
-	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 5, -1, -1);
-	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 20, -1, -1);
-	assert_int_equal(track.pid, 3);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,9 +165,6 @@ int main(void)
 	        cmocka_unit_test(other_files_are_refused),
 	        cmocka_unit_test(kallsyms_has_the_first_of_the_names),
 	        cmocka_unit_test(kallsyms_that_is_a_pipe_is_none),
-	        cmocka_unit_test(passes_match_records_in_order),
-	        cmocka_unit_test(a_switch_without_records_is_somebodys),
-	        cmocka_unit_test(a_switch_between_record_and_pass_is_not_counted_twice),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

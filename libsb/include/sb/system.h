@@ -93,7 +93,8 @@ struct sb_sched {
 	int32_t pid, tid;
 	int32_t prev_pid, prev_tid; /* where that is not who the entry before says, records were lost */
 	uint32_t records;           /* enum sb_sched_record: what says so */
-	uint32_t reserved;
+	uint32_t in_after; /* ns: with both records, the second one's time after the first one's, up to
+	                      UINT32_MAX; 0: not known */
 };
 
 enum sb_sched_record { sb_sched_out = 1 << 0, sb_sched_in = 1 << 1, sb_sched_other = 1 << 2 };

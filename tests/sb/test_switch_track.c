@@ -1,0 +1,292 @@
+/* test_switch_track.c - who runs where the kernel is seen switching: passes of its function, and records.
+ *
+ * Who goes makes a record before the pass, who comes makes one behind it. Times are in milliseconds, far
+ * apart beside the slack of the trace's time, which is a microsecond.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "replay/switch_track.h"
+
+static const uint64_t ms = 1000 * 1000;
+
+static struct sb_sched entry(uint64_t time, int32_t prev, int32_t next)
+{
+	return (struct sb_sched){.time = time, .pid = next, .tid = next, .prev_pid = prev, .prev_tid = prev};
+}
+
+/* Of a switch's two records, the first one is there, or the second one, or both. */
+static struct sb_sched who_went(uint64_t time, int32_t prev, int32_t next)
+{
+	struct sb_sched sched = entry(time, prev, next);
+
+	sched.records = sb_sched_out;
+	return sched;
+}
+
+static struct sb_sched who_came(uint64_t time, int32_t prev, int32_t next)
+{
+	struct sb_sched sched = entry(time, prev, next);
+
+	sched.records = sb_sched_in;
+	return sched;
+}
+
+static struct sb_sched both(uint64_t time, uint32_t in_after, int32_t prev, int32_t next)
+{
+	struct sb_sched sched = entry(time, prev, next);
+
+	sched.records = sb_sched_out | sb_sched_in;
+	sched.in_after = in_after;
+	return sched;
+}
+
+/* Other records say that @tid runs; -1: that nobody knows who does. */
+static struct sb_sched runs(uint64_t time, int32_t tid)
+{
+	struct sb_sched sched = entry(time, -1, tid);
+
+	sched.records = sb_sched_other;
+	return sched;
+}
+
+/* The schedule's first entry counts. */
+static struct switch_track begin(const struct sb_sched *sched, size_t nscheds)
+{
+	struct switch_track track;
+
+	switch_track_init(&track, sched, nscheds);
+	track.slack = 1000;
+	switch_track_go_to(&track, 1);
+	return track;
+}
+
+#define BEGIN(sched) begin(sched, sizeof(sched) / sizeof((sched)[0]))
+
+/* The kernel is seen switching, to nobody knows whom. */
+static int32_t pass(struct switch_track *track, uint64_t now)
+{
+	switch_track_pass(track, now, -1, -1);
+	return track->tid;
+}
+
+static int32_t leave_kernel(struct switch_track *track, uint64_t now)
+{
+	switch_track_leave_kernel(track, now);
+	return track->tid;
+}
+
+static void passes_match_records_in_order(void **state)
+{
+	const struct sb_sched sched[] = {entry(0, -1, 1), entry(10 * ms, 1, 2), entry(10 * ms + 50, 2, 3),
+	                                 entry(20 * ms, 3, 1)};
+	struct switch_track track;
+
+	(void)state;
+	switch_track_init(&track, sched, 4);
+	track.slack = 1000;
+	switch_track_go_to(&track, 5 * ms);
+	assert_int_equal(track.pid, 1);
+	/* Both switches have happened by now, as far as time tells; only one was seen. */
+	switch_track_pass(&track, 10 * ms + 100, -1, -1);
+	assert_int_equal(track.pid, 2);
+	switch_track_leave_kernel(&track, 10 * ms + 200);
+	assert_int_equal(track.pid, 2);
+	switch_track_pass(&track, 10 * ms + 300, -1, -1);
+	assert_int_equal(track.pid, 3);
+	/* What was not seen, but must have been, counts in the end. */
+	switch_track_leave_kernel(&track, 30 * ms);
+	assert_int_equal(track.pid, 1);
+}
+
+static void a_switch_without_records_is_somebodys(void **state)
+{
+	const struct sb_sched sched[] = {entry(0, -1, 1), entry(20 * ms, 7, 2)};
+	struct switch_track track;
+
+	(void)state;
+	switch_track_init(&track, sched, 2);
+	track.slack = 10 * ms;
+	switch_track_go_to(&track, 1);
+	switch_track_pass(&track, 15 * ms, -1, -1);
+	assert_int_equal(track.pid, -1); /* 7, or somebody before 7 */
+	switch_track_pass(&track, 19 * ms, -1, -1);
+	assert_int_equal(track.pid, 2);
+	switch_track_pass(&track, 50 * ms, -1, -1);
+	assert_int_equal(track.pid, -1); /* nothing says who */
+}
+
+static void a_switch_between_record_and_pass_is_not_counted_twice(void **state)
+{
+	const struct sb_sched sched[] = {entry(0, -1, 1), entry(10 * ms, 1, 2), entry(10 * ms + 9, 2, 3)};
+	struct switch_track track;
+
+	(void)state;
+	switch_track_init(&track, sched, 3);
+	track.slack = 1000;
+	switch_track_forget(&track, 1);
+	switch_track_go_to(&track, 10 * ms + 1); /* in the middle of the switch to 2 */
+	assert_int_equal(track.pid, 2);
+	switch_track_pass(&track, 10 * ms + 5, -1, -1);
+	assert_int_equal(track.pid, 2);
+	switch_track_pass(&track, 10 * ms + 20, -1, -1);
+	assert_int_equal(track.pid, 3);
+}
+
+/* The record of who came is made behind the pass, be it late. Until then nobody knows; and it is no record of
+ * the next pass, by which 1 comes back. */
+static void who_came_came_by_the_pass_before(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_came(11 * ms, 1, 2), both(20 * ms, 9, 2, 1),
+	                                 both(30 * ms, 9, 1, 3)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	switch_track_prove(&track, 11 * ms - 1);
+	assert_int_equal(track.tid, -1);
+	switch_track_prove(&track, 11 * ms);
+	assert_int_equal(track.tid, 2);
+	assert_int_equal(pass(&track, 20 * ms + 1), 1);
+	assert_int_equal(pass(&track, 30 * ms + 1), 3);
+}
+
+/* The same, when nobody looked in the meantime. */
+static void who_came_came_before_the_next_pass(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_came(11 * ms, 1, 2), both(20 * ms, 9, 2, 1)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	assert_int_equal(pass(&track, 20 * ms + 1), 1);
+}
+
+/* 2 makes its record when the trace's time is not exact enough to tell whether that was before user space was
+ * entered. It came from 1, which ran before the only pass. */
+static void who_came_is_who_enters_user_space(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_came(10 * ms + 1500, 1, 2)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	assert_int_equal(leave_kernel(&track, 10 * ms + 400), -1);
+	assert_int_equal(leave_kernel(&track, 10 * ms + 600), 2);
+}
+
+/* The same, but whoever came was switched to by 7: there is another pass yet to come. */
+static void who_came_from_somebody_else_is_not_there_yet(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_came(10 * ms + 1500, 7, 2)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	assert_int_equal(leave_kernel(&track, 10 * ms + 600), -1);
+	assert_int_equal(pass(&track, 10 * ms + 700), 2);
+}
+
+/* Both passes may be before the record of who came, or the second one behind it. */
+static void who_came_from_whoever_was_known_came_by_one_pass(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_came(10 * ms + 1500, 1, 2),
+	                                 both(10 * ms + 1600, 9, 2, 3)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	assert_int_equal(pass(&track, 10 * ms + 700), 3);
+}
+
+/* Somebody came and went without a record: two passes, and 1 runs again. That 1 goes later is no record of
+ * the pass by which it came. */
+static void somebody_who_comes_also_goes(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_went(20 * ms + 500, 1, 2)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	assert_int_equal(pass(&track, 20 * ms), -1);
+	assert_int_equal(pass(&track, 20 * ms + 700), 2);
+}
+
+/* A processor that is taken away from a virtual machine switches late. */
+static void a_late_pass_is_that_of_the_record(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(10 * ms, 3000000, 1, 2),
+	                                 both(13 * ms + 5, 9, 2, 3)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_forget(&track, 1);
+	switch_track_go_to(&track, 10 * ms + 1);
+	assert_int_equal(pass(&track, 12 * ms), 2);
+	assert_int_equal(pass(&track, 13 * ms + 9), 3);
+}
+
+/* Behind the record of who came, its pass is not expected any more, however soon the next one comes. */
+static void a_pass_behind_both_records_is_the_next_ones(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(10 * ms, 10, 1, 2), both(10 * ms + 50, 9, 2, 3)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_forget(&track, 1);
+	switch_track_go_to(&track, 10 * ms + 20);
+	assert_int_equal(track.tid, 2);
+	assert_int_equal(pass(&track, 10 * ms + 55), 3);
+}
+
+/* Page tables say which process comes: 2 came by a pass that was not seen. */
+static void a_pass_to_another_process_is_not_that_of_a_past_record(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_went(10 * ms, 1, 2), who_went(10 * ms + 900, 2, 3)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_pass(&track, 10 * ms + 1000, 3, 3);
+	assert_int_equal(track.tid, 3);
+	assert_int_equal(track.next, 3);
+}
+
+/* Records were lost, but nobody was switched to. */
+static void that_nobody_knows_is_no_news_without_a_pass(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), runs(5 * ms, -1), runs(20 * ms, 4)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_prove(&track, 6 * ms);
+	assert_int_equal(track.tid, 1);
+	assert_int_equal(pass(&track, 10 * ms), -1);
+	assert_int_equal(leave_kernel(&track, 11 * ms), -1);
+	switch_track_prove(&track, 20 * ms);
+	assert_int_equal(track.tid, 4);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(passes_match_records_in_order),
+	        cmocka_unit_test(a_switch_without_records_is_somebodys),
+	        cmocka_unit_test(a_switch_between_record_and_pass_is_not_counted_twice),
+	        cmocka_unit_test(who_came_came_by_the_pass_before),
+	        cmocka_unit_test(who_came_came_before_the_next_pass),
+	        cmocka_unit_test(who_came_is_who_enters_user_space),
+	        cmocka_unit_test(who_came_from_somebody_else_is_not_there_yet),
+	        cmocka_unit_test(who_came_from_whoever_was_known_came_by_one_pass),
+	        cmocka_unit_test(somebody_who_comes_also_goes),
+	        cmocka_unit_test(a_late_pass_is_that_of_the_record),
+	        cmocka_unit_test(a_pass_behind_both_records_is_the_next_ones),
+	        cmocka_unit_test(a_pass_to_another_process_is_not_that_of_a_past_record),
+	        cmocka_unit_test(that_nobody_knows_is_no_news_without_a_pass),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
