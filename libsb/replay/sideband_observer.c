@@ -85,6 +85,18 @@ static void find_out(struct sideband_observer *observer, uint64_t now)
 	                           .unwanted = !filter_wants(observer->filter, observer->memory, &subject)};
 }
 
+static void begin_run(struct sideband_observer *observer)
+{
+	const struct switch_track *track = &observer->track;
+
+	/* Where the kernel is traced, tracing need not be turned off when something changes: it changes
+	 * there. */
+	if (observer->in_kernel || observer->who.pid != track->pid || observer->who.tid != track->tid)
+		find_out(observer, sideband_observer_now(observer));
+	observer->run = observer->who;
+	observer->run_epoch = observer->epoch;
+}
+
 /* The time stamp of the MTC packet that is due next; 0: none is, as far as is known. */
 static uint64_t next_mtc(const struct sideband_observer *observer)
 {
@@ -291,7 +303,7 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 		observer->space = evidence_space(observer->evidence, &observer->track, &place, &moment);
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, moment) : NULL;
 	find_out(observer, now);
-	sideband_observer_begin_run(observer);
+	begin_run(observer);
 	return use_image(observer);
 }
 
@@ -323,7 +335,7 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 		observer->epoch = NULL;
 	}
 	find_out(observer, now);
-	sideband_observer_begin_run(observer);
+	begin_run(observer);
 	return use_image(observer);
 }
 
@@ -373,7 +385,7 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	        track->pid < 0 ? NULL : sb_system_space(observer->system, track->pid, verdict.moment);
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, verdict.moment) : NULL;
 	find_out(observer, now);
-	sideband_observer_begin_run(observer);
+	begin_run(observer);
 	status = use_image(observer);
 	return status < 0 ? status : 1;
 }
@@ -459,7 +471,7 @@ static int on_crossing(void *context, uint64_t ip)
 	int resumed = -1, left, status;
 
 	if (is_in_guest(observer)) {
-		sideband_observer_begin_run(observer);
+		begin_run(observer);
 		return use_image(observer);
 	}
 	left = observer->in_kernel && !(ip >> 63);
@@ -477,7 +489,7 @@ static int on_crossing(void *context, uint64_t ip)
 	status = apply(observer, now, 0);
 	/* Blocks come behind this. */
 	find_out(observer, now);
-	sideband_observer_begin_run(observer);
+	begin_run(observer);
 	if (status < 0 || ip >> 63)
 		return status;
 	if (observer->has_strayed && !observer->kernel)
@@ -500,17 +512,10 @@ void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3)
 
 void sideband_observer_begin_run(struct sideband_observer *observer)
 {
-	const struct switch_track *track = &observer->track;
-
-	/* Time went on. */
+	/* Time went on; all that came before has been looked at for switches. */
 	if (observer->in_kernel && observer->asks_cr3 && observer->sees_switches)
 		switch_track_prove(&observer->track, sideband_observer_now(observer));
-	/* Where the kernel is traced, tracing need not be turned off when something changes: it changes
-	 * there. */
-	if (observer->in_kernel || observer->who.pid != track->pid || observer->who.tid != track->tid)
-		find_out(observer, sideband_observer_now(observer));
-	observer->run = observer->who;
-	observer->run_epoch = observer->epoch;
+	begin_run(observer);
 }
 
 /* Just before it switches to another process, the kernel puts its page tables in force. */
@@ -524,18 +529,31 @@ static int32_t switched_to(struct sideband_observer *observer, uint64_t now, int
 	             : -1;
 }
 
+/* How late a run may be that began at @now: the packet that tells the time next may have been read already.
+ */
+static uint64_t run_until(struct sideband_observer *observer, uint64_t now)
+{
+	const uint64_t read = sideband_observer_now(observer);
+
+	return read > now ? read : latest_time(observer);
+}
+
 int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
 {
 	const uint64_t now = tsc ? to_ns(observer, tsc) : 0;
+	struct switch_seen seen = {.now = now, .until = now, .tid = -1};
 	int status;
-	const int32_t pid = switched_to(observer, now, &status);
 
+	seen.pid = switched_to(observer, now, &status);
 	if (status < 0)
 		return -pte_nomem;
-	switch_track_pass(&observer->track, now, pid,
-	                  pid < 0 ? -1 : evidence_only_thread(observer->evidence, pid));
+	if (seen.pid >= 0)
+		seen.tid = evidence_only_thread(observer->evidence, seen.pid);
+	if (observer->is_coarse)
+		seen.until = run_until(observer, now);
+	switch_track_pass(&observer->track, &seen);
 	find_out(observer, now);
-	sideband_observer_begin_run(observer);
+	begin_run(observer);
 	return 0;
 }
 
@@ -579,6 +597,8 @@ static void take_schedule(struct sideband_observer *observer, const struct obser
 	observer->asks_cr3 = !schedule->is_whole || !observer->sees_switches || observer->is_coarse;
 	track->sched = schedule->sched;
 	track->nscheds = schedule->nscheds;
+	/* Threads that have come to their end have no number in records. */
+	track->is_whole = schedule->is_whole || schedule->losses == switch_losses_none;
 	/* The kernel's own switching shows, where it is traced. */
 	track->losses = observer->kernel ? switch_losses_none : schedule->losses;
 	observer->tsc_base = sideband_upper_bits(observer->clock, schedule->sched, schedule->nscheds);
@@ -688,6 +708,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .from_pid = track->from_pid,
 	                               .from_tid = track->from_tid,
 	                               .nunknown = track->nunknown,
+	                               .unknown_until = track->unknown_until,
 	                               .late = late_time_low(&observer->late, track),
 	                               .limit = observer->base.tick.limit,
 	                               .cr3 = observer->cr3,
@@ -701,9 +722,9 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
 	       a->from_pid == b->from_pid && a->from_tid == b->from_tid && a->nunknown == b->nunknown &&
-	       a->late == b->late && a->is_fresh == b->is_fresh && a->inferred == b->inferred &&
-	       a->interrupted == b->interrupted && a->is_unbroken == b->is_unbroken &&
-	       a->has_strayed == b->has_strayed && a->just_off == b->just_off &&
-	       a->is_judged == b->is_judged && a->limit == b->limit && a->cr3 == b->cr3 &&
-	       a->mm_insns == b->mm_insns;
+	       a->unknown_until == b->unknown_until && a->late == b->late && a->is_fresh == b->is_fresh &&
+	       a->inferred == b->inferred && a->interrupted == b->interrupted &&
+	       a->is_unbroken == b->is_unbroken && a->has_strayed == b->has_strayed &&
+	       a->just_off == b->just_off && a->is_judged == b->is_judged && a->limit == b->limit &&
+	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
 }

@@ -171,6 +171,7 @@ struct sideband_state {
 	size_t next, late;          /* of the schedule: what is yet to come, and what may have come */
 	int32_t from_pid, from_tid; /* see struct switch_track */
 	uint32_t nunknown;
+	uint64_t unknown_until;
 	uint64_t limit;
 	uint64_t cr3, mm_insns;
 };

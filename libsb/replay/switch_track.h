@@ -29,9 +29,12 @@ struct switch_track {
 	int inferred; /* pid and tid are not what a record says, but concluded */
 	int passed;   /* the kernel was seen switching since user space was left */
 	int32_t from_pid,
-	        from_tid;  /* who was known to run last, and how often since then the kernel was seen */
-	uint32_t nunknown; /* switching without a record; -1: nobody was */
-	int is_fresh;      /* the last entry took effect, and user space was not entered since */
+	        from_tid;       /* who was known to run last, and how often since then the kernel was seen */
+	uint32_t nunknown;      /* switching without a record; -1: nobody was */
+	int is_fresh;           /* the last entry took effect, and user space was not entered since */
+	uint64_t unknown_until; /* the last one of these may have been as late as that, much later than the
+	                           slack says; 0: it was not */
+	int is_whole;           /* the schedule lacks nothing, as far as is known */
 	enum switch_losses losses;
 	int jump;         /* what came before the first moment was not walked along, nor is it counted */
 	uint32_t without; /* evidence that nothing may be concluded from: bits, as in sb_replay_options */
@@ -50,9 +53,13 @@ void switch_track_prove(struct switch_track *track, uint64_t now);
 /* All that is due at @now, ns, has taken effect. */
 void switch_track_go_to(struct switch_track *track, uint64_t now);
 
-/* The kernel is seen switching, about at @now, to process @pid (-1: to whom is not known); to its thread @tid
- * (-1: to which one is not known), if there is no record. */
-void switch_track_pass(struct switch_track *track, uint64_t now, int32_t pid, int32_t tid);
+/* The kernel is seen switching. */
+struct switch_seen {
+	uint64_t now, until; /* between both; beside the slack */
+	int32_t pid;         /* to that process; -1: to whom is not known */
+	int32_t tid;         /* to that thread of it, if there is no record; -1: to which one is not known */
+};
+void switch_track_pass(struct switch_track *track, const struct switch_seen *seen);
 
 /* The kernel returns to user space, about at @now: what must have been switched before has been. */
 void switch_track_leave_kernel(struct switch_track *track, uint64_t now);

@@ -70,7 +70,7 @@ static struct switch_track begin(const struct sb_sched *sched, size_t nscheds)
 /* The kernel is seen switching, to nobody knows whom. */
 static int32_t pass(struct switch_track *track, uint64_t now)
 {
-	switch_track_pass(track, now, -1, -1);
+	switch_track_pass(track, &(struct switch_seen){now, now, -1, -1});
 	return track->tid;
 }
 
@@ -92,11 +92,11 @@ static void passes_match_records_in_order(void **state)
 	switch_track_go_to(&track, 5 * ms);
 	assert_int_equal(track.pid, 1);
 	/* Both switches have happened by now, as far as time tells; only one was seen. */
-	switch_track_pass(&track, 10 * ms + 100, -1, -1);
+	pass(&track, 10 * ms + 100);
 	assert_int_equal(track.pid, 2);
 	switch_track_leave_kernel(&track, 10 * ms + 200);
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 300, -1, -1);
+	pass(&track, 10 * ms + 300);
 	assert_int_equal(track.pid, 3);
 	/* What was not seen, but must have been, counts in the end. */
 	switch_track_leave_kernel(&track, 30 * ms);
@@ -112,11 +112,11 @@ static void a_switch_without_records_is_somebodys(void **state)
 	switch_track_init(&track, sched, 2);
 	track.slack = 10 * ms;
 	switch_track_go_to(&track, 1);
-	switch_track_pass(&track, 15 * ms, -1, -1);
+	pass(&track, 15 * ms);
 	assert_int_equal(track.pid, -1); /* 7, or somebody before 7 */
-	switch_track_pass(&track, 19 * ms, -1, -1);
+	pass(&track, 19 * ms);
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 50 * ms, -1, -1);
+	pass(&track, 50 * ms);
 	assert_int_equal(track.pid, -1); /* nothing says who */
 }
 
@@ -131,9 +131,9 @@ static void a_switch_between_record_and_pass_is_not_counted_twice(void **state)
 	switch_track_forget(&track, 1);
 	switch_track_go_to(&track, 10 * ms + 1); /* in the middle of the switch to 2 */
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 5, -1, -1);
+	pass(&track, 10 * ms + 5);
 	assert_int_equal(track.pid, 2);
-	switch_track_pass(&track, 10 * ms + 20, -1, -1);
+	pass(&track, 10 * ms + 20);
 	assert_int_equal(track.pid, 3);
 }
 
@@ -250,9 +250,20 @@ static void a_pass_to_another_process_is_not_that_of_a_past_record(void **state)
 	struct switch_track track = BEGIN(sched);
 
 	(void)state;
-	switch_track_pass(&track, 10 * ms + 1000, 3, 3);
+	switch_track_pass(&track, &(struct switch_seen){10 * ms + 1000, 10 * ms + 1000, 3, 3});
 	assert_int_equal(track.tid, 3);
 	assert_int_equal(track.next, 3);
+}
+
+/* The kernel used other page tables for a while, and 1 its own again, before it switched. */
+static void its_own_page_tables_are_not_those_of_whoever_comes(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(10 * ms, 9, 1, 2)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_pass(&track, &(struct switch_seen){10 * ms + 5, 10 * ms + 5, 1, 1});
+	assert_int_equal(track.tid, 2);
 }
 
 /* Records were lost, but nobody was switched to. */
@@ -270,6 +281,48 @@ static void that_nobody_knows_is_no_news_without_a_pass(void **state)
 	assert_int_equal(track.tid, 4);
 }
 
+/* The trace's time stands still from 10 to 30, as without MTC packets: the passes come in the order of the
+ * records, if none of these is missing. */
+static void passes_come_in_order_while_time_stands_still(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(12 * ms, 9, 1, 2), both(20 * ms, 9, 2, 3),
+	                                 both(40 * ms, 9, 3, 4)};
+	const struct switch_seen seen = {10 * ms, 30 * ms, -1, -1};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	track.is_whole = 1;
+	switch_track_pass(&track, &seen);
+	assert_int_equal(track.tid, 2);
+	switch_track_pass(&track, &seen);
+	assert_int_equal(track.tid, 3);
+	switch_track_prove(&track, 30 * ms);
+	assert_int_equal(track.tid, 3);
+	switch_track_pass(&track, &seen);
+	assert_int_equal(track.tid, -1);
+}
+
+/* The same, and some may be missing: which pass was whose, nobody knows. 2 came by one of them; whether the
+ * last one was behind that, nobody knows either. */
+static void passes_are_nobodys_while_time_stands_still_and_records_are_missing(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(20 * ms, 9, 1, 2), both(29 * ms, 2 * 1000000, 2, 3),
+	                                 both(40 * ms, 9, 3, 4)};
+	const struct switch_seen seen = {10 * ms, 30 * ms, -1, -1};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	for (int i = 0; i < 3; ++i) {
+		switch_track_pass(&track, &seen);
+		assert_int_equal(track.tid, -1);
+	}
+	switch_track_prove(&track, 30 * ms);
+	assert_int_equal(track.tid, -1);
+	/* 3 is behind this pass, or came by one of those before. */
+	assert_int_equal(pass(&track, 30 * ms), -1);
+	assert_int_equal(pass(&track, 40 * ms + 5), 4);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -285,7 +338,10 @@ int main(void)
 	        cmocka_unit_test(a_late_pass_is_that_of_the_record),
 	        cmocka_unit_test(a_pass_behind_both_records_is_the_next_ones),
 	        cmocka_unit_test(a_pass_to_another_process_is_not_that_of_a_past_record),
+	        cmocka_unit_test(its_own_page_tables_are_not_those_of_whoever_comes),
 	        cmocka_unit_test(that_nobody_knows_is_no_news_without_a_pass),
+	        cmocka_unit_test(passes_come_in_order_while_time_stands_still),
+	        cmocka_unit_test(passes_are_nobodys_while_time_stands_still_and_records_are_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
