@@ -27,7 +27,8 @@ target_link_libraries(tsan_threads PRIVATE tsan_ipt)
 add_test(NAME decode/tsan_threads COMMAND tsan_threads)
 add_executable(tsan_replay_jobs sb/test_replay_jobs.c support/temp_dir.c support/spans.c)
 target_compile_definitions(tsan_replay_jobs PRIVATE BRIEF SOURCE_DIR="${PROJECT_SOURCE_DIR}"
-  CORPUS_DIR="/nowhere" SBTRACE_EXE="$<TARGET_FILE:sbtrace>")
+  CORPUS_DIR="/nowhere" SBTRACE_EXE="$<TARGET_FILE:sbtrace>" RELAY_WORKLOAD="$<TARGET_FILE:workload_relay>")
+add_dependencies(tsan_replay_jobs workload_relay)
 target_link_libraries(tsan_replay_jobs PRIVATE tsan_sb)
 add_test(NAME sb/tsan_replay_jobs COMMAND tsan_replay_jobs)
 set_tests_properties(decode/tsan_threads sb/tsan_replay_jobs PROPERTIES

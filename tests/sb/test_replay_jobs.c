@@ -26,10 +26,10 @@
 
 #ifdef BRIEF /* under ThreadSanitizer, which takes its time */
 enum { SEEDS = 2 };
-static const char workload[] = "echo b | cat";
+static const char workload[] = "'" RELAY_WORKLOAD "' 50";
 #else
 enum { SEEDS = 20 };
-static const char workload[] = "ls / | sort; echo a";
+static const char workload[] = "'" RELAY_WORKLOAD "' 100 /bin/echo a"; /* with shared libraries in the end */
 #endif
 
 /* ---- What a replay says ------------------------------------------------------------------------ */
@@ -342,8 +342,8 @@ static int record(void **state)
 	recording->path = temp_dir_path(&recording->dir, "perf.data");
 	recording->root = temp_dir_path(&recording->dir, "root");
 	snprintf(command, sizeof(command),
-	         "exec '%s' record --software -q -c 2 %s --psb-period 512 --overflow-every 20000 -o '%s' "
-	         "--copy-root '%s' -- sh -c '%s' >/dev/null 2>&1",
+	         "exec env -i LC_ALL=C '%s' record --software -q -c 2 %s --psb-period 512 --overflow-every 20000 -o '%s' "
+	         "--copy-root '%s' -- %s >/dev/null 2>&1",
 	         SBTRACE_EXE, timing, recording->path, recording->root, workload);
 	status = system(command);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)

@@ -22,20 +22,15 @@ program()
 }
 program one in_the_first
 program two in_the_other
-cat >"$dir/container" <<END
-mount --bind "$dir/\$1" "$place"
-readlink /proc/self/ns/pid | tr -dc 0-9 >"$dir/id-\$1"
-"$place/prog" || exit 1
-while ! [ -s "$dir/id-\$2" ]; do sleep 1; done
-"$workload" "$place/dumps" \$3 >/dev/null
-sleep 1
-END
+box=$BUILD_DIR/tests/workloads/box
 cat >"$dir/both" <<END
-unshare -mpf sh "$dir/container" one two now &
-unshare -mpf sh "$dir/container" two one late
+container() { '$box' unshare bind '$dir'/\$1 '$place' namespace '$dir'/id-\$1 run '$place/prog' , await '$dir'/id-\$2 \\
+	run '$workload' '$place/dumps' \$3 , linger; }
+container one two now &
+container two one late
 wait
 END
-"$SBTRACE" record --software -c 2 --mtc --cyc -o "$dir/c.data" --truth "$dir/truth" -- sh "$dir/both" >"$dir/out" 2>"$dir/err" ||
+lean "$SBTRACE" record --software -c 2 --mtc --cyc -o "$dir/c.data" --truth "$dir/truth" -- sh "$dir/both" >"$dir/out" 2>"$dir/err" ||
 	{ cat "$dir/err"; exit 1; }
 columns_but_tsc "$dir/truth" >"$dir/expected"
 one=$(cat "$dir/id-one") two=$(cat "$dir/id-two")

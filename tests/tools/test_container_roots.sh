@@ -12,19 +12,15 @@ cp /bin/true "$dir/one/prog"
 cp /bin/echo "$dir/two/prog"
 # container ONE OTHER: has its own files at the place, says its id, and waits for the other one, so that both are
 # there at the same time.
-cat >"$dir/container" <<END
-mount --bind "$dir/\$1" "$place"
-readlink /proc/self/ns/pid | tr -dc 0-9 >"$dir/id-\$1"
-while ! [ -s "$dir/id-\$2" ]; do sleep 1; done
-"$place/prog" something
-sleep 1
-END
+box=$BUILD_DIR/tests/workloads/box
 cat >"$dir/both" <<END
-unshare -mpf sh "$dir/container" one two &
-unshare -mpf sh "$dir/container" two one
+container() { '$box' unshare bind '$dir'/\$1 '$place' namespace '$dir'/id-\$1 await '$dir'/id-\$2 \\
+	run '$place/prog' something , linger; }
+container one two &
+container two one
 wait
 END
-"$SBTRACE" record --software -c 2 -o "$dir/c.data" --truth "$dir/truth" -- sh "$dir/both" >"$dir/out" 2>"$dir/err" ||
+lean "$SBTRACE" record --software -c 2 -o "$dir/c.data" --truth "$dir/truth" -- sh "$dir/both" >"$dir/out" 2>"$dir/err" ||
 	{ cat "$dir/err"; exit 1; }
 grep -q something "$dir/out" || fail "the programs did not run"
 columns_but_tsc "$dir/truth" >"$dir/expected"

@@ -34,41 +34,22 @@ cp "$workloads/place4" "$dir/chroot/bin/place"
 overlay=1
 unshare --mount mount -t overlay overlay -o "lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work" "$dir/merged" \
 	2>/dev/null || overlay=
-mounted="mount -t overlay overlay -o lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work $dir/merged"
-[ -n "$overlay" ] || { echo "no overlayfs here: a directory is in its place"; mounted="cp -r $dir/upper/bin $dir/merged"; }
+mounted="overlay lowerdir=$dir/lower,upperdir=$dir/upper,workdir=$dir/work $dir/merged"
+[ -n "$overlay" ] || { echo "no overlayfs here: a directory is in its place"; mounted="bind $dir/upper $dir/merged"; }
 
-# Who is where is noted by those concerned: "WHAT PID NAMESPACE". /proc is the one outside.
-cat >"$dir/inner" <<END
-note() { read -r pid rest </proc/self/stat; echo "\$1 \$pid \$(readlink /proc/self/ns/pid)" >>$dir/notes; }
-END
-cat >"$dir/overlay" <<END
-. $dir/inner
-note overlay
-$mounted
-exec chroot $dir/merged /bin/place
-END
-cat >"$dir/plain.sh" <<END
-. $dir/inner
-note plain
-exec chroot $dir/plain /bin/place
-END
-cat >"$dir/cgroup" <<END
-. $dir/inner
-note cgroup
-echo \$\$ >$cgroups/docker-$id.scope/cgroup.procs
-$workloads/place1
-exec $workloads/place1
-END
-# Both at a time, so that their namespaces have different numbers.
+# Who is where is noted by those concerned: "WHAT PID NAMESPACE". /proc is the one outside. Both containers wait for each
+# other, so that their namespaces have different numbers.
+box=$workloads/box
 cat >"$dir/all" <<END
-unshare --pid --mount --fork sh $dir/overlay &
-unshare --pid --mount --fork sh $dir/plain.sh &
-[ -z "$cgroups" ] || sh $dir/cgroup
-chroot $dir/chroot /bin/place
+'$box' unshare note '$dir/notes' overlay namespace '$dir/one' await '$dir/other' $mounted chroot '$dir/merged' exec /bin/place &
+'$box' unshare note '$dir/notes' plain namespace '$dir/other' await '$dir/one' chroot '$dir/plain' exec /bin/place &
+[ -z "$cgroups" ] || '$box' note '$dir/notes' cgroup join '$cgroups/docker-$id.scope/cgroup.procs' \\
+	run '$workloads/place1' , exec '$workloads/place1'
+'$box' chroot '$dir/chroot' exec /bin/place
 wait
 END
 
-"$SBTRACE" record --software -c 2 --mtc -o "$dir/all.data" --truth "$dir/truth" -- sh "$dir/all" >"$dir/out" \
+lean "$SBTRACE" record --software -c 2 --mtc -o "$dir/all.data" --truth "$dir/truth" -- sh "$dir/all" >"$dir/out" \
 	2>"$dir/err" || fail "record: $(cat "$dir/err")"
 said=$(sort "$dir/out" | tr -d '\n')
 [ "$said" = 11234 ] || [ -z "$cgroups$said" ] || [ -z "$cgroups" ] || fail "the programs said $said"
