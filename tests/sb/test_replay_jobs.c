@@ -341,10 +341,11 @@ static int record(void **state)
 	temp_dir_make(&recording->dir);
 	recording->path = temp_dir_path(&recording->dir, "perf.data");
 	recording->root = temp_dir_path(&recording->dir, "root");
-	snprintf(command, sizeof(command),
-	         "exec env -i LC_ALL=C '%s' record --software -q -c 2 %s --psb-period 512 --overflow-every 20000 -o '%s' "
-	         "--copy-root '%s' -- %s >/dev/null 2>&1",
-	         SBTRACE_EXE, timing, recording->path, recording->root, workload);
+	snprintf(
+	        command, sizeof(command),
+	        "exec env -i LC_ALL=C '%s' record --software -q -c 2 %s --psb-period 512 --overflow-every 20000 -o '%s' "
+	        "--copy-root '%s' -- %s >/dev/null 2>&1",
+	        SBTRACE_EXE, timing, recording->path, recording->root, workload);
 	status = system(command);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
 		return 0;

@@ -118,7 +118,7 @@ check()
 	echo "$name: $(tail -1 "$dir/log")"
 }
 
-check threads -c 2 --mtc -- "$workloads/mt"
+check threads -c 2 --mtc -- "$workloads/mt" 100
 check forkdl -c 2 --mtc -- "$workloads/forkdl"
 check exec -c 2 --mtc -- "$workloads/execer"
 command_status=143

@@ -5,6 +5,7 @@ set -u
 command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
 command -v perl >/dev/null || { echo "skipped: no perl here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+relay=$BUILD_DIR/tests/workloads/relay
 as_perf=$SOURCE_DIR/tests/tools/dump/as_perf.pl
 
 # compare NAME FILE KIND...: packets of these kinds must be there.
@@ -34,10 +35,10 @@ check()
 	rm -rf "$dir/$name".*
 }
 
-check pipeline -c 2 --mtc --cyc -- sh -c 'cat /etc/passwd | head -n 3 | wc -c'
+check pipeline -c 2 --mtc --cyc -- "$relay" 60
 check retcomp -c 1 --mtc --no-retcomp -- /bin/true
 check tnt64 -c 1 --tnt64 -- /bin/true
-check overflow -c 2 --overflow-every 500 -- sh -c 'cat /etc/passwd | wc -c'
+check overflow -c 2 --overflow-every 500 -- "$relay" 60
 # A whole system: addresses of the kernel, PIP.
 system=$CORPUS_DIR/kernel-pti/perf.data
 [ -n "${SANITIZE:-}" ] || [ ! -e "$system" ] || compare kernel-pti "$system" PSB TNT TIP FUP MTC TMA CBR PIP

@@ -6,7 +6,7 @@ set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 cd "$dir" || exit 1
 
-record small -c 2 --psb-period 512 -- sh -c 'ls / | sort' || exit 1
+record small -c 2 --psb-period 512 -- "$BUILD_DIR/tests/workloads/relay" 100 || exit 1
 mkdir traces bin
 mv small.data small.root traces
 echo hello >traces/not-a-plan

@@ -34,8 +34,8 @@ check()
 }
 
 check true -c 1 -- /bin/true
-check pipeline -c 2 --mtc -- sh -c 'cat /etc/passwd | head -n 3 | wc -c'
-check threads -c 4 --mtc -- "$workloads/mt"
+check pipeline -c 2 --mtc -- "$workloads/relay" 60
+check threads -c 4 --mtc -- "$workloads/mt" 100
 check retcomp -c 2 --mtc --cyc --no-retcomp -- "$workloads/mt" 100
 check tnt64 -c 2 --tnt64 -- "$workloads/mt" 100
 command_status=143 # raises SIGTERM at its end

@@ -46,7 +46,7 @@ check()
 	compare "$name" branches
 }
 
-check pipeline -c 2 --mtc -- sh -c 'echo a | cat'
+check pipeline -c 2 --mtc -- "$workloads/relay" 60
 command_status=143 # raises SIGTERM at its end
 check signal -c 2 --mtc -- "$workloads/sig"
 command_status=0
