@@ -68,7 +68,9 @@ else
 fi
 # As each compiler makes them, whichever made this build. More than -O1 of gcc makes copies of functions. Where all
 # switch at one place, what is not right was said to be a guess; where each has a place of its own, nothing is guessed.
-for cc in gcc clang; do
+compilers='gcc clang'
+[ -z "${SANITIZE:-}" ] || compilers=gcc # the build's own are clang's
+for cc in $compilers; do
 	command -v $cc >/dev/null || { echo "skipped: no $cc here"; continue; }
 	[ $cc = gcc ] && level=-O1 || level=-O2
 	for program in stacks turns shuffle; do
