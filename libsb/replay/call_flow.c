@@ -33,7 +33,7 @@ static int enter_found(struct sb_calls *calls, struct call_thread *thread, uint6
 }
 
 /* A compiler puts rare parts of a function "f" elsewhere, and names them "f.cold". */
-static int is_cold_part(const struct known_function *part, const struct sb_function *of)
+int call_is_cold_part(const struct known_function *part, const struct sb_function *of)
 {
 	const char *name = part->public.mangled, *whole = of->mangled;
 
@@ -54,11 +54,15 @@ static int settle(struct sb_calls *calls, struct call_thread *thread, uint64_t i
 	const struct known_function *function;
 	struct call_place *place;
 	struct sb_call_frame *top;
+	int status;
 
 	if (!thread->public.depth)
 		return enter_found(calls, thread, ip);
 	if (contains(thread->low, thread->high, ip))
 		return 0;
+	status = call_look_at_top(calls, thread);
+	if (status < 0)
+		return status;
 	top = top_of(thread);
 	place = call_places_at(calls->places, &thread->public, ip);
 	function = place ? call_places_function(calls->places, place,
@@ -66,7 +70,7 @@ static int settle(struct sb_calls *calls, struct call_thread *thread, uint64_t i
 	                 : NULL;
 	if (!function)
 		return -sbe_nomem;
-	if (&function->public != top->function && !is_cold_part(function, top->function))
+	if (&function->public != top->function && !call_is_cold_part(function, top->function))
 		return call_replace(calls, thread, ip, left, entered);
 	thread->low = place->low;
 	thread->high = place->high;
@@ -149,10 +153,10 @@ static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_
 	                        .from_ip = thread->last.end_ip,
 	                        .return_ip = thread->last.next_ip,
 	                        .how = sb_enter_call};
-	const int routine = call_routine_call(calls, thread, ip);
+	int status = call_routine_call(calls, thread, ip);
 
-	if (routine)
-		return routine < 0 ? routine : 0;
+	if (status)
+		return status < 0 ? status : 0;
 	if (ip == thread->last.next_ip) /* it only wants to know where it is */
 		return call_settle(calls, thread, ip);
 	if (contains(thread->low, thread->high, ip) && top_of(thread)->function->name) {
@@ -161,11 +165,13 @@ static int step_call(struct sb_calls *calls, struct call_thread *thread, uint64_
 		if (begins < 0)
 			return begins;
 		if (!begins) {
+			thread->goes_internal |= !call_knows_top(thread);
 			top_of(thread)->flags |= frame_internal;
 			return 0;
 		}
 	}
-	return call_enter(calls, thread, &new);
+	status = call_look_at_new(calls, thread, ip, sb_enter_call);
+	return status == 0 ? call_enter(calls, thread, &new) : status;
 }
 
 /* A signal's handler returns to code that calls sigreturn; a function that a handler made to be called
@@ -208,6 +214,7 @@ static int return_from_found(struct sb_calls *calls, struct call_thread *thread,
 /* A function returned to another stack. */
 static void learn_switch(struct sb_calls *calls, const struct sb_call_frame *frame)
 {
+	calls->confused |= known_function(frame->function)->is_summed;
 	if (!(known_function(frame->function)->traits & trait_switches))
 		call_places_learn(calls->places, frame->function, trait_switches | trait_learned);
 }
@@ -236,30 +243,48 @@ static int return_to_beginning(struct sb_calls *calls, struct call_thread *threa
 {
 	struct sb_call_frame *top = top_of(thread);
 
-	if (top->flags & frame_internal) {
-		top->flags &= (uint8_t)~frame_internal;
-	} else {
+	const int internal = (top->flags & frame_internal) != 0;
+
+	top->flags &= (uint8_t)~frame_internal;
+	if (!internal)
 		learn_switch(calls, top);
+	/* In the kernel it is how it calls through pointers; its stacks are the threads'. */
+	if (!internal && !call_is_kernel(ip)) {
 		calls->switcher = *top;
 		top->flags |= frame_base;
 	}
 	return call_replace(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 }
 
+/* Before a return that does not go to the caller of the innermost frame. */
+static int look_at_elsewhere(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, int begins)
+{
+	const struct sb_call_frame *top = top_of(thread);
+	const int internal = (top->flags & frame_internal) != 0,
+	          learned = (known_function(top->function)->traits & trait_switches) != 0;
+
+	if (call_knows_top(thread) && internal && (begins || contains(thread->low, thread->high, ip)))
+		return 0;
+	if (!call_knows_top(thread) || !begins || !learned || !call_is_kernel(ip))
+		return call_cut(calls, thread);
+	thread->by_learned = 1;
+	return 0;
+}
+
 /* A return that does not go to the caller of the innermost frame. */
 static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	const int begins = call_begins_at(calls, thread, ip);
+	const int internal = (top_of(thread)->flags & frame_internal) != 0;
 	uint32_t at;
-	int status;
+	int status = look_at_elsewhere(calls, thread, ip, begins);
 
-	if (begins < 0)
-		return begins;
+	if (begins < 0 || status < 0)
+		return begins < 0 ? begins : status;
 	/* Behind a call that never returns, another function may begin. */
-	if (begins && (top_of(thread)->flags & frame_internal ||
-	               known_function(top_of(thread)->function)->traits & trait_switches))
+	if (begins && (internal || known_function(top_of(thread)->function)->traits & trait_switches))
 		return return_to_beginning(calls, thread, ip);
-	if (!begins && (top_of(thread)->flags & frame_internal) && contains(thread->low, thread->high, ip))
+	if (!begins && internal && contains(thread->low, thread->high, ip))
 		return 0; /* to where it called itself */
 	status = begins ? 0 : call_turn(calls, thread, ip);
 	if (status)
@@ -281,11 +306,16 @@ static int return_elsewhere(struct sb_calls *calls, struct call_thread *thread, 
 static int step_return(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
 	struct sb_call_frame *top = top_of(thread);
-	int status;
+	int status = call_look_at_top(calls, thread);
 
+	if (status < 0)
+		return status;
 	if (top->flags & frame_signal)
 		return return_from_handler(calls, thread, ip);
 	if (top->return_ip == ip && ip) {
+		status = call_look_below(calls, thread, thread->public.depth - 1, ip);
+		if (status < 0)
+			return status;
 		status = known_function(top->function)->traits & trait_switches ? call_turn(calls, thread, ip)
 		                                                                : 0;
 		if (status)
@@ -297,7 +327,9 @@ static int step_return(struct sb_calls *calls, struct call_thread *thread, uint6
 	}
 	if (!top->return_ip && !(top->flags & frame_internal) &&
 	    !(top->flags & frame_kernel && thread->public.depth > 1)) {
-		status = call_routine_return(calls, thread, ip);
+		status = call_cut(calls, thread);
+		if (!status)
+			status = call_routine_return(calls, thread, ip);
 		if (!status)
 			status = call_routine_correct(calls, thread, ip);
 		return !status ? return_from_found(calls, thread, ip) : status < 0 ? status : 0;
@@ -329,9 +361,11 @@ static int jump_to_stack(struct sb_calls *calls, struct call_thread *thread, uin
  * another stack, or hand-written code. */
 static int jump_into(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	const int status = unwinds_to(thread) ? 0 : jump_to_stack(calls, thread, ip);
+	int status = call_cut(calls, thread);
 	uint32_t at;
 
+	if (!status && !unwinds_to(thread))
+		status = jump_to_stack(calls, thread, ip);
 	if (status)
 		return status < 0 ? status : 0;
 	at = find_below(thread, ip);
@@ -348,20 +382,24 @@ static int step_jump(struct sb_calls *calls, struct call_thread *thread, uint64_
 {
 	const struct call_place *place;
 	const struct sb_function *function = top_of(thread)->function;
-	int routine;
+	int status;
 
 	if (contains(thread->low, thread->high, ip))
 		return 0;
-	routine = call_routine_jump(calls, thread, ip);
-	if (routine)
-		return routine < 0 ? routine : 0;
+	status = call_look_at_top(calls, thread);
+	if (!status)
+		status = call_routine_jump(calls, thread, ip);
+	if (status)
+		return status < 0 ? status : 0;
 	place = call_places_at(calls->places, &thread->public, ip);
 	if (!place)
 		return -sbe_nomem;
 	if (place->name && place->name == function->name && place->dso == function->dso)
 		return call_settle(calls, thread, ip);
-	if (place->name && place->begin == ip && known_function(function)->traits & trait_switches)
-		return return_to_beginning(calls, thread, ip);
+	if (place->name && place->begin == ip && known_function(function)->traits & trait_switches) {
+		status = call_cut(calls, thread);
+		return status == 0 ? return_to_beginning(calls, thread, ip) : status;
+	}
 	if (place->name && place->begin == ip && is_jump(thread->last.iclass))
 		return settle(calls, thread, ip, sb_leave_tail, sb_enter_tail);
 	return is_jump(thread->last.iclass) && place->name ? jump_into(calls, thread, ip)
@@ -378,8 +416,9 @@ static int enter_kernel(struct sb_calls *calls, struct call_thread *thread, uint
 	                              .return_ip = return_ip,
 	                              .how = how,
 	                              .flags = frame_kernel};
+	const int status = call_look_at_new(calls, thread, ip, how);
 
-	return call_enter(calls, thread, &new);
+	return status == 0 ? call_enter(calls, thread, &new) : status;
 }
 
 /* How many frames are those of user space. */
@@ -459,6 +498,19 @@ static int go_on_in_user(struct sb_calls *calls, struct call_thread *thread, uin
 	return contains(thread->low, thread->high, ip) ? 0 : jump_into(calls, thread, ip);
 }
 
+/* So many frames stay when execution comes back to user space at @ip: when that is where it was to go on, it
+ * does. */
+static int leaves_kernel(struct sb_calls *calls, struct call_thread *thread, uint32_t depth, uint64_t ip)
+{
+	const struct sb_call_frame *frame = thread->public.frame + depth;
+
+	if (!depth || depth >= thread->public.depth || frame->return_ip != ip ||
+	    frame[-1].flags & (frame_restorer | frame_signal))
+		return call_cut(calls, thread);
+	thread->came_back |= depth <= thread->base && frame->how != sb_enter_interrupt;
+	return call_look_below(calls, thread, depth, ip);
+}
+
 /* From one half of the address space to the other. */
 static int cross(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
@@ -475,6 +527,9 @@ static int cross(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
 		                    sb_enter_interrupt);
 	}
 	depth = user_depth(thread);
+	status = leaves_kernel(calls, thread, depth, ip);
+	if (status < 0)
+		return status;
 	if (depth < thread->public.depth) {
 		expected = thread->public.frame[depth].return_ip;
 		entered = (enum sb_enter)thread->public.frame[depth].how;
@@ -497,12 +552,17 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 		return step_jump(calls, thread, ip);
 	while (at && !(thread->public.frame[at - 1].flags & frame_kernel))
 		at -= 1;
+	status = at > thread->base ? 0 : call_cut(calls, thread);
+	if (status < 0)
+		return status;
 	if (contains(thread->low, thread->high, ip) && (!at || thread->public.frame[at - 1].return_ip != ip))
 		return 0; /* to the next instruction, to synchronise */
 	if (!at || (at == 1 && thread->public.frame[0].how == sb_enter_found) ||
 	    !call_is_kernel(at > 1 ? thread->public.frame[at - 2].ip : ip))
 		return jump_into(calls, thread, ip); /* it is not its end */
-	status = call_leave_to(calls, thread, at, sb_leave_unwound);
+	status = call_look_below(calls, thread, at - 1, ip);
+	if (status == 0)
+		status = call_leave_to(calls, thread, at, sb_leave_unwound);
 	if (status == 0)
 		status = call_leave(calls, thread, sb_leave_return);
 	return status == 0 ? call_settle(calls, thread, ip) : status;
@@ -510,6 +570,14 @@ static int step_far_return(struct sb_calls *calls, struct call_thread *thread, u
 
 static int step_far_call(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
+	const int goes_on = !call_is_kernel(ip) && ip == thread->last.next_ip &&
+	                    contains(thread->low, thread->high, ip) &&
+	                    !(top_of(thread)->flags & frame_restorer);
+	const int status = goes_on ? 0 : call_cut(calls, thread);
+
+	if (status < 0)
+		return status;
+	thread->came_back |= goes_on && !call_knows_top(thread);
 	if (!call_is_kernel(ip))
 		return go_on_in_user(calls, thread, ip, thread->last.next_ip, sb_enter_syscall);
 	if (ip == thread->last.next_ip)
@@ -558,8 +626,11 @@ static int find_again(struct sb_calls *calls, struct call_thread *thread, uint64
 /* Between blocks that follow each other. */
 static int step(struct sb_calls *calls, struct call_thread *thread, uint64_t ip)
 {
-	if (!thread->public.depth || !thread->last.end_ip)
-		return find_again(calls, thread, ip);
+	if (!thread->public.depth || !thread->last.end_ip) {
+		const int status = call_cut(calls, thread);
+
+		return status == 0 ? find_again(calls, thread, ip) : status;
+	}
 	if (call_is_kernel(thread->last.end_ip) != call_is_kernel(ip))
 		return cross(calls, thread, ip);
 	switch (thread->last.iclass) {
@@ -629,7 +700,7 @@ static int replace_program(struct sb_calls *calls, struct call_thread *thread, c
 static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow)
 {
 	const uint64_t ip = flow->path[0]->block[0].ip;
-	int status = 0;
+	int status = 0, goes_on;
 
 	if (thread->lost) {
 		thread->lost = 0;
@@ -638,7 +709,11 @@ static int begin_flow(struct sb_calls *calls, struct call_thread *thread, const 
 	}
 	if (!thread->public.depth || !thread->last.end_ip || !thread->left_ip)
 		return 0;
-	if (!stays(thread, thread->left_ip) && thread->left_ip != thread->last.next_ip)
+	goes_on = stays(thread, thread->left_ip) || thread->left_ip == thread->last.next_ip;
+	if (!goes_on ||
+	    (!call_is_kernel(ip) && (ip != thread->left_ip || !contains(thread->low, thread->high, ip))))
+		status = call_cut(calls, thread);
+	if (status == 0 && !goes_on)
 		status = step(calls, thread, thread->left_ip);
 	if (status == 0 && call_is_kernel(ip))
 		status = enter_kernel(calls, thread, ip, thread->left_ip, sb_enter_interrupt);
@@ -666,15 +741,18 @@ static int add_block(struct sb_calls *calls, struct call_thread *thread, const s
 	return status;
 }
 
-enum { CREDIT_MOST = 1 << 20, CREDIT_LEAST = 256 };
+void call_add_credit(struct call_thread *thread, uint64_t credit)
+{
+	enum { MOST = 1 << 20 };
+
+	thread->credit = credit < MOST - thread->credit ? thread->credit + credit : MOST;
+}
 
 int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow)
 {
 	int status = replace_program(calls, thread, flow), placed;
 
-	thread->credit += CREDIT_LEAST + 4 * flow->ninsn;
-	if (thread->credit > CREDIT_MOST)
-		thread->credit = CREDIT_MOST;
+	call_add_credit(thread, flow->calls ? flow->calls->credit : call_credit(flow->ninsn));
 	placed = status < 0 ? status : begin_flow(calls, thread, flow);
 	thread->left_ip = flow->left_ip;
 	if (placed < 0)
@@ -686,5 +764,6 @@ int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const stru
 				return status;
 			placed = 0;
 		}
-	return call_tell_run(calls, thread);
+	status = call_tell_run(calls, thread);
+	return status == 0 && flow->calls ? call_take(calls, thread, flow) : status;
 }

@@ -39,10 +39,9 @@ static int push(struct call_thread *thread, const struct sb_call_frame *frame)
 /* What is known of the function at @ip goes into @frame. */
 static int find_function(struct sb_calls *calls, struct call_thread *thread, struct sb_call_frame *frame)
 {
-	const int called = frame->how != sb_enter_found && frame->how != sb_enter_jump;
-	struct call_place *place = call_places_at(calls->places, &thread->public, frame->ip);
-	const struct known_function *function =
-	        place ? call_places_function(calls->places, place, called ? frame->ip : 0) : NULL;
+	struct call_place *place;
+	const struct known_function *function = call_places_entered(
+	        calls->places, &thread->public, frame->ip, call_is_called((enum sb_enter)frame->how), &place);
 
 	if (!function)
 		return -sbe_nomem;
@@ -133,8 +132,10 @@ int call_replace(struct sb_calls *calls, struct call_thread *thread, uint64_t ip
 	                              .how = entered,
 	                              .flags = old.flags & (uint8_t)~frame_internal,
 	                              .unsure = old.unsure};
-	const int status = call_leave(calls, thread, left);
+	int status = call_look_at_new(calls, thread, ip, entered);
 
+	if (status == 0)
+		status = call_leave(calls, thread, left);
 	return status == 0 ? call_enter(calls, thread, &new) : status;
 }
 

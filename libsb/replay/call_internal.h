@@ -6,6 +6,8 @@
  *   call_switch.c  the same for stacks that take turns by one function
  *   call_routines.c  the same for goroutines
  *   call_search.c  where in the stack, or on which other one, execution went on
+ *   call_sure.c    what depends on no more than the latest frames
+ *   call_take.c    flow that was added up (call_sums.h)
  *   call_places.c  functions
  */
 #ifndef SB_CALL_INTERNAL_H
@@ -31,6 +33,12 @@ enum frame_flag {
 	frame_system = 1 << 5,   /* the first on a thread's own stack, which goroutines are on top of */
 	frame_doubted = 1 << 6,  /* another one may be there, and others below it */
 };
+
+/* Whether a function without a name is told by where it was entered. */
+static inline int call_is_called(enum sb_enter how)
+{
+	return how != sb_enter_found && how != sb_enter_jump;
+}
 
 /* The last block of a thread. */
 struct last_block {
@@ -79,10 +87,25 @@ struct call_thread {
 	} loan;
 	uint64_t credit; /* how many frames may be searched: more the more ran */
 	int lost;        /* what ran since is missing */
+	/* So many frames, from the outermost one on, are not what they are taken for: only for who is asked
+	 * by sb_calls.cut. */
+	uint32_t base;
+	uint64_t since; /* likewise: what is looked up must have been the same since then (perf clock, ns) */
+	int came_back;  /* likewise: to the frame below .base, from a system call */
+	int goes_internal; /* likewise: that frame has become frame_internal */
+	int by_learned;    /* likewise: the innermost frame is left because of what was learned */
+};
+
+/* Functions of flow that was added up, by their numbers in one numbering. */
+struct call_numbers {
+	uint64_t numbering;
+	struct known_function **function; /* owned */
+	size_t count, capacity;
 };
 
 struct call_cpu {
 	int32_t cpu;
+	struct call_numbers numbers;
 	struct call_thread *thread; /* that ran last */
 };
 
@@ -114,6 +137,13 @@ struct sb_calls {
 	uint64_t forgotten[16]; /* a bit for where each that had to make room would have gone on, by a hash */
 	int has_forgotten;      /* there are such */
 	struct sb_calls_doubts doubts;
+	/* Called before something is done that depends on more than the frames from the thread's .base on,
+	 * while all is as it was behind the last block; not NULL where flow is added up (call_sums.h). The
+	 * frame below these does not change without. */
+	int (*cut)(void *context, struct call_thread *thread);
+	int confused;             /* what was added up depended on what was not known then */
+	struct sb_calls_sum *sum; /* owned; of flow that was added up */
+	size_t sum_capacity;
 };
 
 /* ---- call_frames.c: zero or a negative code ---------------------------------------------------- */
@@ -157,7 +187,59 @@ int call_has_segments(const struct sb_calls *calls, int32_t pid);
 void call_doubt_segments(struct sb_calls *calls, int32_t pid);
 void call_segments_free(struct sb_calls *calls);
 
+/* ---- call_sure.c: zero or a negative code ------------------------------------------------------- */
+
+static inline int call_cut(struct sb_calls *calls, struct call_thread *thread)
+{
+	return calls->cut ? calls->cut(calls->consumer.context, thread) : 0;
+}
+
+/* Whether the innermost frame is one of which all is known. */
+static inline int call_knows_top(const struct call_thread *thread)
+{
+	return thread->public.depth > thread->base;
+}
+
+/* Cuts unless all is known of the innermost frame. */
+static inline int call_look_at_top(struct sb_calls *calls, struct call_thread *thread)
+{
+	return call_knows_top(thread) ? 0 : call_cut(calls, thread);
+}
+
+/* Whether a function does nothing to the stack but to be left by a return, or, when it @jumps, to another one
+ * by a jump. In the kernel, whatever was learned is no matter for returns. */
+int call_is_ordinary(const struct known_function *function, int is_kernel, int jumps);
+/* Cuts unless what happens when the function at @ip is entered is known from that alone. */
+int call_look_at_new(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, enum sb_enter how);
+/* Cuts unless so many frames are known as are left when @depth stay, and the innermost one of these goes on
+ * at @ip. */
+int call_look_below(struct sb_calls *calls, struct call_thread *thread, uint32_t depth, uint64_t ip);
+/* Whether @frame is still that function's when it goes on at @ip; or a negative code. */
+int call_stays_in(struct sb_calls *calls, const struct call_thread *thread, const struct sb_call_frame *frame,
+                  uint64_t ip);
+
+/* ---- call_take.c: zero or a negative code ------------------------------------------------------- */
+
+/* What comes behind the flow's blocks. */
+int call_take(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow);
+
+/* ---- call_stack.c ------------------------------------------------------------------------------ */
+
+/* NULL: no memory. */
+struct call_cpu *call_find_cpu(struct sb_calls *calls, int32_t cpu);
+
 /* ---- call_flow.c ------------------------------------------------------------------------------- */
+
+/* How many frames may be searched because of so many instructions. */
+static inline uint64_t call_credit(uint64_t ninsn)
+{
+	return 256 + 4 * ninsn;
+}
+void call_add_credit(struct call_thread *thread, uint64_t credit);
+
+/* Whether the innermost frame is the same, and goes on, when the function that begins at @ip is gone to
+ * without a call: a part of it that the compiler put elsewhere. */
+int call_is_cold_part(const struct known_function *part, const struct sb_function *of);
 
 int call_flow_add(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow);
 

@@ -33,7 +33,7 @@ void call_places_free(struct call_places *places)
 }
 
 /* Without a clock, what was announced last holds. */
-static uint64_t time_of(struct call_places *places, uint64_t tsc)
+uint64_t call_places_time(struct call_places *places, uint64_t tsc)
 {
 	if (places->tsc != tsc) {
 		const int known = places->clock && places->clock->time_mult;
@@ -81,7 +81,7 @@ struct call_place *call_places_at(struct call_places *places, const struct sb_ca
 	const struct sb_symbols_place place = {.epoch = kernel ? NULL : thread->epoch,
 	                                       .pid = kernel ? -1 : thread->pid,
 	                                       .ip = ip,
-	                                       .time = time_of(places, thread->tsc)};
+	                                       .time = call_places_time(places, thread->tsc)};
 	const uint64_t key = ip ^ (uintptr_t)place.epoch << 4 ^ (uint64_t)(uint32_t)place.pid << 32;
 	struct call_place *slot;
 
@@ -195,6 +195,15 @@ const struct known_function *call_places_function(struct call_places *places, st
 	function = status ? make(places, place, key.address, index) : places->function[index];
 	place->function = function;
 	return function;
+}
+
+struct known_function *call_places_entered(struct call_places *places, const struct sb_call_thread *thread,
+                                           uint64_t ip, int called, struct call_place **place)
+{
+	*place = call_places_at(places, thread, ip);
+	if (!*place || !call_places_function(places, *place, called ? ip : 0))
+		return NULL;
+	return (*place)->function;
 }
 
 void call_places_learn(struct call_places *places, const struct sb_function *function, uint32_t traits)

@@ -21,19 +21,22 @@ enum function_trait {
 	        1 << 12, /* returns when execution comes back to its stack, whoever else waits for that */
 	trait_learned = 1 << 13, /* which was seen, and is not known by its name */
 	/* Of Go's runtime, see call_routines.c. */
-	trait_parks = 1 << 4,     /* what it calls runs on the thread's own stack; its goroutine waits */
-	trait_grows = 1 << 5,     /* likewise, but mostly its goroutine goes on at once */
-	trait_gives_up = 1 << 6,  /* the goroutine that came to this one waits, however it came there */
-	trait_ends = 1 << 7,      /* likewise, it has ended */
-	trait_chooses = 1 << 8,   /* says which goroutine is next */
-	trait_goes = 1 << 9,      /* jumps to where a goroutine goes on, or begins */
-	trait_starts = 1 << 10,   /* the first on a thread's own stack that is left there for good */
-	trait_outermost = 1 << 11 /* to where a goroutine's own function returns */
+	trait_parks = 1 << 4,      /* what it calls runs on the thread's own stack; its goroutine waits */
+	trait_grows = 1 << 5,      /* likewise, but mostly its goroutine goes on at once */
+	trait_gives_up = 1 << 6,   /* the goroutine that came to this one waits, however it came there */
+	trait_ends = 1 << 7,       /* likewise, it has ended */
+	trait_chooses = 1 << 8,    /* says which goroutine is next */
+	trait_goes = 1 << 9,       /* jumps to where a goroutine goes on, or begins */
+	trait_starts = 1 << 10,    /* the first on a thread's own stack that is left there for good */
+	trait_outermost = 1 << 11, /* to where a goroutine's own function returns */
+	traits_of_go = trait_parks | trait_grows | trait_gives_up | trait_ends | trait_chooses | trait_goes |
+	               trait_starts | trait_outermost
 };
 
 struct known_function {
 	struct sb_function public;
 	uint32_t traits;
+	int is_summed; /* flow was added up in which it has none of these traits */
 };
 
 /* What is known of some addresses. */
@@ -64,6 +67,9 @@ struct call_places {
 struct call_places *call_places_new(const struct sb_calls_options *options);
 void call_places_free(struct call_places *places);
 
+/* The time of @tsc, as places have it. */
+uint64_t call_places_time(struct call_places *places, uint64_t tsc);
+
 /* What is known of @ip, executed by @thread; valid until the next call. NULL: no memory. */
 struct call_place *call_places_at(struct call_places *places, const struct sb_call_thread *thread,
                                   uint64_t ip);
@@ -72,6 +78,9 @@ struct call_place *call_places_at(struct call_places *places, const struct sb_ca
  * told by it. NULL: no memory. */
 const struct known_function *call_places_function(struct call_places *places, struct call_place *place,
                                                   uint64_t called);
+/* The function of a frame that is entered at @ip so; *place becomes what is known of @ip. NULL: no memory. */
+struct known_function *call_places_entered(struct call_places *places, const struct sb_call_thread *thread,
+                                           uint64_t ip, int called, struct call_place **place);
 
 /* What @function does was seen. */
 void call_places_learn(struct call_places *places, const struct sb_function *function, uint32_t traits);

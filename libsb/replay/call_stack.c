@@ -63,7 +63,10 @@ void sb_calls_free(struct sb_calls *calls)
 	}
 	free(calls->thread);
 	key_table_free(&calls->thread_keys);
+	for (size_t i = 0; i < calls->ncpus; ++i)
+		free(calls->cpu[i].numbers.function);
 	free(calls->cpu);
+	free(calls->sum);
 	call_segments_free(calls);
 	call_places_free(calls->places);
 	free(calls);
@@ -99,7 +102,7 @@ static struct call_thread *find_thread(struct sb_calls *calls, const struct sb_f
 	return made;
 }
 
-static struct call_cpu *find_cpu(struct sb_calls *calls, int32_t cpu)
+struct call_cpu *call_find_cpu(struct sb_calls *calls, int32_t cpu)
 {
 	for (size_t i = 0; i < calls->ncpus; ++i)
 		if (calls->cpu[i].cpu == cpu)
@@ -116,10 +119,11 @@ int sb_calls_flow(struct sb_calls *calls, const struct sb_flow *flow)
 {
 	struct call_thread *thread;
 	struct call_cpu *cpu;
+	int status;
 
 	if (!flow->npaths)
 		return 0;
-	cpu = find_cpu(calls, flow->cpu);
+	cpu = call_find_cpu(calls, flow->cpu);
 	thread = cpu && cpu->thread && cpu->thread->public.tid == flow->tid &&
 	                         cpu->thread->public.pid == flow->pid
 	                 ? cpu->thread
@@ -130,12 +134,13 @@ int sb_calls_flow(struct sb_calls *calls, const struct sb_flow *flow)
 	thread->public.cpu = flow->cpu;
 	thread->public.tsc = flow->tsc;
 	thread->public.membership = flow->membership;
-	return call_flow_add(calls, thread, flow);
+	status = call_flow_add(calls, thread, flow);
+	return status == 0 && calls->confused ? -sbe_order : status;
 }
 
 int sb_calls_gap(struct sb_calls *calls, const struct sb_gap *gap)
 {
-	struct call_cpu *cpu = find_cpu(calls, gap->cpu);
+	struct call_cpu *cpu = call_find_cpu(calls, gap->cpu);
 
 	if (!cpu)
 		return -sbe_nomem;

@@ -43,6 +43,7 @@ struct sb_session {
 	struct evidence evidence;
 	struct kernel_text kernel; /* when the kernel is traced */
 	int traces_kernel;
+	struct sb_symbols *symbols; /* borrowed; NULL: not given */
 	struct ledger ledger;
 	uint64_t piece_size;
 	const struct sb_span_source
@@ -383,6 +384,11 @@ static void configure(const struct sb_session *session, struct pt_config *config
 		config->errata = session->errata;
 }
 
+void sb_session_set_symbols(struct sb_session *session, struct sb_symbols *symbols)
+{
+	session->symbols = symbols;
+}
+
 struct replay_world session_world(const struct sb_session *session)
 {
 	struct replay_world world = {.perfdata = session->perfdata,
@@ -394,6 +400,7 @@ struct replay_world session_world(const struct sb_session *session)
 	                             /* It takes care of threads. */
 	                             .evidence = (struct evidence *)(uintptr_t)&session->evidence,
 	                             .jit = session->jit,
+	                             .symbols = session->symbols,
 	                             .traces_kernel = session->traces_kernel,
 	                             .kernel = session->traces_kernel ? &session->kernel : NULL};
 

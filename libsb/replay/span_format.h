@@ -5,10 +5,17 @@
  * first; "signed" ones are zigzagged. An item is a byte, enum span_item_kind, and:
  *
  * - begin: version; stream, from, to (to + 1; 0: the stream's end)
- * - piece: its place in the stream; the flow that follows is as if nothing had come before it
+ * - piece: its place in the stream; the flow that follows is as if nothing had come before it, and has
+ * numbers of functions from 0 on
  * - flow: flags (enum span_flow_flag); tsc (signed, from the item before); what the flags say; how many
  *   paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which
- *   follows; with span_flow_times, how often each block ran
+ *   follows; with span_flow_times, how often each block ran; with span_flow_calls, what was added up behind
+ *   the blocks, see struct sb_flow_calls: how much later it ended, credit and more_credit, how many sums; and
+ *   when there are any: low, high - low, 4 * goes_internal + 2 * is_named + is_plain; of each sum but the
+ * first, which only has ninsn: function; if that is the next new number: ip; how far below is before it (0:
+ * right before), 16 * ninsn + 8 * is_kernel + 4 * is_learned + 2 * jumps + is_called; deepest, returns; how
+ * many frames, and of each: ip, from_ip, return_ip, how and flags (a byte each); end_low, end_high - end_low,
+ * end_ip, next_ip, and iclass (a byte). An ip is signed, from the one before, or 0
  * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
  *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
@@ -36,7 +43,7 @@
 
 #include <stdint.h>
 
-enum { SPAN_VERSION = 3, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+enum { SPAN_VERSION = 4, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
@@ -44,6 +51,8 @@ enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
 enum { SPAN_TIMES_MAX = 1 << 12 };
 /* Ways in an item, and codes that there are at a time, at most. */
 enum { SPAN_WAYS_MAX = 1 << 12, SPAN_CODES_MAX = 1 << 18 };
+/* What ran in call stacks, in an item, and frames above the one that is not known, at most. */
+enum { SPAN_CALLS_MAX = 1 << 22, SPAN_CALL_FRAMES_MAX = 1 << 16 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 
@@ -70,7 +79,8 @@ enum span_flow_flag {
 	span_flow_left = 1 << 3,       /* left_ip follows */
 	span_flow_sums = 1 << 4,       /* nblocks and ninsn follow; else they are the paths' */
 	span_flow_times = 1 << 5,      /* see struct sb_flow; only where sums are wanted */
-	span_flow_flags = (1 << 6) - 1
+	span_flow_calls = 1 << 6,      /* see struct sb_flow; only where calls are added up */
+	span_flow_flags = (1 << 7) - 1
 };
 
 static inline uint64_t span_zigzag(int64_t value)

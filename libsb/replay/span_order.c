@@ -98,6 +98,8 @@ int span_order_flow(struct span_order *order, const struct order_place *place, c
 		                    flow->pid, flow->tid, thread->cpu, thread->place.tsc, flow->cpu, from.tsc,
 		                    place->tsc);
 	thread->place = *place;
+	if (flow->calls && flow->calls->tsc_to > place->tsc)
+		thread->place.tsc = flow->calls->tsc_to;
 	thread->cpu = flow->cpu;
 	return 0;
 }

@@ -27,7 +27,8 @@ struct span_order {
 int span_order_init(struct span_order *order);
 void span_order_fini(struct span_order *order);
 
-/* Flow that comes at @place. Zero or a negative code: -sbe_order. */
+/* Flow that comes at @place; calls that were added up go on from there. Zero or a negative code: -sbe_order.
+ */
 int span_order_flow(struct span_order *order, const struct order_place *place, const struct sb_flow *flow,
                     struct sb_error *err);
 

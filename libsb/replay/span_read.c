@@ -6,6 +6,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "replay/span_read_internal.h"
 #include "system/arena.h"
 
 int span_reader_init(struct span_reader *reader, const struct span_world *world, uint64_t numbering)
@@ -27,6 +28,8 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->times);
 	free(reader->way);
 	free(reader->back);
+	free(reader->sum);
+	free(reader->frame);
 	free(reader->slot);
 	*reader = (struct span_reader){0};
 }
@@ -109,47 +112,6 @@ static int next_block(struct span_reader *reader, struct sb_error *err)
 	                    reader->size);
 }
 
-/* What cannot be read is zero, and leaves the reader behind the block. */
-static uint64_t get(struct span_reader *reader)
-{
-	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
-	uint64_t value = 0;
-
-	for (unsigned int shift = 0; at < end && shift < 64; shift += 7) {
-		value |= (uint64_t)(*at & 0x7f) << shift;
-		if (!(*at++ & 0x80)) {
-			reader->at = (size_t)(at - reader->block);
-			return value;
-		}
-	}
-	reader->at = reader->size + 1;
-	return 0;
-}
-
-static int64_t get_signed(struct span_reader *reader)
-{
-	return span_unzigzag(get(reader));
-}
-
-static uint8_t get_byte(struct span_reader *reader)
-{
-	if (reader->at < reader->size)
-		return reader->block[reader->at++];
-	reader->at = reader->size + 1;
-	return 0;
-}
-
-static int is_over(const struct span_reader *reader)
-{
-	return reader->at > reader->size;
-}
-
-/* As many bytes are left, at least; so many things can be there. */
-static int has(const struct span_reader *reader, uint64_t count)
-{
-	return reader->at <= reader->size && count <= reader->size - reader->at;
-}
-
 /* ---- Paths ------------------------------------------------------------------------------------ */
 
 /* Whether instructions of these lengths stand one after the other from @block->ip to @block->end_ip. */
@@ -172,13 +134,13 @@ static int64_t get_block(struct span_reader *reader)
 	uint64_t ninsn, flags;
 	uint32_t number;
 
-	block.ip += (uint64_t)get_signed(reader);
-	block.end_ip = block.ip + get(reader);
-	flags = get(reader);
-	block.mode = get_byte(reader);
-	block.iclass = get_byte(reader);
-	ninsn = get(reader);
-	if (!ninsn || ninsn > UINT16_MAX || !has(reader, ninsn) || flags > UINT32_MAX ||
+	block.ip += (uint64_t)span_get_signed(reader);
+	block.end_ip = block.ip + span_get(reader);
+	flags = span_get(reader);
+	block.mode = span_get_byte(reader);
+	block.iclass = span_get_byte(reader);
+	ninsn = span_get(reader);
+	if (!ninsn || ninsn > UINT16_MAX || !span_has(reader, ninsn) || flags > UINT32_MAX ||
 	    block.mode > ptem_64bit || block.iclass > ptic_indirect)
 		return -sbe_format;
 	block.flags = (uint32_t)flags;
@@ -195,11 +157,11 @@ static int64_t get_block(struct span_reader *reader)
 static int get_other_block(struct span_reader *reader)
 {
 	struct span_blocks *told = &reader->told;
-	const uint64_t reference = get(reader);
+	const uint64_t reference = span_get(reader);
 	int64_t number = reference <= told->count ? (int64_t)reference - 1 : 0;
 
 	if (!reference)
-		number = is_over(reader) ? -sbe_format : get_block(reader);
+		number = span_is_over(reader) ? -sbe_format : get_block(reader);
 	else if (reference == 1)
 		number = told->of[told->last].next[1];
 	if (number <= 0)
@@ -227,7 +189,7 @@ static int get_guessed(struct span_reader *reader, uint64_t count)
 /* The blocks of a path, behind those that are there. Zero or a negative code. */
 static int get_blocks(struct span_reader *reader, struct pt_run_path *path)
 {
-	const uint64_t nblocks = get(reader);
+	const uint64_t nblocks = span_get(reader);
 	const size_t first = reader->nblocks;
 	int status = 0;
 
@@ -237,9 +199,9 @@ static int get_blocks(struct span_reader *reader, struct pt_run_path *path)
 	                       sizeof(*reader->blocks)) < 0)
 		return -sbe_nomem;
 	for (uint64_t left = nblocks; status == 0 && left; left = nblocks - (reader->nblocks - first)) {
-		const uint64_t guessed = get(reader);
+		const uint64_t guessed = span_get(reader);
 
-		if (is_over(reader) || guessed > left)
+		if (span_is_over(reader) || guessed > left)
 			return -sbe_format;
 		status = get_guessed(reader, guessed);
 		if (status == 0 && guessed < left)
@@ -284,11 +246,11 @@ static int get_loose(struct span_reader *reader)
 /* The path at @index of the flow: NULL when it is a loose one. Zero or a negative code. */
 static int get_path(struct span_reader *reader, size_t index)
 {
-	const uint64_t reference = get(reader), id = (reference - 1) / 2;
+	const uint64_t reference = span_get(reader), id = (reference - 1) / 2;
 	int status = 0;
 
 	reader->path[index] = NULL;
-	if (is_over(reader))
+	if (span_is_over(reader))
 		return -sbe_format;
 	if (!reference)
 		return get_loose(reader);
@@ -318,12 +280,12 @@ static void place_loose(struct span_reader *reader, size_t npaths)
 
 static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_sums)
 {
-	const uint64_t npaths = get(reader);
+	const uint64_t npaths = span_get(reader);
 	uint64_t ninsn = 0, nblocks = 0;
 	int status = 0;
 
 	reader->nloose = reader->nblocks = 0;
-	if (npaths > SPAN_FLOW_BLOCKS_MAX || !has(reader, npaths))
+	if (npaths > SPAN_FLOW_BLOCKS_MAX || !span_has(reader, npaths))
 		return -sbe_format;
 	if (array_reserve_more(&reader->path, &reader->path_capacity, 0, npaths, sizeof(*reader->path)) < 0)
 		return -sbe_nomem;
@@ -347,22 +309,9 @@ static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_s
 
 /* ---- Items ------------------------------------------------------------------------------------ */
 
-static int get_int(struct span_reader *reader, int32_t *value)
-{
-	const int64_t wide = get_signed(reader);
-
-	*value = (int32_t)wide;
-	return wide == *value ? 0 : -sbe_format;
-}
-
-static int get_owner(struct span_reader *reader, int32_t *pid, int32_t *tid)
-{
-	return get_int(reader, pid) < 0 ? -sbe_format : get_int(reader, tid);
-}
-
 static int get_membership(struct span_reader *reader, const struct sb_membership **membership)
 {
-	const uint64_t number = get(reader);
+	const uint64_t number = span_get(reader);
 
 	if (number > reader->world->nmemberships)
 		return -sbe_format;
@@ -372,7 +321,7 @@ static int get_membership(struct span_reader *reader, const struct sb_membership
 
 static int get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
 {
-	const uint64_t number = get(reader);
+	const uint64_t number = span_get(reader);
 
 	if (number > reader->world->nepochs)
 		return -sbe_format;
@@ -380,47 +329,26 @@ static int get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
 	return 0;
 }
 
-/* How often each block ran. */
-static int get_times(struct span_reader *reader, struct sb_flow *flow)
-{
-	uint64_t nblocks = 0;
-
-	for (uint32_t i = 0; i < flow->npaths; ++i)
-		nblocks += flow->path[i]->nblocks;
-	if (nblocks > SPAN_TIMES_MAX || !has(reader, nblocks))
-		return -sbe_format;
-	if (array_reserve_more(&reader->times, &reader->times_capacity, 0, nblocks, sizeof(*reader->times)) <
-	    0)
-		return -sbe_nomem;
-	for (uint64_t i = 0; i < nblocks; ++i)
-		reader->times[i] = get(reader);
-	flow->times = reader->times;
-	if (reader->sums < sb_sums_ways)
-		return 0;
-	flow->first_code = (uint32_t)reader->ncodes;
-	reader->ncodes += nblocks;
-	return reader->ncodes <= SPAN_CODES_MAX ? 0 : -sbe_format;
-}
-
 static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 {
-	const uint8_t flags = get_byte(reader);
-	const unsigned int known = span_flow_flags & ~(reader->sums ? 0u : (unsigned int)span_flow_times);
+	const uint8_t flags = span_get_byte(reader);
+	const unsigned int added_up = reader->sums ? 0u : (unsigned int)span_flow_times | span_flow_calls,
+	                   known = span_flow_flags & ~added_up;
 	int status = flags & ~known ? -sbe_format : 0;
 
 	*flow = (struct sb_flow){.cpu = reader->cpu, .numbering = reader->numbering};
-	reader->tsc += (uint64_t)get_signed(reader);
+	reader->tsc += (uint64_t)span_get_signed(reader);
 	if (status == 0 && flags & span_flow_owner)
-		status = get_owner(reader, &reader->pid, &reader->tid);
+		status = span_get_owner(reader, &reader->pid, &reader->tid);
 	if (status == 0 && flags & span_flow_membership)
 		status = get_membership(reader, &reader->membership);
 	if (status == 0 && flags & span_flow_epoch)
 		status = get_epoch(reader, &reader->epoch);
 	if (flags & span_flow_left)
-		flow->left_ip = get(reader);
+		flow->left_ip = span_get(reader);
 	if (flags & span_flow_sums) {
-		flow->nblocks = (uint32_t)get(reader);
-		flow->ninsn = get(reader);
+		flow->nblocks = (uint32_t)span_get(reader);
+		flow->ninsn = span_get(reader);
 	}
 	flow->tsc = reader->tsc;
 	flow->pid = reader->pid;
@@ -429,152 +357,30 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	flow->epoch = reader->epoch;
 	if (status == 0)
 		status = get_paths(reader, flow, flags & span_flow_sums);
-	return status == 0 && flags & span_flow_times ? get_times(reader, flow) : status;
-}
-
-/* ---- Ways ------------------------------------------------------------------------------------- */
-
-static int get_code(struct span_reader *reader, uint64_t number, uint32_t *code)
-{
-	*code = (uint32_t)number;
-	return number < reader->ncodes ? 0 : -sbe_format;
-}
-
-/* A flow that only has ways. */
-static void begin_ways(struct span_reader *reader, struct sb_flow *flow)
-{
-	*flow = (struct sb_flow){.cpu = reader->cpu,
-	                         .pid = -1,
-	                         .tid = -1,
-	                         .tsc = reader->tsc,
-	                         .numbering = reader->numbering,
-	                         .ways = &reader->ways};
-	reader->ways = (struct sb_flow_ways){0};
-}
-
-static int get_ways(struct span_reader *reader, struct sb_flow *flow)
-{
-	const uint64_t nways = get(reader);
-	uint64_t before = 0;
-
-	if (reader->sums < sb_sums_ways || nways > SPAN_WAYS_MAX || !has(reader, nways))
-		return -sbe_format;
-	if (array_reserve_more(&reader->way, &reader->way_capacity, 0, nways, sizeof(*reader->way)) < 0)
-		return -sbe_nomem;
-	for (uint64_t i = 0; i < nways; ++i) {
-		struct sb_flow_way *way = &reader->way[i];
-		const uint64_t from = before + (uint64_t)get_signed(reader), step = get(reader);
-
-		before = from + (uint64_t)span_unzigzag(step >> 1);
-		way->async = step & 1;
-		way->count = get(reader);
-		if (get_code(reader, from, &way->from) < 0 || get_code(reader, before, &way->to) < 0)
-			return -sbe_format;
-	}
-	begin_ways(reader, flow);
-	reader->ways.way = reader->way;
-	reader->ways.nways = nways;
-	return 0;
-}
-
-/* @last: the address that was told of last. */
-static int get_stop(struct span_reader *reader, struct sb_flow_stop *stop, uint64_t *last)
-{
-	const int status = get_code(reader, get(reader), &stop->code);
-
-	*last += (uint64_t)get_signed(reader);
-	stop->ip = *last;
-	return status;
-}
-
-static int get_deepest(struct span_reader *reader, uint32_t *deepest)
-{
-	const uint64_t value = get(reader);
-
-	*deepest = (uint32_t)value;
-	return value <= sb_way_interrupted_most ? 0 : -sbe_format;
-}
-
-static int get_backs(struct span_reader *reader, struct sb_flow_seam *seam, uint64_t *last)
-{
-	const uint64_t nbacks = get(reader);
-
-	if (nbacks > UINT32_MAX || !has(reader, nbacks))
-		return -sbe_format;
-	for (uint32_t i = 0; i < nbacks; ++i) {
-		if (array_reserve(&reader->back, &reader->back_capacity, i, sizeof(*reader->back)) < 0)
-			return -sbe_nomem;
-		if (get_deepest(reader, &reader->back[i].deepest) < 0 ||
-		    get_stop(reader, &reader->back[i], last) < 0)
-			return -sbe_format;
-	}
-	seam->nbacks = (uint32_t)nbacks;
-	seam->back = reader->back;
-	return 0;
-}
-
-/* What a stretch leaves behind. */
-static int get_end(struct span_reader *reader, struct sb_flow_seam *seam, uint64_t *last)
-{
-	const uint64_t user = get(reader), last_code = get(reader), last_user = get(reader);
-
-	seam->comes_to_user = user != 0;
-	if ((user && get_code(reader, user - 1, &seam->user) < 0) ||
-	    get_code(reader, last_code, &seam->last) < 0 || last_user > sb_flow_user_known)
-		return -sbe_format;
-	seam->has_last_user = (enum sb_flow_user)last_user;
-	if (last_user == sb_flow_user_known && get_code(reader, get(reader), &seam->last_user) < 0)
-		return -sbe_format;
-	if (get_deepest(reader, &seam->deepest) < 0 || get_deepest(reader, &seam->ninterrupted) < 0)
-		return -sbe_format;
-	for (uint32_t i = 0; i < seam->ninterrupted; ++i)
-		if (get_stop(reader, &seam->interrupted[i], last) < 0)
-			return -sbe_format;
-	return 0;
-}
-
-static int get_seam(struct span_reader *reader, struct sb_flow *flow)
-{
-	struct sb_flow_seam *seam = &reader->seam;
-	uint64_t last = 0;
-	int status;
-
-	*seam = (struct sb_flow_seam){0};
-	reader->tsc += (uint64_t)get_signed(reader);
-	begin_ways(reader, flow);
-	if (reader->sums < sb_sums_ways || get_owner(reader, &flow->pid, &flow->tid) < 0)
-		return -sbe_format;
-	reader->ways.seam = seam;
-	seam->tsc_from = flow->tsc - get(reader);
-	seam->left_ip = get(reader);
-	seam->has_code = get(reader) != 0;
-	if (!seam->has_code)
-		return 0;
-	if (get_stop(reader, &seam->first, &last) < 0)
-		return -sbe_format;
-	status = get_backs(reader, seam, &last);
-	return status < 0 ? status : get_end(reader, seam, &last);
+	if (status == 0 && flags & span_flow_times)
+		status = span_get_times(reader, flow);
+	return status == 0 && flags & span_flow_calls ? span_get_calls(reader, flow) : status;
 }
 
 static int get_gap(struct span_reader *reader, struct span_item *item)
 {
 	struct sb_gap *gap = &item->gap;
-	const uint64_t reason = get(reader);
+	const uint64_t reason = span_get(reader);
 	uint64_t length;
 
 	*gap = (struct sb_gap){0};
-	item->timeless = get(reader) != 0;
-	if (reason >= sb_gap_reasons || get_int(reader, &gap->cpu) < 0 ||
-	    get_owner(reader, &gap->pid, &gap->tid) < 0)
+	item->timeless = span_get(reader) != 0;
+	if (reason >= sb_gap_reasons || span_get_int(reader, &gap->cpu) < 0 ||
+	    span_get_owner(reader, &gap->pid, &gap->tid) < 0)
 		return -sbe_format;
 	gap->reason = (enum sb_gap_reason)reason;
-	gap->tsc_from = get(reader);
-	gap->tsc_to = get(reader);
-	gap->offset = get(reader);
-	gap->bytes = get(reader);
-	gap->ip = get(reader);
-	length = get(reader);
-	if (length >= sizeof(gap->detail) || !has(reader, length))
+	gap->tsc_from = span_get(reader);
+	gap->tsc_to = span_get(reader);
+	gap->offset = span_get(reader);
+	gap->bytes = span_get(reader);
+	gap->ip = span_get(reader);
+	length = span_get(reader);
+	if (length >= sizeof(gap->detail) || !span_has(reader, length))
 		return -sbe_format;
 	memcpy(gap->detail, reader->block + reader->at, length);
 	reader->at += length;
@@ -583,18 +389,19 @@ static int get_gap(struct span_reader *reader, struct span_item *item)
 
 static int get_event(struct span_reader *reader, struct sb_flow_event *event)
 {
-	const uint64_t kind = get(reader);
+	const uint64_t kind = span_get(reader);
 
 	*event = (struct sb_flow_event){.cpu = reader->cpu};
 	if (kind >= sb_flow_event_kinds)
 		return -sbe_format;
 	event->kind = (enum sb_flow_event_kind)kind;
-	reader->tsc += (uint64_t)get_signed(reader);
+	reader->tsc += (uint64_t)span_get_signed(reader);
 	event->tsc = reader->tsc;
-	if (get_owner(reader, &event->pid, &event->tid) < 0 || get_membership(reader, &event->membership) < 0)
+	if (span_get_owner(reader, &event->pid, &event->tid) < 0 ||
+	    get_membership(reader, &event->membership) < 0)
 		return -sbe_format;
-	event->from = get(reader);
-	event->to = get(reader);
+	event->from = span_get(reader);
+	event->to = span_get(reader);
 	return 0;
 }
 
@@ -603,30 +410,30 @@ static int get_slot(struct span_reader *reader, struct account_slot *slot)
 	uint64_t container;
 
 	*slot = (struct account_slot){.used = 1};
-	if (get_owner(reader, &slot->thread.pid, &slot->thread.tid) < 0)
+	if (span_get_owner(reader, &slot->thread.pid, &slot->thread.tid) < 0)
 		return -sbe_format;
-	container = get(reader);
+	container = span_get(reader);
 	if (container > reader->world->ncontainers)
 		return -sbe_format;
 	slot->container = container ? reader->world->container[container - 1] : NULL;
-	slot->thread.ninsn = get(reader);
-	slot->thread.nblocks = get(reader);
+	slot->thread.ninsn = span_get(reader);
+	slot->thread.nblocks = span_get(reader);
 	return 0;
 }
 
 static void get_account(struct span_reader *reader, struct sb_account *account)
 {
 	*account = (struct sb_account){0};
-	account->bytes_decoded = get(reader);
-	account->ninsn = get(reader);
-	account->nblocks = get(reader);
-	account->ninsn_filtered = get(reader);
-	account->nswitches = get(reader);
+	account->bytes_decoded = span_get(reader);
+	account->ninsn = span_get(reader);
+	account->nblocks = span_get(reader);
+	account->ninsn_filtered = span_get(reader);
+	account->nswitches = span_get(reader);
 	for (int i = 0; i < sb_switch_evidences; ++i)
-		account->switches[i] = get(reader);
+		account->switches[i] = span_get(reader);
 	for (int i = 0; i < sb_gap_reasons; ++i) {
-		account->gap[i].count = get(reader);
-		account->gap[i].bytes = get(reader);
+		account->gap[i].count = span_get(reader);
+		account->gap[i].bytes = span_get(reader);
 	}
 }
 
@@ -636,7 +443,7 @@ static int get_slots(struct span_reader *reader, uint64_t count)
 	for (uint64_t i = 0; i < count; ++i) {
 		if (array_reserve(&reader->slot, &reader->slot_capacity, i, sizeof(*reader->slot)) < 0)
 			return -sbe_nomem;
-		if (get_slot(reader, &reader->slot[i]) < 0 || is_over(reader))
+		if (get_slot(reader, &reader->slot[i]) < 0 || span_is_over(reader))
 			return -sbe_format;
 	}
 	return 0;
@@ -647,12 +454,12 @@ static int get_piece_end(struct span_reader *reader, struct span_item *item)
 	uint64_t count;
 	int status;
 
-	item->position = get(reader) - 1;
-	item->last_tsc = get(reader);
+	item->position = span_get(reader) - 1;
+	item->last_tsc = span_get(reader);
 	item->part = (struct ledger_part){0};
 	get_account(reader, &item->part.account);
-	count = get(reader);
-	status = has(reader, count) ? get_slots(reader, count) : -sbe_format;
+	count = span_get(reader);
+	status = span_has(reader, count) ? get_slots(reader, count) : -sbe_format;
 	item->part.slot = reader->slot;
 	item->part.nslots = item->part.nused = count;
 	return status;
@@ -660,11 +467,11 @@ static int get_piece_end(struct span_reader *reader, struct span_item *item)
 
 static int get_begin(struct span_reader *reader, struct span_item *item)
 {
-	if (get(reader) != SPAN_VERSION)
+	if (span_get(reader) != SPAN_VERSION)
 		return -sbe_unsupported;
-	item->span.stream = get(reader);
-	item->span.from = get(reader);
-	item->span.to = get(reader) - 1;
+	item->span.stream = span_get(reader);
+	item->span.from = span_get(reader);
+	item->span.to = span_get(reader) - 1;
 	return 0;
 }
 
@@ -681,16 +488,19 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 	case span_begin:
 		return get_begin(reader, item);
 	case span_piece:
-		item->position = get(reader);
+		item->position = span_get(reader);
+		if (reader->nfunctions)
+			reader->numbering += 1;
+		reader->nfunctions = 0;
 		return 0;
 	case span_flow:
 		return get_flow(reader, &item->flow);
 	case span_ways:
 		item->kind = span_flow;
-		return get_ways(reader, &item->flow);
+		return span_get_ways(reader, &item->flow);
 	case span_seam:
 		item->kind = span_flow;
-		return get_seam(reader, &item->flow);
+		return span_get_seam(reader, &item->flow);
 	case span_gap:
 		return get_gap(reader, item);
 	case span_event:
@@ -698,7 +508,7 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 	case span_piece_end:
 		return get_piece_end(reader, item);
 	case span_end:
-		item->surveyed = get_byte(reader);
+		item->surveyed = span_get_byte(reader);
 		reader->ended = 1;
 		return 0;
 	default:
@@ -735,7 +545,7 @@ int span_read(struct span_reader *reader, struct span_item *item, struct sb_erro
 			status = next_block(reader, err);
 		if (status < 0)
 			return status;
-		item->kind = (enum span_item_kind)get_byte(reader);
+		item->kind = (enum span_item_kind)span_get_byte(reader);
 	} while (begin_anew(reader, item->kind));
 	status = get_item(reader, item);
 	if (status == -sbe_nomem)
@@ -743,7 +553,7 @@ int span_read(struct span_reader *reader, struct span_item *item, struct sb_erro
 	if (status == -sbe_unsupported)
 		return sb_error_set(err, status, name_of(reader), reader->offset,
 		                    "a span's result of another version of sbtrace");
-	if (status < 0 || is_over(reader))
+	if (status < 0 || span_is_over(reader))
 		return damaged(reader, err, "expected an item of a span's result, found something else");
 	return 1;
 }

@@ -61,6 +61,12 @@ struct span_reader {
 	size_t back_capacity;
 	struct sb_flow_ways ways; /* of the present flow, as is: */
 	struct sb_flow_seam seam;
+	struct sb_flow_calls calls;
+	uint32_t nfunctions;          /* that have numbers in these */
+	struct sb_flow_call_sum *sum; /* owned */
+	size_t sum_capacity;
+	struct sb_flow_call_frame *frame; /* owned */
+	size_t frame_capacity;
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "replay/call_sums.h"
 #include "replay/joint.h"
 #include "replay/span_sums.h"
 #include "replay/span_write.h"
@@ -26,8 +27,9 @@ struct spanner {
 	struct sb_error error;            /* of the walker */
 	struct span_world numbers;
 	struct span_writer writer;
-	struct span_sums sums; /* when they are wanted */
-	int adds_up;           /* they are */
+	struct span_sums sums;   /* when they are wanted */
+	struct call_sums *calls; /* owned; likewise; NULL: they are not */
+	int adds_up;             /* either is */
 	/* The CPU's, and how many of them were over when the last flow came: */
 	const struct sb_sched *sched;
 	size_t nscheds, npassed;
@@ -58,9 +60,11 @@ static int add_to_sums(struct spanner *spanner, const struct sb_flow *flow)
 	while (npassed < spanner->nscheds && spanner->sched[npassed].time <= now)
 		npassed += 1;
 	if (npassed != spanner->npassed)
-		status = span_sums_break(&spanner->sums);
+		status = spanner->calls ? call_sums_break(spanner->calls) : span_sums_break(&spanner->sums);
 	spanner->npassed = npassed;
-	return status < 0 ? status : span_sums_add(&spanner->sums, flow);
+	if (status < 0)
+		return status;
+	return spanner->calls ? call_sums_add(spanner->calls, flow) : span_sums_add(&spanner->sums, flow);
 }
 
 static int on_flow(void *context, const struct sb_flow *flow)
@@ -76,6 +80,8 @@ static int on_flow(void *context, const struct sb_flow *flow)
 /* What comes next has its place behind the flow so far. */
 static int flush_sums(struct spanner *spanner)
 {
+	if (spanner->calls)
+		return call_sums_break(spanner->calls);
 	return spanner->adds_up ? span_sums_flush(&spanner->sums) : 0;
 }
 
@@ -306,7 +312,8 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	*spanner = (struct spanner){.walk = walk, .options = *options, .span = walk->index};
 	spanner->point = walk->from;
 	spanner->uncounted = options->tsc_from || options->tsc_to;
-	spanner->adds_up = sink->flow && span_adds_up(options) != sb_sums_none;
+	spanner->adds_up = sink->flow && span_adds_up(options) != sb_sums_none &&
+	                   (span_adds_up(options) != sb_sums_calls || walk->world->symbols);
 	spanner->sink = (struct sb_sink){.context = spanner,
 	                                 .flow = sink->flow || spanner->uncounted ? on_flow : NULL,
 	                                 .gap = sink->gap ? on_gap : NULL,
@@ -320,7 +327,9 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	status = span_world_init(&spanner->numbers, walk->world->system);
 	if (status == 0)
 		status = span_writer_init(&spanner->writer, walk->write, walk->context, &spanner->numbers);
-	if (status == 0 && spanner->adds_up)
+	if (status == 0 && spanner->adds_up && span_adds_up(options) == sb_sums_calls)
+		status = call_sums_new(&spanner->calls, &spanner->writer, walk->world);
+	else if (status == 0 && spanner->adds_up)
 		status = span_sums_init(&spanner->sums, &spanner->writer, span_adds_up(options));
 	return status < 0 ? status
 	                  : walker_init(&spanner->walker, walk->world, &spanner->ledger, walk->nparts,
@@ -337,6 +346,7 @@ static void fini(struct spanner *spanner)
 		ledger_fini(&spanner->probe.ledger);
 	}
 	span_sums_fini(&spanner->sums);
+	call_sums_free(spanner->calls);
 	span_writer_fini(&spanner->writer);
 	span_world_fini(&spanner->numbers);
 	plan_fini(&spanner->plan);

@@ -27,7 +27,7 @@ static inline enum sb_sums span_adds_up(const struct sb_replay_options *options)
 {
 	if (options->tsc_from || options->tsc_to || options->sums <= 0)
 		return sb_sums_none;
-	return options->sums < sb_sums_processes ? (enum sb_sums)options->sums : sb_sums_processes;
+	return options->sums < sb_sums_calls ? (enum sb_sums)options->sums : sb_sums_calls;
 }
 
 /* *account (may be NULL) becomes the sums. Zero or a negative code. */

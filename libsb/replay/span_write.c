@@ -107,6 +107,7 @@ int span_write_piece(struct span_writer *writer, uint64_t position)
 
 	if (!at)
 		return writer->failed;
+	writer->nfunctions = 0;
 	*at++ = span_piece;
 	return done(writer, put(at, position));
 }
@@ -317,6 +318,7 @@ static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struc
 	flags |= flow->epoch != writer->epoch ? span_flow_epoch : 0;
 	flags |= flow->left_ip ? span_flow_left : 0;
 	flags |= flow->times ? span_flow_times : 0;
+	flags |= flow->calls ? span_flow_calls : 0;
 	*at++ = (uint8_t)flags;
 	at = put_signed(at, (int64_t)(flow->tsc - writer->tsc));
 	if (flags & span_flow_owner) {
@@ -353,6 +355,81 @@ static int put_times(struct span_writer *writer, const struct sb_flow *flow)
 	return 0;
 }
 
+static uint8_t *put_ip(uint8_t *at, uint64_t ip, uint64_t *last)
+{
+	at = put_signed(at, (int64_t)(ip - *last));
+	*last = ip;
+	return at;
+}
+
+static uint8_t *put_frame(uint8_t *at, const struct sb_flow_call_frame *frame, uint64_t *last)
+{
+	at = put_ip(at, frame->ip, last);
+	at = put_ip(at, frame->from_ip, last);
+	at = put_ip(at, frame->return_ip, last);
+	*at++ = frame->how;
+	*at++ = frame->flags;
+	return at;
+}
+
+static uint64_t bit(int is_set, unsigned int number)
+{
+	return (uint64_t)(is_set != 0) << number;
+}
+
+static uint8_t *put_sum(struct span_writer *writer, uint8_t *at, const struct sb_flow_call_sum *sum,
+                        uint32_t index, uint64_t *last)
+{
+	at = put(at, sum->function);
+	if (sum->function == writer->nfunctions) {
+		at = put_ip(at, sum->ip, last);
+		writer->nfunctions += 1;
+	}
+	at = put(at, index - 1 - sum->below);
+	return put(at, sum->ninsn << 4 | bit(sum->is_kernel, 3) | bit(sum->is_learned, 2) |
+	                       bit(sum->jumps, 1) | bit(sum->is_called, 0));
+}
+
+static uint8_t *put_sums(struct span_writer *writer, uint8_t *at, const struct sb_flow_calls *calls)
+{
+	uint64_t last = 0;
+
+	at = put_ip(at, calls->low, &last);
+	at = put(at, calls->high - calls->low);
+	at = put(at, bit(calls->goes_internal, 2) | bit(calls->is_named, 1) | bit(calls->is_plain, 0));
+	at = put(at, calls->sum[0].ninsn);
+	for (uint32_t i = 1; i < calls->nsums; ++i)
+		at = put_sum(writer, at, &calls->sum[i], i, &last);
+	at = put(at, calls->deepest);
+	at = put(at, calls->returns);
+	at = put(at, calls->nframes);
+	for (uint32_t i = 0; i < calls->nframes; ++i)
+		at = put_frame(at, &calls->frame[i], &last);
+	at = put_ip(at, calls->end_low, &last);
+	at = put(at, calls->end_high - calls->end_low);
+	at = put_ip(at, calls->end_ip, &last);
+	at = put_ip(at, calls->next_ip, &last);
+	*at++ = calls->iclass;
+	return at;
+}
+
+static int put_calls(struct span_writer *writer, const struct sb_flow *flow)
+{
+	const struct sb_flow_calls *calls = flow->calls;
+	uint8_t *at = room(writer, ITEM_MAX + ((size_t)calls->nsums + calls->nframes) * 4 * VARINT_MAX);
+
+	if (!at)
+		return writer->failed;
+	at = put(at, calls->tsc_to - flow->tsc);
+	at = put(at, calls->credit);
+	at = put(at, calls->more_credit);
+	at = put(at, calls->nsums);
+	if (calls->nsums)
+		at = put_sums(writer, at, calls);
+	writer->size = (size_t)(at - writer->buffer);
+	return 0;
+}
+
 int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int paths)
 {
 	uint8_t *at;
@@ -371,6 +448,8 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 	if (paths && put_paths(writer, flow) < 0)
 		return writer->failed;
 	if (flow->times && put_times(writer, flow) < 0)
+		return writer->failed;
+	if (flow->calls && put_calls(writer, flow) < 0)
 		return writer->failed;
 	return done(writer, writer->buffer + writer->size);
 }

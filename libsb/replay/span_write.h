@@ -18,6 +18,7 @@ struct span_writer {
 	/* What the reader knows already. */
 	uint8_t *known; /* owned; by number: the path was defined */
 	uint64_t numbering;
+	uint32_t nfunctions; /* in calls that were added up: numbers of those from there on are new */
 	struct span_blocks blocks;
 	uint64_t tsc;
 	int32_t pid, tid;

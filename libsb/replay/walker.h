@@ -21,6 +21,7 @@ struct replay_world {
 	int traces_kernel;                /* the trace is not of user space alone */
 	const struct kernel_text *kernel; /* NULL: not known */
 	struct evidence *evidence;
+	struct sb_symbols *symbols; /* only for calls that are added up; NULL: they are not */
 };
 
 /* Where a stream may be joined: a PSB. */

@@ -505,9 +505,37 @@ static void what_a_thread_did_at_a_time_elsewhere_is_no_order(void **state)
 	span_order_fini(&order);
 }
 
+/* Calls of a thread that were added up, from when they began on. */
+static int order_calls(struct span_order *order, int32_t cpu, uint64_t from, uint64_t to,
+                       struct sb_error *err)
+{
+	const struct sb_flow_calls calls = {.tsc_to = to};
+	const struct sb_flow flow = {.cpu = cpu, .pid = 7, .tid = 8, .tsc = from, .calls = &calls};
+	const struct order_place place = {from, (size_t)cpu};
+
+	return span_order_flow(order, &place, &flow, err);
+}
+
+static void calls_at_a_time_elsewhere_are_no_order(void **state)
+{
+	struct span_order order;
+	struct sb_error err = {0};
+
+	(void)state;
+	assert_int_equal(span_order_init(&order), 0);
+	assert_int_equal(order_calls(&order, 0, 10, 20, &err), 0);
+	assert_int_equal(order_calls(&order, 1, 20, 30, &err), 0);
+	assert_int_equal(order_calls(&order, 1, 30, 40, &err), 0);
+	assert_int_equal(order_calls(&order, 0, 40, 50, &err), -sbe_order);
+	assert_int_equal(order_calls(&order, 0, 41, 50, &err), 0);
+	assert_int_equal(order_calls(&order, 1, 45, 60, &err), -sbe_order);
+	span_order_fini(&order);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+	        cmocka_unit_test(calls_at_a_time_elsewhere_are_no_order),
 	        cmocka_unit_test(seams_join),
 	        cmocka_unit_test(seams_join_by_process),
 	        cmocka_unit_test(what_a_thread_did_at_a_time_elsewhere_is_no_order),

@@ -26,7 +26,6 @@ struct replay {
 	const struct job_replay_request *request;
 	const struct job *job;
 	struct job_session opened;
-	struct sb_symbols *symbols; /* NULL: not wanted */
 	struct sb_source_lines *lines;
 	struct sink_context context;
 	struct sink_filter filter;       /* of all */
@@ -41,25 +40,11 @@ static void replay_close(struct replay *replay)
 	progress_end(&replay->progress);
 	sink_set_free(replay->sinks);
 	free(replay->sink_filter);
-	sb_symbols_free(replay->symbols);
 	sb_source_lines_free(replay->lines);
 	job_session_close(&replay->opened);
 }
 
 /* ---- What is wanted --------------------------------------------------------------------------- */
-
-static bool wants_symbols(const struct job *job)
-{
-	const struct sink_type *type;
-	size_t functions = job->filter.function.count;
-
-	for (size_t i = 0; i < job->nsinks; i++)
-		functions += job->sink[i].filter.function.count;
-	for (size_t i = 0; (type = job_sink_type(job, i)); i++)
-		if (sink_type_wants_symbols(type, job_sink_symbols(job, i)))
-			return true;
-	return functions != 0;
-}
 
 /* Whether lines scroll over the terminal where the progress bar would be. */
 static bool scrolls(const struct job_replay_request *request)
@@ -97,32 +82,6 @@ static void tell_unknown_containers(const struct replay *replay)
 			        replay->request->command, wanted->value[i], count);
 }
 
-/* Files of the kernel that were named, now or when the bundle was made, besides what the recording brings
- * along. */
-static int add_kernel_symbols(struct replay *replay, const struct sb_system *system, struct sb_error *err)
-{
-	char *const *file = replay->job->file;
-	const char *recording = sb_perfdata_path(replay->opened.perfdata);
-	char *vmlinux = NULL, *kallsyms = NULL;
-	const char *named;
-	int code = 0;
-
-	if (!file[job_vmlinux] && !file[job_kcore])
-		vmlinux = sb_bundle_named_kernel(replay->opened.resolver, recording, "vmlinux");
-	if (!file[job_kallsyms])
-		kallsyms = sb_bundle_named_kernel(replay->opened.resolver, recording, "kallsyms");
-	named = file[job_vmlinux] ? file[job_vmlinux] : vmlinux;
-	if (named)
-		code = sb_symbols_add_vmlinux(replay->symbols, named, sb_system_kernel_shift(system, named),
-		                              err);
-	named = file[job_kallsyms] ? file[job_kallsyms] : kallsyms;
-	if (!code && named)
-		code = sb_symbols_add_kallsyms(replay->symbols, named, err);
-	free(vmlinux);
-	free(kallsyms);
-	return code;
-}
-
 /* Read when they are asked for. */
 static int open_lines(struct replay *replay, struct sb_error *err)
 {
@@ -144,22 +103,6 @@ static int open_lines(struct replay *replay, struct sb_error *err)
 		code = sb_source_lines_add_recording(replay->lines, perfdata, system, file[job_kcore], err);
 	free(bundled);
 	return code;
-}
-
-static int open_symbols(struct replay *replay, struct sb_error *err)
-{
-	const struct sb_symbols_options wanted = {.size = sizeof(wanted),
-	                                          .no_demangle = replay->job->no_demangle,
-	                                          .kcore = replay->job->file[job_kcore]};
-	const struct sb_system *system = sb_session_system(replay->opened.session);
-	int code;
-
-	if (!wants_symbols(replay->job))
-		return 0;
-	code = sb_symbols_new(&replay->symbols, replay->opened.resolver, &wanted, err);
-	if (!code)
-		code = sb_symbols_add_recording(replay->symbols, replay->opened.perfdata, system, err);
-	return code ? code : add_kernel_symbols(replay, system, err);
 }
 
 /* What a sink of its own leaves out. */
@@ -228,7 +171,7 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 	int code = -sbe_nomem;
 
 	replay->sink_filter = calloc(count, sizeof(*replay->sink_filter));
-	replay->context = (struct sink_context){.symbols = replay->symbols,
+	replay->context = (struct sink_context){.symbols = replay->opened.symbols,
 	                                        .lines = replay->lines,
 	                                        .clock = &sb_perfdata_info(replay->opened.perfdata)->clock,
 	                                        .system = sb_session_system(replay->opened.session),
@@ -281,6 +224,17 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 	return interrupt_came() ? -sbe_stop : 0;
 }
 
+static int merge(struct replay *replay, const struct sb_sink *sink, struct sb_error *err)
+{
+	const int code = sb_session_merge(replay->opened.session, replay->request->spans, sink, err);
+
+	return code == -sbe_order && !err->code
+	               ? sb_error_set(
+	                         err, code, replay->request->recording, UINT64_MAX,
+	                         "calls were added up above frames that are not those they were taken for")
+	               : code;
+}
+
 static int run(struct replay *replay, struct sb_error *err)
 {
 	const struct sb_sink sink = {.context = replay,
@@ -294,7 +248,7 @@ static int run(struct replay *replay, struct sb_error *err)
 	progress_begin(&replay->progress, replay->request->label, scrolls(replay->request),
 	               replay->request->progress);
 	if (replay->request->spans)
-		code = sb_session_merge(replay->opened.session, replay->request->spans, &sink, &failure);
+		code = merge(replay, &sink, &failure);
 	else
 		code = sb_session_run(replay->opened.session, &sink, &failure);
 	if (!code)
@@ -381,7 +335,7 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 	interrupt_watch(&watch);
 	code = job_session_open(&replay.opened, request->job, request->recording, err);
 	if (!code)
-		code = open_symbols(&replay, err);
+		code = job_session_add_symbols(&replay.opened, request->job, err);
 	if (!code)
 		code = open_lines(&replay, err);
 	if (!code)

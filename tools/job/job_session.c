@@ -1,7 +1,13 @@
 /* job_session.c - see job_session.h. Everything is opened in the order in which it can fail cheaply. */
 #include "job/job_session.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include <sb/bundle.h>
+#include <sb/kernel.h>
+#include <sb/shard.h>
+#include <sb/symbols.h>
 
 #include "job/job_decode.h"
 #include "tell.h"
@@ -50,6 +56,7 @@ static enum sb_sums takes_sums(const struct job *job)
 {
 	const struct sink_type *type;
 	enum sb_sums most = sb_sums_blocks;
+	size_t nlook = 0;
 
 	if (job->filter.address.count || job->filter.function.count)
 		return sb_sums_none;
@@ -63,6 +70,10 @@ static enum sb_sums takes_sums(const struct job *job)
 			takes = type->takes_sums(sink ? sink->setting : NULL, sink ? sink->nsettings : 0);
 		if (takes == sb_sums_none)
 			return sb_sums_none;
+		/* Calls are all that is told then. */
+		if ((takes == sb_sums_calls) != (most == sb_sums_calls) && nlook)
+			return sb_sums_none;
+		nlook++;
 		most = takes > most ? takes : most;
 	}
 	return most;
@@ -159,8 +170,76 @@ int job_session_open(struct job_session *opened, const struct job *job, const ch
 	return code;
 }
 
+/* ---- Symbols ---------------------------------------------------------------------------------- */
+
+static bool wants_symbols(const struct job *job)
+{
+	const struct sink_type *type;
+	size_t functions = job->filter.function.count;
+
+	for (size_t i = 0; i < job->nsinks; i++)
+		functions += job->sink[i].filter.function.count;
+	for (size_t i = 0; (type = job_sink_type(job, i)); i++)
+		if (sink_type_wants_symbols(type, job_sink_symbols(job, i)))
+			return true;
+	return functions != 0;
+}
+
+/* Files of the kernel that were named, now or when the bundle was made, besides what the recording brings
+ * along. */
+static int add_kernel_symbols(struct job_session *opened, const struct job *job, struct sb_error *err)
+{
+	const struct sb_system *system = sb_session_system(opened->session);
+	char *const *file = job->file;
+	const char *recording = sb_perfdata_path(opened->perfdata);
+	char *vmlinux = NULL, *kallsyms = NULL;
+	const char *named;
+	int code = 0;
+
+	if (!file[job_vmlinux] && !file[job_kcore])
+		vmlinux = sb_bundle_named_kernel(opened->resolver, recording, "vmlinux");
+	if (!file[job_kallsyms])
+		kallsyms = sb_bundle_named_kernel(opened->resolver, recording, "kallsyms");
+	named = file[job_vmlinux] ? file[job_vmlinux] : vmlinux;
+	if (named)
+		code = sb_symbols_add_vmlinux(opened->symbols, named, sb_system_kernel_shift(system, named),
+		                              err);
+	named = file[job_kallsyms] ? file[job_kallsyms] : kallsyms;
+	if (!code && named)
+		code = sb_symbols_add_kallsyms(opened->symbols, named, err);
+	free(vmlinux);
+	free(kallsyms);
+	return code;
+}
+
+static int open_symbols(struct job_session *opened, const struct job *job, struct sb_error *err)
+{
+	const struct sb_symbols_options wanted = {
+	        .size = sizeof(wanted), .no_demangle = job->no_demangle, .kcore = job->file[job_kcore]};
+	int code = sb_symbols_new(&opened->symbols, opened->resolver, &wanted, err);
+
+	if (!code)
+		code = sb_symbols_add_recording(opened->symbols, opened->perfdata,
+		                                sb_session_system(opened->session), err);
+	if (!code)
+		code = add_kernel_symbols(opened, job, err);
+	sb_session_set_symbols(opened->session, opened->symbols);
+	return code;
+}
+
+int job_session_add_symbols(struct job_session *opened, const struct job *job, struct sb_error *err)
+{
+	return wants_symbols(job) ? open_symbols(opened, job, err) : 0;
+}
+
+int job_session_add_shard_symbols(struct job_session *opened, const struct job *job, struct sb_error *err)
+{
+	return takes_sums(job) == sb_sums_calls ? job_session_add_symbols(opened, job, err) : 0;
+}
+
 void job_session_close(struct job_session *opened)
 {
+	sb_symbols_free(opened->symbols);
 	sb_session_close(opened->session);
 	sb_resolver_free(opened->resolver);
 	sb_perfdata_close(opened->perfdata);

@@ -27,6 +27,7 @@ struct job_session {
 	struct sb_perfdata *perfdata;
 	struct sb_resolver *resolver;
 	struct sb_session *session;
+	struct sb_symbols *symbols; /* NULL: not wanted */
 };
 
 /* Zeroed before, but for the command, the checkpoint and what is expected; where the checkpoint cannot be
@@ -34,6 +35,9 @@ struct job_session {
  * code. */
 int job_session_open(struct job_session *session, const struct job *job, const char *recording,
                      struct sb_error *err);
+/* The symbols that the job's sinks use; those that shards need to add up for them. */
+int job_session_add_symbols(struct job_session *session, const struct job *job, struct sb_error *err);
+int job_session_add_shard_symbols(struct job_session *session, const struct job *job, struct sb_error *err);
 void job_session_close(struct job_session *session);
 
 /* Whether a recording that was fetched is still the one that was opened. Zero or a negative code. */

@@ -312,6 +312,8 @@ static void run_recording(struct running *running, size_t index)
 	                                   : recording_files_check(recording->path, recording->files, &err);
 	if (!code)
 		code = job_session_open(&running->opened, &running->plan->job, recording->path, &err);
+	if (!code)
+		code = job_session_add_shard_symbols(&running->opened, &running->plan->job, &err);
 	if (!code) {
 		begin_progress(running);
 		run_all(running);

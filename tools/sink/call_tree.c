@@ -49,6 +49,8 @@ struct call_tree {
 	size_t nthreads;
 	struct tree_cpu *cpu; /* owned */
 	size_t ncpus;
+	struct call_node **summed; /* owned; nodes of sums that come */
+	size_t nsummed;
 	bool failed; /* no memory, where that could not be told */
 };
 
@@ -319,6 +321,34 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	return 0;
 }
 
+/* Only by instructions: time is spread over all that ran in it. */
+static int on_sums(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
+                   uint32_t count)
+{
+	struct call_tree *tree = context;
+	int status = on_run(tree, thread, sum[0].ninsn);
+
+	if (status < 0 || vector_reach(&tree->summed, &tree->nsummed, count, sizeof(*tree->summed)))
+		return -sbe_nomem;
+	tree->summed[0] = sb_calls_top(thread)->note.pointer;
+	for (uint32_t i = 1; i < count; i++) {
+		tree->summed[i] = child_of(tree, tree->summed[sum[i].below],
+		                           call_names_of(&tree->names, sum[i].function), false);
+		if (!tree->summed[i])
+			return -sbe_nomem;
+		tree->summed[i]->self += sum[i].ninsn;
+	}
+	return 0;
+}
+
+enum sb_sums call_tree_takes_sums(const struct sink_setting *setting, size_t nsettings)
+{
+	for (size_t i = 0; i < nsettings; i++)
+		if (!strcmp(setting[i].option->name, "weight") && strcmp(setting[i].value, "instructions"))
+			return sb_sums_none;
+	return sb_sums_calls;
+}
+
 /* Instructions that do not count take time, too. */
 static uint32_t on_count(void *context, struct sb_call_thread *thread, const struct sb_flow *flow,
                          const struct pt_run_block *block)
@@ -435,7 +465,8 @@ struct call_tree *call_tree_new(const struct sink_context *context, enum call_tr
 	                                         .system = context->system,
 	                                         .holes = context->cut};
 	struct call_tree *tree = calloc(1, sizeof(*tree));
-	struct sb_calls_consumer consumer = {.context = tree, .run = on_run, .enter = on_enter};
+	struct sb_calls_consumer consumer = {
+	        .context = tree, .run = on_run, .enter = on_enter, .sums = on_sums};
 
 	if (!tree)
 		return NULL;
@@ -465,6 +496,7 @@ void call_tree_free(struct call_tree *tree)
 		free(tree->thread[i].ran);
 	free(tree->thread);
 	free(tree->cpu);
+	free(tree->summed);
 	call_names_free(&tree->names);
 	free(tree);
 }

@@ -49,6 +49,9 @@ const char *call_tree_unit(const struct call_tree *tree);
 /* The next node in the order of a list of the tree: a node, then what is below it. NULL: it was the last. */
 const struct call_node *call_node_after(const struct call_node *node);
 
+/* What a sink takes added up that has nothing but such a tree: by instructions, calls. */
+enum sb_sums call_tree_takes_sums(const struct sink_setting *setting, size_t nsettings);
+
 /* The options "by" and "weight" of sinks. */
 int call_tree_set_group(enum call_tree_group *group, const char *value, struct option_error *error);
 int call_tree_set_weight(enum call_tree_weight *weight, const char *value, struct option_error *error);

@@ -206,16 +206,20 @@ int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 {
 	const struct sb_flow *part = flow;
 	bool failed = false;
+	int status;
 
 	if (set->filter && flow_filter_apply(set->filter, flow, &part))
 		return -sbe_nomem;
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink->flow || sink->output->broken || !give_flow(sink, flow, part))
+		if (!sink->flow || sink->output->broken)
+			continue;
+		status = give_flow(sink, flow, part);
+		if (!status)
 			continue;
 		if (!sink->output->broken)
-			return -sbe_nomem;
+			return status == -sbe_order ? status : -sbe_nomem;
 		failed = true;
 	}
 	return failed ? after_failure(set) : 0;

@@ -72,7 +72,8 @@ struct sink_type {
 	enum sb_sums (*takes_sums)(const struct sink_setting *setting, size_t nsettings);
 	/* After the options were set. @context may be kept. */
 	int (*begin)(void *state, struct output *output, const struct sink_context *context);
-	int (*flow)(void *state, const struct sb_flow *flow);         /* NULL: not wanted */
+	/* -sbe_order, too: flow was added up that is not what it was taken for. NULL: not wanted */
+	int (*flow)(void *state, const struct sb_flow *flow);
 	int (*gap)(void *state, const struct sb_gap *gap);            /* NULL: not wanted */
 	int (*event)(void *state, const struct sb_flow_event *event); /* NULL: not wanted */
 	/* After the last flow; NULL: nothing to add. */

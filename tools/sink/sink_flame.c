@@ -332,6 +332,7 @@ const struct sink_type sink_flame = {
         .symbols = sink_symbols_always,
         .by_time = true,
         .whole_flow = true,
+        .takes_sums = call_tree_takes_sums,
         .begin = flame_begin,
         .flow = flame_flow,
         .gap = flame_gap,

@@ -171,6 +171,7 @@ const struct sink_type sink_folded = {
         .symbols = sink_symbols_always,
         .by_time = true,
         .whole_flow = true,
+        .takes_sums = call_tree_takes_sums,
         .begin = folded_begin,
         .flow = folded_flow,
         .gap = folded_gap,

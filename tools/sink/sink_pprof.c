@@ -309,6 +309,7 @@ const struct sink_type sink_pprof = {
         .symbols = sink_symbols_always,
         .by_time = true,
         .whole_flow = true,
+        .takes_sums = call_tree_takes_sums,
         .begin = pprof_begin,
         .flow = pprof_flow,
         .gap = pprof_gap,

@@ -98,6 +98,13 @@ struct sb_call_thread {
 	union sb_calls_note note; /* zero at first */
 };
 
+/* Instructions of a function that was added up: of the innermost frame, or called by the function below. */
+struct sb_calls_sum {
+	const struct sb_function *function;
+	uint32_t below; /* the index of its sum, which comes before it */
+	uint64_t ninsn;
+};
+
 /* Functions return zero, or a negative code that is handed through. Each may be NULL.
  *
  * run: @ninsn instructions of the innermost frame ran, at the thread's time; each instruction of the flow
@@ -113,6 +120,11 @@ struct sb_calls_consumer {
 	 */
 	uint32_t (*counts)(void *context, struct sb_call_thread *thread, const struct sb_flow *flow,
 	                   const struct pt_run_block *block);
+	/* Flow that was added up (struct sb_flow, calls), at the thread's time: sum[0] is what ran in the
+	 * innermost frame, the others in functions that were on it. Of frames that stay, enter() tells then.
+	 * NULL: such flow is not taken. */
+	int (*sums)(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
+	            uint32_t count);
 };
 
 /* All borrowed; NULL where not known. */
@@ -139,7 +151,8 @@ sb_export int sb_calls_new(struct sb_calls **calls, const struct sb_calls_option
                            const struct sb_calls_consumer *consumer, struct sb_error *err);
 sb_export void sb_calls_free(struct sb_calls *calls); /* NULL is fine */
 
-/* The next flow of a CPU. -sbe_nomem, or what the consumer said. */
+/* The next flow of a CPU. -sbe_nomem, or what the consumer said; -sbe_order: flow was added up that is not
+ * what it was taken for, so only flow that was not will do. */
 sb_export int sb_calls_flow(struct sb_calls *calls, const struct sb_flow *flow);
 /* Something is missing between the CPU's flow before and its next one. */
 sb_export int sb_calls_gap(struct sb_calls *calls, const struct sb_gap *gap);

@@ -85,6 +85,50 @@ struct sb_flow {
 	uint32_t first_code;
 	/* Not NULL: only tells what followed on what in flow that was added up (sb_sums_ways or more). */
 	const struct sb_flow_ways *ways;
+	/* Not NULL: what the thread executed behind the last block, up to its next flow, was added up
+	 * (sb_sums_calls); left_ip is of the end of that. Only struct sb_calls takes it. */
+	const struct sb_flow_calls *calls;
+};
+
+/* A function above the frame that execution is in, called through those below it. */
+struct sb_flow_call_sum {
+	uint32_t function; /* its number among all that the flow's numbering tells of, from 0 on */
+	uint64_t ip;       /* where it was entered, when the number is new, the next one; else nothing */
+	uint32_t below; /* index of the one below it, which comes before; the first one is the frame itself */
+	int is_kernel;
+	int is_called;  /* it was not only jumped to */
+	int jumps;      /* it went to another function by a jump, in its place */
+	int is_learned; /* likewise by a return, as it is known to do */
+	uint64_t ninsn; /* executed in it, not in what it called */
+};
+
+/* A function that was entered, and not left. */
+struct sb_flow_call_frame {
+	uint64_t ip, from_ip, return_ip; /* as in struct sb_call_frame */
+	uint8_t how, flags;              /* likewise */
+};
+
+/* Calls that depend on nothing but the frame that they were made from, what they took, and where they got to.
+ */
+struct sb_flow_calls {
+	uint64_t tsc_to; /* when the last of it was executed */
+	uint64_t credit,
+	        more_credit; /* how far stacks may be searched because of it; more: behind the blocks */
+	/* What was taken to be so of the frame that execution is in behind the flow's blocks, and must be: */
+	uint64_t low, high; /* its code, all at hand */
+	int is_named, is_plain;
+	int goes_internal;                  /* in between, it called an address inside of itself */
+	const struct sb_flow_call_sum *sum; /* none: nothing else is told but more_credit and tsc_to */
+	uint32_t nsums;
+	uint32_t deepest;                       /* how many frames there were above it, at most */
+	uint64_t returns;                       /* how often a function returned */
+	const struct sb_flow_call_frame *frame; /* that are above it in the end */
+	uint32_t nframes;
+	/* Where that ended: the innermost frame's code at hand, the last instruction, and what is behind it
+	 */
+	uint64_t end_low, end_high;
+	uint64_t end_ip, next_ip;
+	uint8_t iclass;
 };
 
 /* Block @to followed on @from; @async: not by its last instruction (struct sb_way_counter). Both are numbers
@@ -162,6 +206,7 @@ struct sb_sink {
 };
 
 struct sb_resolver; /* <sb/binary.h> */
+struct sb_symbols;  /* <sb/symbols.h> */
 
 struct sb_replay_options {
 	size_t size;             /* sizeof(struct sb_replay_options) */
@@ -219,9 +264,12 @@ struct sb_replay_options {
 
 enum sb_sums {
 	sb_sums_none,
-	sb_sums_blocks,   /* how often each block ran */
-	sb_sums_ways,     /* and what followed on what in each thread */
-	sb_sums_processes /* the same, and processes that share code have sums of their own */
+	sb_sums_blocks,    /* how often each block ran */
+	sb_sums_ways,      /* and what followed on what in each thread */
+	sb_sums_processes, /* the same, and processes that share code have sums of their own */
+	/* Not how often blocks ran, but what ran in which call stack (struct sb_flow, calls). Sessions need
+	 * symbols for that: sb_session_set_symbols(); without them, flow is not added up. */
+	sb_sums_calls
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */

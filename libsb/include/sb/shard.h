@@ -44,6 +44,10 @@ sb_export void sb_cutter_free(struct sb_cutter *cutter); /* NULL is fine */
  * -sbe_nomem. */
 sb_export int sb_cutter_cut(struct sb_cutter *cutter, size_t stream, uint64_t from, uint64_t *position);
 
+/* What tells functions from each other, for sb_sums_calls, where spans are run, and where they are merged:
+ * the same that whoever gets the flow takes for its sb_calls. Borrowed; to be set before. */
+sb_export void sb_session_set_symbols(struct sb_session *session, struct sb_symbols *symbols);
+
 /* Where a span's bytes go. Returns zero, or a negative code, which ends the replay. */
 typedef int sb_span_write(void *context, const void *bytes, size_t size);
 
@@ -64,7 +68,8 @@ struct sb_span_source {
 	 * after *err was set. */
 	int64_t (*read)(void *context, size_t index, uint64_t offset, void *bytes, size_t size,
 	                struct sb_error *err);
-	/* Names the span in errors, for example by its file; until the next call. NULL: spans have no names. */
+	/* Names the span in errors, for example by its file; until the next call. NULL: spans have no names.
+	 */
 	const char *(*name)(void *context, size_t index);
 };
 

@@ -1,0 +1,254 @@
+/* span_read_sums.c - what was added up, of a span's bytes. See span_read_internal.h. */
+#include "replay/span_read_internal.h"
+
+#include <sb/call_stack.h>
+
+#include "system/arena.h"
+
+int span_get_times(struct span_reader *reader, struct sb_flow *flow)
+{
+	uint64_t nblocks = 0;
+
+	for (uint32_t i = 0; i < flow->npaths; ++i)
+		nblocks += flow->path[i]->nblocks;
+	if (nblocks > SPAN_TIMES_MAX || !span_has(reader, nblocks))
+		return -sbe_format;
+	if (array_reserve_more(&reader->times, &reader->times_capacity, 0, nblocks, sizeof(*reader->times)) <
+	    0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < nblocks; ++i)
+		reader->times[i] = span_get(reader);
+	flow->times = reader->times;
+	if (reader->sums < sb_sums_ways)
+		return 0;
+	flow->first_code = (uint32_t)reader->ncodes;
+	reader->ncodes += nblocks;
+	return reader->ncodes <= SPAN_CODES_MAX ? 0 : -sbe_format;
+}
+
+/* ---- Calls ------------------------------------------------------------------------------------ */
+
+/* @last: the address that was told of last. */
+static uint64_t get_ip(struct span_reader *reader, uint64_t *last)
+{
+	*last += (uint64_t)span_get_signed(reader);
+	return *last;
+}
+
+static int get_sum(struct span_reader *reader, uint32_t index, uint64_t *last)
+{
+	struct sb_flow_call_sum *sum = &reader->sum[index];
+	const uint64_t function = span_get(reader);
+	uint64_t above, ninsn;
+
+	*sum = (struct sb_flow_call_sum){.function = (uint32_t)function};
+	if (function == reader->nfunctions && function < UINT32_MAX) {
+		sum->ip = get_ip(reader, last);
+		reader->nfunctions += 1;
+	}
+	above = span_get(reader);
+	ninsn = span_get(reader);
+	sum->below = index - 1 - (uint32_t)above;
+	sum->is_called = ninsn & 1;
+	sum->jumps = ninsn >> 1 & 1;
+	sum->is_learned = ninsn >> 2 & 1;
+	sum->is_kernel = ninsn >> 3 & 1;
+	sum->ninsn = ninsn >> 4;
+	return above < index && function < reader->nfunctions ? 0 : -sbe_format;
+}
+
+static int get_frames(struct span_reader *reader, uint64_t *last)
+{
+	const uint64_t count = span_get(reader);
+
+	if (count > SPAN_CALL_FRAMES_MAX || !span_has(reader, 5 * count))
+		return -sbe_format;
+	if (array_reserve_more(&reader->frame, &reader->frame_capacity, 0, count, sizeof(*reader->frame)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < count; ++i) {
+		struct sb_flow_call_frame *frame = &reader->frame[i];
+
+		frame->ip = get_ip(reader, last);
+		frame->from_ip = get_ip(reader, last);
+		frame->return_ip = get_ip(reader, last);
+		frame->how = span_get_byte(reader);
+		frame->flags = span_get_byte(reader);
+		if (frame->how >= sb_enters)
+			return -sbe_format;
+	}
+	reader->calls.frame = reader->frame;
+	reader->calls.nframes = (uint32_t)count;
+	return 0;
+}
+
+static int get_sums(struct span_reader *reader, uint64_t count)
+{
+	struct sb_flow_calls *calls = &reader->calls;
+	uint64_t last = 0, traits, deepest;
+	int status = 0;
+
+	if (count > SPAN_CALLS_MAX || !span_has(reader, 3 * (count - 1)))
+		return -sbe_format;
+	if (array_reserve_more(&reader->sum, &reader->sum_capacity, 0, count, sizeof(*reader->sum)) < 0)
+		return -sbe_nomem;
+	calls->low = get_ip(reader, &last);
+	calls->high = calls->low + span_get(reader);
+	traits = span_get(reader);
+	calls->is_named = traits >> 1 & 1;
+	calls->is_plain = traits & 1;
+	calls->goes_internal = traits >> 2 & 1;
+	reader->sum[0] = (struct sb_flow_call_sum){.ninsn = span_get(reader)};
+	for (uint32_t i = 1; i < count && status == 0; ++i)
+		status = get_sum(reader, i, &last);
+	deepest = span_get(reader);
+	calls->deepest = (uint32_t)deepest;
+	calls->returns = span_get(reader);
+	if (status == 0)
+		status = deepest > UINT32_MAX ? -sbe_format : get_frames(reader, &last);
+	calls->sum = reader->sum;
+	calls->nsums = (uint32_t)count;
+	calls->end_low = get_ip(reader, &last);
+	calls->end_high = calls->end_low + span_get(reader);
+	calls->end_ip = get_ip(reader, &last);
+	calls->next_ip = get_ip(reader, &last);
+	calls->iclass = span_get_byte(reader);
+	return status == 0 && calls->iclass > ptic_indirect ? -sbe_format : status;
+}
+
+int span_get_calls(struct span_reader *reader, struct sb_flow *flow)
+{
+	struct sb_flow_calls *calls = &reader->calls;
+	uint64_t count;
+
+	*calls = (struct sb_flow_calls){0};
+	calls->tsc_to = flow->tsc + span_get(reader);
+	calls->credit = span_get(reader);
+	calls->more_credit = span_get(reader);
+	count = span_get(reader);
+	flow->calls = calls;
+	return count ? get_sums(reader, count) : 0;
+}
+
+/* ---- Ways ------------------------------------------------------------------------------------- */
+
+static int get_code(struct span_reader *reader, uint64_t number, uint32_t *code)
+{
+	*code = (uint32_t)number;
+	return number < reader->ncodes ? 0 : -sbe_format;
+}
+
+/* A flow that only has ways. */
+static void begin_ways(struct span_reader *reader, struct sb_flow *flow)
+{
+	*flow = (struct sb_flow){.cpu = reader->cpu,
+	                         .pid = -1,
+	                         .tid = -1,
+	                         .tsc = reader->tsc,
+	                         .numbering = reader->numbering,
+	                         .ways = &reader->ways};
+	reader->ways = (struct sb_flow_ways){0};
+}
+
+int span_get_ways(struct span_reader *reader, struct sb_flow *flow)
+{
+	const uint64_t nways = span_get(reader);
+	uint64_t before = 0;
+
+	if (reader->sums < sb_sums_ways || nways > SPAN_WAYS_MAX || !span_has(reader, nways))
+		return -sbe_format;
+	if (array_reserve_more(&reader->way, &reader->way_capacity, 0, nways, sizeof(*reader->way)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < nways; ++i) {
+		struct sb_flow_way *way = &reader->way[i];
+		const uint64_t from = before + (uint64_t)span_get_signed(reader), step = span_get(reader);
+
+		before = from + (uint64_t)span_unzigzag(step >> 1);
+		way->async = step & 1;
+		way->count = span_get(reader);
+		if (get_code(reader, from, &way->from) < 0 || get_code(reader, before, &way->to) < 0)
+			return -sbe_format;
+	}
+	begin_ways(reader, flow);
+	reader->ways.way = reader->way;
+	reader->ways.nways = nways;
+	return 0;
+}
+
+/* @last: the address that was told of last. */
+static int get_stop(struct span_reader *reader, struct sb_flow_stop *stop, uint64_t *last)
+{
+	const int status = get_code(reader, span_get(reader), &stop->code);
+
+	*last += (uint64_t)span_get_signed(reader);
+	stop->ip = *last;
+	return status;
+}
+
+static int get_deepest(struct span_reader *reader, uint32_t *deepest)
+{
+	const uint64_t value = span_get(reader);
+
+	*deepest = (uint32_t)value;
+	return value <= sb_way_interrupted_most ? 0 : -sbe_format;
+}
+
+static int get_backs(struct span_reader *reader, struct sb_flow_seam *seam, uint64_t *last)
+{
+	const uint64_t nbacks = span_get(reader);
+
+	if (nbacks > UINT32_MAX || !span_has(reader, nbacks))
+		return -sbe_format;
+	for (uint32_t i = 0; i < nbacks; ++i) {
+		if (array_reserve(&reader->back, &reader->back_capacity, i, sizeof(*reader->back)) < 0)
+			return -sbe_nomem;
+		if (get_deepest(reader, &reader->back[i].deepest) < 0 ||
+		    get_stop(reader, &reader->back[i], last) < 0)
+			return -sbe_format;
+	}
+	seam->nbacks = (uint32_t)nbacks;
+	seam->back = reader->back;
+	return 0;
+}
+
+/* What a stretch leaves behind. */
+static int get_end(struct span_reader *reader, struct sb_flow_seam *seam, uint64_t *last)
+{
+	const uint64_t user = span_get(reader), last_code = span_get(reader), last_user = span_get(reader);
+
+	seam->comes_to_user = user != 0;
+	if ((user && get_code(reader, user - 1, &seam->user) < 0) ||
+	    get_code(reader, last_code, &seam->last) < 0 || last_user > sb_flow_user_known)
+		return -sbe_format;
+	seam->has_last_user = (enum sb_flow_user)last_user;
+	if (last_user == sb_flow_user_known && get_code(reader, span_get(reader), &seam->last_user) < 0)
+		return -sbe_format;
+	if (get_deepest(reader, &seam->deepest) < 0 || get_deepest(reader, &seam->ninterrupted) < 0)
+		return -sbe_format;
+	for (uint32_t i = 0; i < seam->ninterrupted; ++i)
+		if (get_stop(reader, &seam->interrupted[i], last) < 0)
+			return -sbe_format;
+	return 0;
+}
+
+int span_get_seam(struct span_reader *reader, struct sb_flow *flow)
+{
+	struct sb_flow_seam *seam = &reader->seam;
+	uint64_t last = 0;
+	int status;
+
+	*seam = (struct sb_flow_seam){0};
+	reader->tsc += (uint64_t)span_get_signed(reader);
+	begin_ways(reader, flow);
+	if (reader->sums < sb_sums_ways || span_get_owner(reader, &flow->pid, &flow->tid) < 0)
+		return -sbe_format;
+	reader->ways.seam = seam;
+	seam->tsc_from = flow->tsc - span_get(reader);
+	seam->left_ip = span_get(reader);
+	seam->has_code = span_get(reader) != 0;
+	if (!seam->has_code)
+		return 0;
+	if (get_stop(reader, &seam->first, &last) < 0)
+		return -sbe_format;
+	status = get_backs(reader, seam, &last);
+	return status < 0 ? status : get_end(reader, seam, &last);
+}

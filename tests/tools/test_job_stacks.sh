@@ -1,0 +1,74 @@
+#!/bin/sh
+# Shards of a job that wants call stacks add up what happens above the frames that they do not know: each output is, with
+# any number of shards, that of one machine, over longjmp, exceptions, tail calls, trampolines, signals and coroutines.
+# What is called and returns as it should is not decoded once more.
+set -u
+. "$SOURCE_DIR/tests/tools/recordings.sh"
+workloads=$BUILD_DIR/tests/workloads
+cd "$dir" || exit 1
+
+# job OUT RECORDING
+job()
+{
+	mkdir -p "$1"
+	printf 'version: 1\nroots: [%s.root]\nhost_root: false\nrecording: %s.data\nrun_record: %s/run.json\nsinks:\n' "$2" "$2" "$1"
+	for by in comm process thread container none; do
+		echo "- {name: folded, file: $1/folded.$by, with: {by: $by}}"
+	done
+	echo "- {name: flame, file: $1/flame}"
+	echo "- {name: pprof, file: $1/pprof}"
+	[ $# -lt 3 ] || echo "- {name: folded, file: $1/time, with: {weight: time}}"
+}
+
+# same NAME N...: the recording, in N shards. What the merges said is in said.
+same()
+{
+	name=$1
+	shift
+	rm -rf whole out
+	job whole "$name" >whole.yaml
+	expect 0 '' "$SBTRACE" job run --jobs 1 whole.yaml
+	rm whole/run.json
+	[ "$(wc -l <whole/folded.comm)" -gt 10 ] || fail "$name: hardly a stack"
+	: >said
+	for n in "$@"; do
+		rm -rf out plan plan.shards plan.checkpoints
+		job out "$name" >out.yaml
+		expect 0 '' "$SBTRACE" job plan -n "$n" out.yaml -o plan
+		expect 0 '' "$SBTRACE" job run plan --shard all
+		expect 0 '' "$SBTRACE" job merge plan
+		cat "$dir/err.txt" >>said
+		for file in whole/*; do
+			cmp "$file" "out/${file#whole/}" || fail "$name in $n shards: something else"
+		done
+	done
+}
+
+record many -c 2 --mtc --psb-period 512 -- sh -c "ls /usr | sort | head -n 3; (ls / ; true) | cat" && same many 1 2 7 64
+grep 'once more' said && fail "ordinary calls were decoded once more"
+# Results are a fraction of the flow.
+sums=$(cat plan.shards/*.shard | wc -c)
+job out many time >time.yaml
+expect 0 '' "$SBTRACE" job plan -n 64 time.yaml -o flow
+expect 0 '' "$SBTRACE" job run flow --shard all
+flow=$(cat flow.shards/*.shard | wc -c)
+[ $((2 * sums)) -lt "$flow" ] || fail "sums take $sums bytes, the flow $flow"
+expect 0 '' "$SBTRACE" job merge flow
+cmp whole/folded.comm out/folded.comm || fail "by instructions and by time: something else"
+
+record stacks -c 2 --mtc --no-retcomp --psb-period 512 -- "$workloads/stacks" && same stacks 2 7 64
+[ ! -x "$workloads/throws" ] || { record throws -c 1 --mtc --psb-period 512 -- "$workloads/throws" && same throws 7; }
+for program in turns shuffle; do
+	${CC:-cc} -D_GNU_SOURCE -g -O1 -finstrument-functions -fno-omit-frame-pointer -o "$program" \
+		"$SOURCE_DIR/tests/workloads/$program.c" "$SOURCE_DIR/tests/workloads/stacks_note.c" || fail "$program"
+	record "$program" -c 1 --mtc --psb-period 512 -- "./$program" && same "$program" 2 7 64
+done
+record lost -c 2 --mtc --overflow-every 2000 --psb-period 512 -- "$workloads/stacks" && same lost 7
+for name in kernel-pti user-threads; do
+	[ -e "$CORPUS_DIR/$name/perf.data" ] || { echo "skipped: no $CORPUS_DIR/$name"; continue; }
+	ln -s "$CORPUS_DIR/$name/perf.data" "$name.data"
+	ln -s "$CORPUS_DIR/$name/root" "$name.root"
+	same "$name" 7
+	grep 'once more' said && fail "$name was decoded once more"
+done
+[ $failures -eq 0 ]
