@@ -188,8 +188,7 @@ static int on_border(void *context, uint64_t position)
 	pthread_mutex_unlock(&worker->crew->lock);
 	if (taken_over)
 		return go_on_into(worker, taken_over);
-	/* So that there is progress. */
-	return status || !is_first ? status : packer_send(&worker->packer);
+	return status || !is_first ? status : packer_show_progress(&worker->packer);
 }
 
 static int walk(struct worker *worker, const struct planned *planned)

@@ -1,8 +1,9 @@
 /* packer.c - see packer.h. */
 #include "replay/packer.h"
 
-/* A parcel is sent when it holds so much. */
-enum { PARCEL_SIZE = 64 * 1024 };
+/* A parcel is sent when it holds so much; or to show progress, when so much trace was read since the last
+ * one. */
+enum { PARCEL_SIZE = 64 * 1024, PROGRESS_SIZE = 1 << 20 };
 
 static uint64_t accounted_bytes(const struct ledger *ledger)
 {
@@ -28,6 +29,11 @@ int packer_send(struct packer *packer)
 	packer->accounted = bytes;
 	packer->parcel = NULL;
 	return packer->send(packer->context, parcel);
+}
+
+int packer_show_progress(struct packer *packer)
+{
+	return accounted_bytes(&packer->ledger) - packer->accounted < PROGRESS_SIZE ? 0 : packer_send(packer);
 }
 
 /* Where the next item goes; NULL: out of memory. */

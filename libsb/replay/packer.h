@@ -32,6 +32,9 @@ void packer_fini(struct packer *packer);
 
 /* Sends the parcel as it is. Zero, or what send() said. */
 int packer_send(struct packer *packer);
+/* The same when much trace was read since that was done last: not so often that whoever gets it is woken for
+ * little. */
+int packer_show_progress(struct packer *packer);
 /* All that the walker came to is sent, and its sums are in @part. */
 int packer_finish(struct packer *packer, struct ledger_part *part);
 

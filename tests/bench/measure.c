@@ -42,6 +42,21 @@ static double sample(const struct contestant *contestant, double least_seconds, 
 	return (end - start) / passes;
 }
 
+static double least_of(const double *spent, unsigned n)
+{
+	double least = spent[0];
+
+	for (unsigned i = 1; i < n; ++i)
+		if (spent[i] < least)
+			least = spent[i];
+	return least;
+}
+
+static int goes_on(const struct measure_options *options, unsigned round, const double *spent, unsigned n)
+{
+	return round < options->rounds || (round < max_rounds && least_of(spent, n) < options->more_seconds);
+}
+
 int measure(const struct measure_options *options, const struct contestant *contestant, unsigned n,
             struct samples *samples)
 {
@@ -56,7 +71,7 @@ int measure(const struct measure_options *options, const struct contestant *cont
 		if (contestant[i].pass(contestant[i].context, &ignored) < 0)
 			goto failed;
 	}
-	for (unsigned round = 0; round < options->rounds; ++round)
+	for (unsigned round = 0; goes_on(options, round, spent, n); ++round)
 		for (unsigned i = 0; i < n; ++i) {
 			double start = now(), seconds;
 

@@ -35,6 +35,7 @@ struct samples {
 struct measure_options {
 	unsigned rounds;
 	double least_seconds; /* of a sample: passes are repeated until then */
+	double more_seconds;  /* of each contestant: until then, there are more rounds, up to max_rounds */
 	double most_seconds;  /* of a contestant: after that it runs no further rounds (but one) */
 	int warm_up;          /* one pass that is not measured */
 };
