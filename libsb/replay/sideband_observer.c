@@ -689,12 +689,14 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 {
 	const struct switch_track *track = &observer->track;
 	const uint64_t now = sideband_observer_now(observer);
+	/* The kernel asks, too, where it is traced and switches are not all seen, or not when. */
+	const int is_lossy = track->losses || (observer->kernel && observer->asks_cr3);
 
 	return (struct sideband_state){.state = observer->state,
 	                               .in_guest = observer->in_guest,
 	                               .expects_switch = switch_track_expects(track, now),
-	                               .is_fresh = track->losses && track->is_fresh,
-	                               .inferred = track->losses && track->inferred,
+	                               .is_fresh = is_lossy && track->is_fresh,
+	                               .inferred = is_lossy && track->inferred,
 	                               .interrupted = observer->interrupted,
 	                               .is_unbroken = observer->is_unbroken,
 	                               .has_strayed = observer->has_strayed,
@@ -709,6 +711,8 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	                               .from_tid = track->from_tid,
 	                               .nunknown = track->nunknown,
 	                               .unknown_until = track->unknown_until,
+	                               .passed = is_lossy && observer->in_kernel && track->passed,
+	                               .by_time = is_lossy && track->by_time,
 	                               .late = late_time_low(&observer->late, track),
 	                               .limit = observer->base.tick.limit,
 	                               .cr3 = observer->cr3,
@@ -722,9 +726,10 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
 	       a->from_pid == b->from_pid && a->from_tid == b->from_tid && a->nunknown == b->nunknown &&
-	       a->unknown_until == b->unknown_until && a->late == b->late && a->is_fresh == b->is_fresh &&
-	       a->inferred == b->inferred && a->interrupted == b->interrupted &&
-	       a->is_unbroken == b->is_unbroken && a->has_strayed == b->has_strayed &&
-	       a->just_off == b->just_off && a->is_judged == b->is_judged && a->limit == b->limit &&
-	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
+	       a->unknown_until == b->unknown_until && a->passed == b->passed && a->by_time == b->by_time &&
+	       a->late == b->late && a->is_fresh == b->is_fresh && a->inferred == b->inferred &&
+	       a->interrupted == b->interrupted && a->is_unbroken == b->is_unbroken &&
+	       a->has_strayed == b->has_strayed && a->just_off == b->just_off &&
+	       a->is_judged == b->is_judged && a->limit == b->limit && a->cr3 == b->cr3 &&
+	       a->mm_insns == b->mm_insns;
 }

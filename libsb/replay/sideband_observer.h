@@ -172,6 +172,7 @@ struct sideband_state {
 	int32_t from_pid, from_tid; /* see struct switch_track */
 	uint32_t nunknown;
 	uint64_t unknown_until;
+	int passed, by_time; /* likewise, where records are missing */
 	uint64_t limit;
 	uint64_t cr3, mm_insns;
 };

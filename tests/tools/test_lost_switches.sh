@@ -71,4 +71,22 @@ kernel()
 		fail "the kernel's blocks: $others of $blocks are another's, $unsure nobody's, $elsewhere elsewhere"
 }
 kernel
+
+# Nor may it depend on who decodes which piece: where time stands still and records are missing, more than the place in
+# the schedule tells where a thread has come to.
+jobs()
+{
+	at=${CORPUS_DIR:-}/kernel-pti
+	[ -r "$at/perf.data/data" ] && [ -z "${SANITIZE:-}" ] || { echo "skipped: workers: no corpus, or sanitizers"; return; }
+	cp -r "$at/perf.data" "$dir/jobs.data"
+	chmod -R u+w "$dir/jobs.data"
+	python3 "$SOURCE_DIR/tests/degraded/degrade.py" "$at/perf.data/data" "$dir/jobs.data/data" strip=mtc,cyc switch=0.1 \
+		2>/dev/null || fail "workers: degrade.py"
+	for jobs in 1 3 2 3 4 3; do
+		"$SBTRACE" replay --jobs $jobs --root "$at/root" --no-host-root --sink block=/dev/stdout "$dir/jobs.data" \
+			2>/dev/null | md5sum >"$dir/sum.$jobs"
+		cmp "$dir/sum.1" "$dir/sum.$jobs" || fail "$jobs workers give other blocks than one"
+	done
+}
+jobs
 [ $failures -eq 0 ]
