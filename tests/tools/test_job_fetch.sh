@@ -6,7 +6,7 @@ set -u
 
 # Chunks of 64 KiB, padded; PSBs are many, so that seams are everywhere.
 record seams -c 2 --mtc --cyc --psb-period 2048 --overflow-every 30000 -- \
-	sh -c 'i=0; while [ $i -lt 150 ]; do i=$((i+1)); case $i in *00) echo $i | cat >/dev/null;; esac; done' || exit 1
+	sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i+1)); case $i in *00) echo $i | cat >/dev/null;; esac; done' || exit 1
 cd "$dir" || exit 1
 mkdir store local
 cp seams.data store/a.data

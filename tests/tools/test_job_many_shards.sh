@@ -4,7 +4,7 @@
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 
-record many -c 10 --mtc --psb-period 256 -- sh -c 'ls / | sort | tail -n 1; (echo a; true) | cat' || exit 1
+record many -c 10 --mtc --psb-period 256 -- sh -c 'ls / | sort | tail -n 1; (echo a; true) | cat; ls / | sort -r | tail -n 1' || exit 1
 cd "$dir" || exit 1
 
 # job OUT: the outputs in OUT/, one of each kind: in the order of streams, in the order of time, sums, and calls.
