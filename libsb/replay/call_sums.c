@@ -35,7 +35,6 @@ struct call_sums {
 	uint64_t tsc;     /* of its last block */
 	uint64_t returns; /* before it */
 	uint64_t nblocks; /* that were added up */
-	uint64_t low, high;
 	struct sb_flow_calls is;
 	struct pt_run_block *block; /* owned */
 	size_t nraw, block_capacity;

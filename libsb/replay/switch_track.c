@@ -83,13 +83,19 @@ static uint64_t proof_of(const struct sb_sched *entry)
 	return entry->time;
 }
 
+/* ns: when the pass of @entry has been seen at the latest. */
+static uint64_t due_until(const struct switch_track *track, const struct sb_sched *entry)
+{
+	return entry->time + track->slack + SWITCH_TRACK_DELAY;
+}
+
 int switch_track_expects(const struct switch_track *track, uint64_t now)
 {
 	const struct sb_sched *last = track->next ? &track->sched[track->next - 1] : NULL;
 
 	if (!track->by_time || !last || last->records == sb_sched_other)
 		return 0;
-	return now <= (last->in_after ? proof_of(last) : last->time + track->slack + SWITCH_TRACK_DELAY);
+	return now <= (last->in_after ? proof_of(last) : due_until(track, last));
 }
 
 int switch_track_lacks_record(const struct switch_track *track)
@@ -164,8 +170,7 @@ void switch_track_prove(struct switch_track *track, uint64_t now)
 /* What is long overdue was not seen. */
 static void skip_overdue(struct switch_track *track, uint64_t now)
 {
-	while (track->next + 1 < track->nscheds &&
-	       track->sched[track->next + 1].time + track->slack + SWITCH_TRACK_DELAY < now)
+	while (track->next + 1 < track->nscheds && due_until(track, &track->sched[track->next + 1]) < now)
 		take_next(track, 0);
 }
 
@@ -251,7 +256,7 @@ void switch_track_leave_kernel(struct switch_track *track, uint64_t now)
 	const struct sb_sched *entry;
 
 	switch_track_prove(track, now);
-	while ((entry = switch_track_next(track)) && entry->time + track->slack + SWITCH_TRACK_DELAY < now)
+	while ((entry = switch_track_next(track)) && due_until(track, entry) < now)
 		if (is_unclear(track, entry))
 			track->next += 1;
 		else
