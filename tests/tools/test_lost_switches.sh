@@ -36,19 +36,42 @@ if setarch -R true 2>/dev/null; then
 	check 30 0.3 6
 fi
 
+# degraded NAME HOW...: the corpus' recording is in $at; without what is taken out, in $dir/NAME.data. False: it is not there.
+degraded()
+{
+	at=${CORPUS_DIR:-}/$1 to=$dir/$1.data
+	shift
+	[ -r "$at/perf.data/data" ] && [ -z "${SANITIZE:-}" ] || { echo "skipped: $to: no corpus, or sanitizers"; return 1; }
+	rm -rf "$to"
+	cp -r "$at/perf.data" "$to"
+	chmod -R u+w "$to"
+	python3 "$SOURCE_DIR/tests/degraded/degrade.py" "$at/perf.data/data" "$to/data" "$@" 2>/dev/null || fail "degrade.py $to"
+}
+
+# no_blocks_of_others MOST PART: of $dir/blocks, no more than so many are given to others than in $dir/whole, and less than
+# one PART is nobody's.
+no_blocks_of_others()
+{
+	paste "$dir/whole" "$dir/blocks" | awk -F '\t' '{ blocks++; elsewhere += $5 != $12 || $1 != $8 }
+		$10 == -1 { unsure++; next }
+		$2 != $9 || $3 != $10 { others++ }
+		END { print elsewhere + 0, others + 0, unsure + 0, blocks + 0 }' >"$dir/counts"
+	read -r elsewhere others unsure blocks <"$dir/counts"
+	echo "the kernel's blocks: $others of $blocks are another's, $unsure nobody's"
+	[ "$blocks" -gt 1000000 ] && [ "$elsewhere" -eq 0 ] && [ "$others" -le $1 ] &&
+		[ $((unsure * $2)) -lt "$blocks" ] ||
+		fail "the kernel's blocks: $others of $blocks are another's, $unsure nobody's, $elsewhere elsewhere"
+}
+
 # Threads of one process in user space, where the kernel is traced: who ran is told by their lines, which are counted by
 # thread and address. Whose the kernel's lines are, which the truth does not say, the whole recording's replay does: it
 # sees each switch, and has a record of each.
 kernel()
 {
-	at=${CORPUS_DIR:-}/kernel-kaslr-modules pid=119 cpu=1 too_many=0
-	[ -r "$at/perf.data/data" ] && [ -z "${SANITIZE:-}" ] || { echo "skipped: the kernel's threads: no corpus, or sanitizers"; return; }
-	cp -r "$at/perf.data" "$dir/kernel.data"
-	chmod -R u+w "$dir/kernel.data"
-	python3 "$SOURCE_DIR/tests/degraded/degrade.py" "$at/perf.data/data" "$dir/kernel.data/data" switch=0.1 2>/dev/null ||
-		fail "the kernel's threads: degrade.py"
+	pid=119 cpu=1 too_many=0
+	degraded kernel-kaslr-modules switch=0.1 || return
 	"$SBTRACE" replay --root "$at/root" --no-host-root --cpu $cpu --sink insn="$dir/lines" \
-		--sink block="$dir/blocks" "$dir/kernel.data" >/dev/null 2>&1 || fail "the kernel's threads: replay"
+		--sink block="$dir/blocks" "$to" >/dev/null 2>&1 || fail "the kernel's threads: replay"
 	"$SBTRACE" replay --root "$at/root" --no-host-root --cpu $cpu --sink block="$dir/whole" "$at/perf.data" \
 		>/dev/null 2>&1 || fail "the kernel's threads: replay of what is whole"
 	zstd -dcq "$at/truth.cpu$cpu.tsv.zst" | awk -F '\t' -v pid=$pid '$2 == pid { print "truth", $3, $NF }' >"$dir/truth"
@@ -60,15 +83,7 @@ kernel()
 	echo "the kernel's threads: $others of $lines lines are another's, of $seen in the truth"
 	[ "$seen" -gt 20000 ] && [ "$lines" -gt 20000 ] && [ "$others" -le $too_many ] ||
 		fail "the kernel's threads: $others of $lines lines are another's, of $seen"
-	paste "$dir/whole" "$dir/blocks" | awk -F '\t' '{ blocks++; elsewhere += $5 != $12 || $1 != $8 }
-		$10 == -1 { unsure++; next }
-		$2 != $9 || $3 != $10 { others++ }
-		END { print elsewhere + 0, others + 0, unsure + 0, blocks + 0 }' >"$dir/counts"
-	read -r elsewhere others unsure blocks <"$dir/counts"
-	echo "the kernel's blocks: $others of $blocks are another's, $unsure nobody's"
-	[ "$blocks" -gt 1000000 ] && [ "$elsewhere" -eq 0 ] && [ "$others" -le $too_many ] &&
-		[ $((unsure * 50)) -lt "$blocks" ] ||
-		fail "the kernel's blocks: $others of $blocks are another's, $unsure nobody's, $elsewhere elsewhere"
+	no_blocks_of_others $too_many 50
 }
 kernel
 
@@ -76,17 +91,22 @@ kernel
 # the schedule tells where a thread has come to.
 jobs()
 {
-	at=${CORPUS_DIR:-}/kernel-pti
-	[ -r "$at/perf.data/data" ] && [ -z "${SANITIZE:-}" ] || { echo "skipped: workers: no corpus, or sanitizers"; return; }
-	cp -r "$at/perf.data" "$dir/jobs.data"
-	chmod -R u+w "$dir/jobs.data"
-	python3 "$SOURCE_DIR/tests/degraded/degrade.py" "$at/perf.data/data" "$dir/jobs.data/data" strip=mtc,cyc switch=0.1 \
-		2>/dev/null || fail "workers: degrade.py"
+	too_many=7358
+	degraded kernel-pti strip=mtc,cyc || return
+	"$SBTRACE" replay --root "$at/root" --no-host-root --sink block="$dir/whole" "$to" >/dev/null 2>&1 ||
+		fail "workers: replay with all switches"
+	degraded kernel-pti strip=mtc,cyc switch=0.1
 	for jobs in 1 3 2 3 4 3; do
-		"$SBTRACE" replay --jobs $jobs --root "$at/root" --no-host-root --sink block=/dev/stdout "$dir/jobs.data" \
+		"$SBTRACE" replay --jobs $jobs --root "$at/root" --no-host-root --sink block=/dev/stdout "$to" \
 			2>/dev/null | md5sum >"$dir/sum.$jobs"
 		cmp "$dir/sum.1" "$dir/sum.$jobs" || fail "$jobs workers give other blocks than one"
 	done
+	# FIXME: to become none. Without MTC and CYC, records that are missing give the kernel's blocks to others.
+	"$SBTRACE" replay --root "$at/root" --no-host-root --sink block="$dir/blocks" "$to" >/dev/null 2>&1 || fail "workers: replay"
+	others=$(awk -F '\t' 'NR == FNR { ran[$2, $3, $5]++; next } $3 != -1 && ran[$2, $3, $5]-- <= 0 { others++ }
+		END { print others + 0 }' "$dir/whole" "$dir/blocks")
+	echo "without MTC and CYC: $others blocks are another's"
+	[ "$others" -le $too_many ] || fail "without MTC and CYC: $others blocks are another's"
 }
 jobs
 [ $failures -eq 0 ]
