@@ -141,7 +141,8 @@ int pt_blk_time_bound(const struct pt_block_decoder *decoder, uint64_t *tsc)
 PT_DECODER_FACE(pt_blk, pt_block_decoder, block)
 
 /* Hands out a block with its flags, as much of it as the caller knows. */
-static inline void give(struct pt_block *ublock, size_t size, const struct pt_block *block, uint32_t flags)
+static inline __attribute__((always_inline)) void give(struct pt_block *ublock, size_t size,
+                                                       const struct pt_block *block, uint32_t flags)
 {
 	if (__builtin_expect(size == sizeof(*block), 1)) {
 		*ublock = *block;
@@ -169,6 +170,22 @@ static __attribute__((noinline)) int leave_path(struct pt_block_decoder *decoder
 	return errcode < 0 ? errcode : pt_flow_status(flow);
 }
 
+/* The same where the path ends in an event, which is due behind its last block, the next one to be taken. */
+static __attribute__((noinline)) int leave_at_event(struct pt_block_decoder *decoder, struct pt_block *ublock,
+                                                    size_t size, uint32_t flags)
+{
+	struct pt_flow *flow = &decoder->flow;
+	struct pt_cursor *cursor = &decoder->cursor;
+	int errcode;
+
+	pt_cursor_stand_at_event(cursor);
+	flags |= pt_evd_stop_follows(&flow->evd) ? pt_flow_disabled | pt_flow_stopped : pt_flow_disabled;
+	give(ublock, size, pt_cursor_take(cursor), flags);
+	cursor->until = cursor->at;
+	errcode = pt_observers_take_error(&flow->observers);
+	return errcode < 0 ? errcode : pts_event_pending;
+}
+
 /* The last block of a path is thought about: what comes behind it may belong to it. */
 enum { tail = 1 };
 
@@ -177,12 +194,16 @@ static __attribute__((noinline)) int next_in_path(struct pt_block_decoder *decod
 {
 	struct pt_cursor *cursor = &decoder->cursor;
 	const uint32_t flags = pt_flow_take_entry_flags(&decoder->flow);
-	const int is_last = cursor->at == cursor->until;
 	const uint32_t item = *cursor->at;
 
-	give(ublock, size, pt_cursor_take(cursor), flags);
-	if (!is_last)
+	if (cursor->end - cursor->at > 1) {
+		give(ublock, size, pt_cursor_take(cursor), flags);
+		cursor->until = cursor->end - tail;
 		return 0;
+	}
+	if (pt_cursor_ends_in_event(cursor))
+		return leave_at_event(decoder, ublock, size, flags);
+	give(ublock, size, pt_cursor_take(cursor), flags);
 	cursor->until = cursor->at;
 	if (!pt_cursor_next(cursor))
 		return leave_path(decoder, ublock, size, item, flags);
@@ -276,9 +297,23 @@ int pt_blk_next(struct pt_block_decoder *decoder, struct pt_block *ublock, size_
 	return 0;
 }
 
+/* The first block of the path behind an event has flags, and so needs thought. */
+static void hold_behind_event(struct pt_cursor *cursor)
+{
+	pt_cursor_hold(cursor, tail);
+	cursor->until = cursor->at;
+}
+
 int pt_blk_event(struct pt_block_decoder *decoder, struct pt_event *event, size_t size)
 {
+	int status;
+
 	if (!decoder || !event || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	return pt_flow_event(&decoder->flow, event, size);
+	status = size == sizeof(*event) ? pt_cursor_turn(&decoder->cursor, event) : -pte_bad_query;
+	if (status < 0)
+		return pt_flow_event(&decoder->flow, event, size);
+	if (decoder->cursor.entry)
+		hold_behind_event(&decoder->cursor);
+	return status;
 }

@@ -337,6 +337,16 @@ static const struct pt_run_entry *enter_packets(struct pt_cursor *cursor)
 	return entry;
 }
 
+/* The flow comes to stand before cursor->entry. */
+static void begin_again(struct pt_cursor *cursor)
+{
+	struct pt_flow *flow = cursor->flow;
+
+	flow->at_start = 0;
+	flow->at_mov_cr3 = 0;
+	flow->reached = flow->evd.sync;
+}
+
 int pt_cursor_enter(struct pt_cursor *cursor)
 {
 	struct pt_flow *flow = cursor->flow;
@@ -351,9 +361,28 @@ int pt_cursor_enter(struct pt_cursor *cursor)
 		cursor->entry = enter_bits(cursor);
 	if (!cursor->entry)
 		return 0;
-	flow->at_start = 0;
-	flow->at_mov_cr3 = 0;
-	flow->reached = flow->evd.sync;
+	begin_again(cursor);
+	return 1;
+}
+
+int pt_cursor_enter_known(struct pt_cursor *cursor)
+{
+	uint32_t size;
+	int64_t place;
+
+	if (!cursor->cache || !may_enter(cursor))
+		return 0;
+	pt_cursor_end_list(cursor);
+	place = present_place(cursor);
+	/* A guess needs a path that came before. */
+	if (place < 0 || !cursor->cache->npaths)
+		return 0;
+	cursor->entry = pt_cursor_find_path(cursor, (uint32_t)place, cursor->flow->evd.pos, &size);
+	if (!cursor->entry)
+		return 0;
+	cursor->bits = 0;
+	cursor->ahead = 0;
+	begin_again(cursor);
 	return 1;
 }
 

@@ -127,6 +127,13 @@ static inline int pt_cursor_is_on_foot(const struct pt_cursor *cursor)
  * does. */
 int pt_cursor_enter(struct pt_cursor *cursor);
 
+/* The same where there is no unit, and no PAD comes next; only if the path is known already. */
+int pt_cursor_enter_known(struct pt_cursor *cursor);
+
+/* pt_flow_event() where tracing is turned off or on, and nobody but the caller takes note: the cursor may
+ * know the path that comes then. Returns status bits, or negative: it is something else. */
+int pt_cursor_turn(struct pt_cursor *cursor, struct pt_event *event);
+
 /* Holds the items of the path, or chain, before which the flow stands; the last @tail of them need thought.
  */
 static inline void pt_cursor_hold(struct pt_cursor *cursor, uint32_t tail)

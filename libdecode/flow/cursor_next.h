@@ -7,7 +7,13 @@
 #include "event/event_fetch.h"
 #include "flow/cursor_chain.h"
 
-/* The path ends in an event, which is due now. */
+/* Whether an event comes behind the last block that the cursor holds, which is tracing's end. */
+static inline int pt_cursor_ends_in_event(const struct pt_cursor *cursor)
+{
+	return !cursor->chain && cursor->entry->flags & pt_entry_event;
+}
+
+/* It is due now. */
 void pt_cursor_stand_at_event(struct pt_cursor *cursor);
 
 /* What is about time, and no lone CYC, stands before the next window. */
@@ -130,21 +136,31 @@ static inline __attribute__((always_inline)) const struct pt_run_entry *pt_curso
 	return entry;
 }
 
+/* The path from @place at @pos. NULL: none is known, from there along a window of *size bytes; zero: there is
+ * no window. */
+static inline __attribute__((always_inline)) const struct pt_run_entry *pt_cursor_find_path(
+        struct pt_cursor *cursor, uint32_t place, const uint8_t *pos, uint32_t *size)
+{
+	const struct pt_flow *flow = cursor->flow;
+	const uint64_t word = flow->evd.config.end - pos < pt_window_max ? 0 : pt_get64(pos);
+	const struct pt_run_entry *entry =
+	        word && pt_cursor_may_guess(cursor) ? pt_cursor_guess(cursor, place, pos, word) : NULL;
+
+	*size = 0;
+	if (entry)
+		return entry;
+	*size = pt_cursor_window_of(flow, word);
+	return *size ? pt_cursor_find(cursor, place, pos, word, *size) : NULL;
+}
+
 /* The same as the path before which the flow comes to stand; zero: none is known. */
 static inline __attribute__((always_inline)) int pt_cursor_stand_before(struct pt_cursor *cursor,
                                                                         uint32_t place, const uint8_t *begin)
 {
-	const struct pt_flow *flow = cursor->flow;
-	const uint8_t *const pos = flow->evd.packet;
-	const uint64_t word = flow->evd.config.end - pos < pt_window_max ? 0 : pt_get64(pos);
-	const struct pt_run_entry *entry =
-	        word && pt_cursor_may_guess(cursor) ? pt_cursor_guess(cursor, place, pos, word) : NULL;
-	uint32_t size = 0;
+	const uint8_t *const pos = cursor->flow->evd.packet;
+	uint32_t size;
+	const struct pt_run_entry *entry = pt_cursor_find_path(cursor, place, pos, &size);
 
-	if (!entry) {
-		size = pt_cursor_window_of(flow, word);
-		entry = size ? pt_cursor_find(cursor, place, pos, word, size) : NULL;
-	}
 	cursor->entry = entry;
 	if (!entry)
 		return pt_cursor_find_nothing(cursor, place, size, begin);

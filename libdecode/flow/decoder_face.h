@@ -40,19 +40,29 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	return 0;
 }
 
-/* Says enum pt_flow_flag in the bits of @to, a struct pt_block or pt_insn. */
+/* Says enum pt_flow_flag in the bits of @to, a struct pt_block or pt_insn, where none is set yet. */
+#define PT_FACE_SET_FLAG(to, said, flag)                                                                     \
+	do {                                                                                                 \
+		if ((said)&pt_flow_##flag)                                                                   \
+			(to)->flag = 1;                                                                      \
+	} while (0)
+
 #define PT_FACE_SET_FLAGS(to, said)                                                                          \
 	do {                                                                                                 \
 		const uint32_t flags_ = (said);                                                              \
                                                                                                              \
-		(to)->enabled = (flags_ & pt_flow_enabled) != 0;                                             \
-		(to)->disabled = (flags_ & pt_flow_disabled) != 0;                                           \
-		(to)->resumed = (flags_ & pt_flow_resumed) != 0;                                             \
-		(to)->interrupted = (flags_ & pt_flow_interrupted) != 0;                                     \
-		(to)->resynced = (flags_ & pt_flow_resynced) != 0;                                           \
-		(to)->stopped = (flags_ & pt_flow_stopped) != 0;                                             \
-		(to)->aborted = (flags_ & pt_flow_aborted) != 0;                                             \
-		(to)->committed = (flags_ & pt_flow_committed) != 0;                                         \
+		if (flags_ & pt_flow_entry_flags) {                                                          \
+			PT_FACE_SET_FLAG(to, flags_, enabled);                                               \
+			PT_FACE_SET_FLAG(to, flags_, resumed);                                               \
+			PT_FACE_SET_FLAG(to, flags_, resynced);                                              \
+		}                                                                                            \
+		if (flags_ > pt_flow_entry_flags) {                                                          \
+			PT_FACE_SET_FLAG(to, flags_, disabled);                                              \
+			PT_FACE_SET_FLAG(to, flags_, interrupted);                                           \
+			PT_FACE_SET_FLAG(to, flags_, stopped);                                               \
+			PT_FACE_SET_FLAG(to, flags_, aborted);                                               \
+			PT_FACE_SET_FLAG(to, flags_, committed);                                             \
+		}                                                                                            \
 	} while (0)
 
 /* @prefix: pt_blk or pt_insn; @type: the decoder's struct, whose member `flow` is the flow; @conf: its

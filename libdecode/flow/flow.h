@@ -33,7 +33,9 @@ enum pt_flow_flag {
 	pt_flow_interrupted = 1 << 4,
 	pt_flow_stopped = 1 << 5,
 	pt_flow_aborted = 1 << 6,
-	pt_flow_committed = 1 << 7
+	pt_flow_committed = 1 << 7,
+	/* The lowest ones, for the first block behind an event. */
+	pt_flow_entry_flags = pt_flow_enabled | pt_flow_resumed | pt_flow_resynced
 };
 
 /* Of the address space: by bit 63; a virtual machine's addresses are all its own. */
