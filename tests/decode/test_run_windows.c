@@ -322,6 +322,25 @@ static void a_full_cache_is_emptied(void **state)
 	assert_true(use.numbers > 3);
 }
 
+/* What came last before it was emptied, behind an event, is no guess for what comes first. */
+static void a_cache_is_emptied_while_tracing_is_off(void **state)
+{
+	static const char *const parts[] = {"tnt:01", "tnt:101", "tnt:1101", "tnt:11101", "tnt:111101"};
+	struct fixture *fixture = *state;
+
+	/* call 1008; jmp *rax; nop; 1008: je 1008; ret */
+	load(fixture, "\xe8\x03\x00\x00\x00\xff\xe0\x90\x74\xfe\xc3", 11);
+	setenv("SBTRACE_RUN_CACHE", "3", 1);
+	for (int i = 0; i < 100; ++i) {
+		stream_write(&fixture->stream, "pge:1000 tnt:1 tsc:100");
+		stream_write(&fixture->stream, parts[i / 4 % 5]);
+		stream_write(&fixture->stream, "pgd:2000 pad");
+	}
+	stream_write(&fixture->stream, "pge:1000 tnt:01");
+	check(fixture, 0);
+	assert_int_equal(count(fixture, "[enabled]"), 101);
+}
+
 /* Between runs, and back: what was learnt of one does not count for the other. */
 static void images_are_exchanged(void **state)
 {
@@ -413,6 +432,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(transactions, setup, teardown),
 	        cmocka_unit_test_setup_teardown(overflows_and_psbs, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_full_cache_is_emptied, setup, teardown),
+	        cmocka_unit_test_setup_teardown(a_cache_is_emptied_while_tracing_is_off, setup, teardown),
 	        cmocka_unit_test_setup_teardown(runs_end_at_psbs, setup, teardown),
 	        cmocka_unit_test_setup_teardown(images_are_exchanged, setup, teardown),
 	};
