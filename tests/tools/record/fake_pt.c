@@ -2,14 +2,16 @@
  *
  *   fake_pt LOG PT_BYTES PT_TYPE COMMAND [ARGUMENTS]
  *
- * The command is traced with ptrace(2). An event of the PMU PT_TYPE becomes a software event, which every
- * kernel has; its ring, and its buffer for trace, become plain memory, which we, unlike the kernel's, can
- * write into. Whenever the recorder waits, and before the event is stopped, the bytes of the file PT_BYTES, a
- * multiple of which the buffer holds, appear in that memory, as if they had been traced, with an AUX record
- * that tells of them; or, when there is no room for them, with one that says so. The ring's page says how its
- * clock and the TSC go together. LOG gets a line for each call that concerns events: perf_event_open, mmap,
- * ioctl; threads are numbered as they come; and a line "wrong: ..." for what the kernel would refuse, or what
- * would give no trace. Events that are closed without use, to find out what the kernel knows, are left out.
+ * The command is traced with ptrace(2), which a filter of seccomp(2) calls for what concerns events, and for
+ * nothing else: a recorder reads thousands of files. An event of the PMU PT_TYPE becomes a software event,
+ * which every kernel has; its ring, and its buffer for trace, become plain memory, which we, unlike the
+ * kernel's, can write into. Whenever the recorder waits, and before the event is stopped, the bytes of the
+ * file PT_BYTES, a multiple of which the buffer holds, appear in that memory, as if they had been traced,
+ * with an AUX record that tells of them; or, when there is no room for them, with one that says so. The
+ * ring's page says how its clock and the TSC go together. LOG gets a line for each call that concerns events:
+ * perf_event_open, mmap, ioctl; threads are numbered as they come; and a line "wrong: ..." for what the
+ * kernel would refuse, or what would give no trace. Events that are closed without use, to find out what the
+ * kernel knows, are left out.
  *
  * FAKE_OLD=1: the kernel knows nothing that is newer than Linux 4.11. FAKE_OFFLINE="CPU FROM COUNT": of the
  * events that are opened on the CPU, COUNT from the FROM-th on (0: the first) find it offline. FAKE_LACKS=1:
@@ -17,7 +19,9 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <linux/filter.h>
 #include <linux/perf_event.h>
+#include <linux/seccomp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stddef.h>
@@ -26,6 +30,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -220,19 +225,32 @@ static void trace(struct fake *fake, struct event *event)
 	put_record(fake, event, from, event->head - from, event->overwrites ? PERF_AUX_FLAG_OVERWRITE : 0);
 }
 
+static struct event *event_of(struct fake *fake, uint64_t fd)
+{
+	char path[64], target[64];
+	ssize_t size;
+
+	if (fd >= fds_most || !fake->event[fd].open)
+		return NULL;
+	/* It may have been closed, and be something else. */
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", fake->pid, (int)fd);
+	size = readlink(path, target, sizeof(target) - 1);
+	target[size < 0 ? 0 : size] = '\0';
+	fake->event[fd].open = strstr(target, "[perf_event]") != NULL;
+	return fake->event[fd].open ? &fake->event[fd] : NULL;
+}
+
 static void trace_all(struct fake *fake)
 {
-	for (int fd = 0; fd < fds_most; ++fd)
-		if (fake->event[fd].open)
-			trace(fake, &fake->event[fd]);
+	for (uint64_t fd = 0; fd < fds_most; ++fd) {
+		struct event *event = event_of(fake, fd);
+
+		if (event)
+			trace(fake, event);
+	}
 }
 
 /* ---- Calls ------------------------------------------------------------------------------------ */
-
-static struct event *event_of(struct fake *fake, uint64_t fd)
-{
-	return fd < fds_most && fake->event[fd].open ? &fake->event[fd] : NULL;
-}
 
 /* Beyond Linux 4.11. */
 static int is_newer(const struct perf_event_attr *attr)
@@ -437,10 +455,6 @@ static void enter(struct fake *fake)
 	case SYS_ioctl:
 		enter_ioctl(fake);
 		break;
-	case SYS_close:
-		if (fake->entry.rdi < fds_most)
-			fake->event[fake->entry.rdi].open = 0;
-		break;
 	case SYS_poll:
 		trace_all(fake);
 		break;
@@ -490,36 +504,73 @@ static void leave(struct fake *fake, const struct user_regs_struct *regs)
 	}
 }
 
+#define LOW_OF_ARGUMENT(i)              (offsetof(struct seccomp_data, args) + 8 * (i))
+#define LOAD(offset)                    BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)(offset))
+#define SKIP_UNLESS(test, value, count) BPF_JUMP(BPF_JMP | (test) | BPF_K, (value), 0, (count))
+#define RETURN(what)                    BPF_STMT(BPF_RET | BPF_K, (what))
+
+/* Only calls for events, polls and mappings that are shared with a file: children inherit this, and nobody
+ * traces them, so theirs would fail. */
+static void filter_calls(void)
+{
+	static struct sock_filter filter[] = {
+	        LOAD(offsetof(struct seccomp_data, nr)),
+	        SKIP_UNLESS(BPF_JEQ, SYS_perf_event_open, 1),
+	        RETURN(SECCOMP_RET_TRACE),
+	        SKIP_UNLESS(BPF_JEQ, SYS_poll, 1),
+	        RETURN(SECCOMP_RET_TRACE),
+	        SKIP_UNLESS(BPF_JEQ, SYS_mmap, 5),
+	        LOAD(LOW_OF_ARGUMENT(3)),
+	        SKIP_UNLESS(BPF_JSET, MAP_SHARED, 2),
+	        BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, MAP_ANONYMOUS, 1, 0),
+	        RETURN(SECCOMP_RET_TRACE),
+	        RETURN(SECCOMP_RET_ALLOW),
+	        SKIP_UNLESS(BPF_JEQ, SYS_ioctl, 4),
+	        LOAD(LOW_OF_ARGUMENT(1)),
+	        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, 0xff00),
+	        SKIP_UNLESS(BPF_JEQ, PERF_EVENT_IOC_DISABLE & 0xff00, 1),
+	        RETURN(SECCOMP_RET_TRACE),
+	        RETURN(SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog program = {sizeof(filter) / sizeof(filter[0]), filter};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0))
+		die("PR_SET_SECCOMP");
+}
+
 /* Until it ends; its wait status. */
 static int follow(struct fake *fake)
 {
-	int entering = 1, status, number = 0;
+	enum __ptrace_request how = PTRACE_CONT;
+	int status, number = 0;
 
 	for (;;) {
 		struct user_regs_struct regs;
 
-		if (ptrace(PTRACE_SYSCALL, fake->pid, NULL, number) < 0 && errno != ESRCH)
-			die("PTRACE_SYSCALL");
+		if (ptrace(how, fake->pid, NULL, number) < 0 && errno != ESRCH)
+			die("resuming the recorder");
 		if (waitpid(fake->pid, &status, 0) < 0)
 			die("waitpid");
 		if (WIFEXITED(status) || WIFSIGNALED(status))
 			return status;
 		number = WSTOPSIG(status);
-		if (number != (SIGTRAP | 0x80)) {
-			if (status >> 16) /* an event of ptrace's own */
+		if (number != (SIGTRAP | 0x80) && status >> 16 != PTRACE_EVENT_SECCOMP) {
+			if (status >> 16) /* another event of ptrace's own */
 				number = 0;
 			continue;
 		}
-		number = 0;
 		if (ptrace(PTRACE_GETREGS, fake->pid, NULL, &regs) < 0)
 			die("PTRACE_GETREGS");
-		if (entering) {
+		if (number != (SIGTRAP | 0x80)) {
 			fake->entry = regs;
 			enter(fake);
+			how = PTRACE_SYSCALL; /* to the end of the call */
 		} else {
 			leave(fake, &regs);
+			how = PTRACE_CONT;
 		}
-		entering = !entering;
+		number = 0;
 	}
 }
 
@@ -562,13 +613,15 @@ int main(int argc, char **argv)
 		if (ptrace(PTRACE_TRACEME) < 0)
 			die("PTRACE_TRACEME");
 		raise(SIGSTOP);
+		filter_calls();
 		execvp(argv[4], argv + 4);
 		die(argv[4]);
 	}
 	if (fake.pid < 0 || waitpid(fake.pid, &status, 0) < 0)
 		die("fork");
 	if (ptrace(PTRACE_SETOPTIONS, fake.pid, NULL,
-	           PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC) < 0)
+	           PTRACE_O_TRACESYSGOOD | PTRACE_O_EXITKILL | PTRACE_O_TRACEEXEC | PTRACE_O_TRACESECCOMP) <
+	    0)
 		die("PTRACE_SETOPTIONS");
 	status = follow(&fake);
 	fclose(fake.log);
