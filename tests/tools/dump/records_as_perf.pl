@@ -8,7 +8,9 @@
 use strict;
 use warnings;
 no warnings 'portable'; # numbers of 64 bits
-use JSON::PP;
+use FindBin;
+use lib "$FindBin::Bin/..";
+use JsonText;
 
 my $mode = shift // '';
 my $shift = shift // 0;
@@ -171,7 +173,7 @@ sub when_of {
 }
 
 sub dump_line {
-	my $r = decode_json(shift);
+	my $r = JsonText::text(shift);
 	return unless defined $r->{type};
 	my $render = $text{ $r->{type} };
 	line_of($r->{offset}, $r->{size}, $r->{type}, when_of($r->{type}, $r->{cpu} // -1, $r->{time} // -1),
