@@ -28,7 +28,11 @@
 enum { SEEDS = 2 };
 static const char workload[] = "'" RELAY_WORKLOAD "' 50";
 #else
+#ifdef SANITIZED
+enum { SEEDS = 7 };
+#else
 enum { SEEDS = 20 };
+#endif
 static const char workload[] = "'" RELAY_WORKLOAD "' 100 /bin/echo a"; /* with shared libraries in the end */
 #endif
 
