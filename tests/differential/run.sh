@@ -32,6 +32,7 @@ software()
 	damaged=$((count / 30))
 	# shellcheck source=/dev/null
 	. "$SOURCE_DIR/tests/tools/recordings.sh"
+	shared=software
 	i=0
 	for options in "--mtc --cyc" "--tnt64" "--no-retcomp --psb-period 512" "--overflow-every 3000 --mtc" "-c 2"; do
 		i=$((i + 1))

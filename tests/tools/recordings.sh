@@ -23,15 +23,51 @@ if ! lean "$SBTRACE" record --software -o "$dir/probe.data" -- "$BUILD_DIR/tests
 fi
 
 # record NAME OPTIONS... -- COMMAND...: NAME.data, NAME.truth and NAME.root in $dir. The command is expected to
-# end with status $command_status, which is that of the recorder then.
+# end with status $command_status, which is that of the recorder then. Where $with_truth is empty, there is no truth.
 command_status=0
+with_truth=yes
 record()
 {
 	name=$1
 	shift
-	lean "$SBTRACE" record --software -o "$dir/$name.data" --truth "$dir/$name.truth" --copy-root "$dir/$name.root" \
-		"$@" >"$dir/$name.out" 2>"$dir/$name.err"
+	taken "$@" && return
+	lean "$SBTRACE" record --software -o "$dir/$name.data" --copy-root "$dir/$name.root" \
+		${with_truth:+--truth "$dir/$name.truth"} "$@" >"$dir/$name.out" 2>"$dir/$name.err"
 	[ $? -eq "$command_status" ] || { fail "record $name: $(cat "$dir/$name.err")"; return 1; }
+	keep "$@"
+}
+
+# Single steps are most of what many tests take. Where a test sets $shared to a name of its own, what it records is kept in
+# $SBTRACE_RECORDINGS (run-all's, for one run of it), and with sanitizers it takes what it recorded without them: it is the
+# reader that it tests. Alone, it records.
+shared=
+
+# asked OPTIONS... -- COMMAND...: whichever build it is.
+asked()
+{
+	printf '%s\n' "$*" | sed "s|$BUILD_DIR|BUILD|g; s|$dir|DIR|g"
+}
+
+keep()
+{
+	[ -n "$shared" ] && [ -n "${SBTRACE_RECORDINGS:-}" ] && [ -z "${SANITIZE:-}" ] || return 0
+	kept=$SBTRACE_RECORDINGS/$shared-$name
+	rm -rf "$kept" "$kept.new"
+	mkdir -p "$kept.new"
+	asked "$@" >"$kept.new/$name.asked"
+	cp -r "$dir/$name".data* "$dir/$name.root" "$dir/$name.out" "$dir/$name.err" "$kept.new" &&
+		{ [ -z "$with_truth" ] || cp "$dir/$name.truth" "$kept.new"; } && mv "$kept.new" "$kept" ||
+		rm -rf "$kept.new" # no room: that is no fault of the test's
+}
+
+# taken OPTIONS... -- COMMAND...: whether NAME was there.
+taken()
+{
+	[ -n "$shared" ] && [ -n "${SBTRACE_RECORDINGS:-}" ] && [ -n "${SANITIZE:-}" ] || return 1
+	kept=$SBTRACE_RECORDINGS/$shared-$name
+	[ -d "$kept" ] && asked "$@" | cmp -s - "$kept/$name.asked" || return 1
+	rm -rf "$dir/$name.root"
+	mv "$kept/$name".* "$dir"
 }
 
 # flow_against_truth NAME [HOW]: $dir/missing are lines of the truth that $dir/flow lacks; there must be none that never ran.

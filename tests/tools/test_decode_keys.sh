@@ -3,6 +3,7 @@
 # nothing becomes wrong.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=decode_keys
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 degraded=$SOURCE_DIR/tests/degraded
 "$CC" -O2 -o "$dir/score" "$degraded/score.c" || exit 1

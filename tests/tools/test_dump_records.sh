@@ -3,6 +3,8 @@
 # cut gives what is there, and says where it ends.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=dump_records
+with_truth=
 record pipeline -c 2 -- sh -c 'ls / | sort | wc -l' || exit 1
 recording=$dir/pipeline.data
 

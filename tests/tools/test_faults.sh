@@ -3,6 +3,7 @@
 # every line that is given is right. Never a signal.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=faults
 
 # replay NAME OPTIONS... RECORDING: into NAME.flow and NAME.summary; the exit status must be 0 or 1, with a
 # sentence for 1.

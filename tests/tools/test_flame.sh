@@ -3,6 +3,7 @@
 # function's are those that it and its callees ran; a flame graph works in a browser.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=flame
 workloads=$BUILD_DIR/tests/workloads
 
 replay()

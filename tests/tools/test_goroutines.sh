@@ -3,6 +3,8 @@
 # threads and CPUs; where they are not, they were said to be a guess.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+with_truth=
+shared=goroutines
 
 go=$(command -v go || ls /usr/lib/go-*/bin/go 2>/dev/null | tail -1)
 [ -n "$go" ] || { echo "skipped: no go here"; exit 77; }

@@ -4,6 +4,8 @@
 # programs in Slurm's place that say what a test needs. A real Slurm is test_job_slurm's.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_cluster
+with_truth=
 cd "$dir" || exit 1
 
 record small -c 2 --psb-period 512 -- "$BUILD_DIR/tests/workloads/relay" 100 || exit 1

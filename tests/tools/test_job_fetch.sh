@@ -3,6 +3,8 @@
 # here; a shard asks for what its part needs; and whatever goes wrong with a command is told.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_fetch
+with_truth=
 
 # Chunks of 64 KiB, padded; PSBs are many, so that seams are everywhere.
 record seams -c 2 --mtc --cyc --psb-period 2048 --overflow-every 30000 -- \

@@ -3,6 +3,8 @@
 # the same bytes as a run that nobody disturbed, without writing again what was finished.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_kill
+with_truth=
 
 record one -c 2 --mtc -- /bin/echo hello || exit 1
 cd "$dir" || exit 1

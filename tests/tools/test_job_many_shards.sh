@@ -3,8 +3,10 @@
 # have few; memory does not grow with their number; the bytes are those of the job as a whole.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_many_shards
+with_truth=
 
-record many -c 10 --mtc --psb-period 256 -- sh -c 'ls / | sort | tail -n 1; (echo a; true) | cat; ls / | sort -r | tail -n 1' || exit 1
+record many -c 10 --mtc --psb-period 256 -- sh -c 'cat /etc/passwd | sort | tail -n 1; (echo a; true) | cat; tac /etc/passwd | sort -r | tail -n 1' || exit 1
 cd "$dir" || exit 1
 
 # job OUT: the outputs in OUT/, one of each kind: in the order of streams, in the order of time, sums, and calls.

@@ -3,6 +3,8 @@
 # the way, the outputs are those of the recording as a whole.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_parts
+with_truth=
 
 record one -- /bin/true || exit 1
 record long -c 2 --mtc --psb-period 512 -- sh -c 'cat /etc/passwd | sort | head -n 2; (echo b; true) | cat' || exit 1

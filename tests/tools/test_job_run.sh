@@ -2,6 +2,8 @@
 # Jobs that run: many recordings, what is left of them when they are killed, going on, comparing, limits.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_run
+with_truth=
 
 no_temporaries()
 {

@@ -5,12 +5,14 @@
 set -u
 [ -z "${SANITIZE:-}" ] || { echo "skipped: most of it is waiting; with sanitizers, tools/test_job_cluster"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_slurm
+with_truth=
 . "$SOURCE_DIR/tests/tools/slurm.sh"
 cd "$dir" || exit 1
 
-record one -c 2 --psb-period 512 -- sh -c 'ls /usr | sort | head -3; gzip -c /etc/passwd | wc -c' || exit 1
-record two -c 2 --mtc --psb-period 512 --overflow-every 3000 -- sh -c 'ls / | sort; (echo b; true) | cat' || exit 1
-record three -c 2 --psb-period 512 -- sh -c 'ls / | sort -r | tail -5' || exit 1
+record one -c 2 --psb-period 512 -- sh -c 'cat /etc/passwd | sort | head -3; gzip -c /etc/passwd | wc -c' || exit 1
+record two -c 2 --mtc --psb-period 512 --overflow-every 3000 -- sh -c 'cat /etc/passwd | sort; (echo b; true) | cat' || exit 1
+record three -c 2 --psb-period 512 -- sh -c 'tac /etc/passwd | sort -r | tail -5' || exit 1
 
 # job OUT: a job with every sink that there is, and a name that scripts have to quote.
 job()

@@ -4,6 +4,8 @@
 # What is called and returns as it should is not decoded once more.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_stacks
+with_truth=
 workloads=$BUILD_DIR/tests/workloads
 cd "$dir" || exit 1
 

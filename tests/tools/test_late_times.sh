@@ -4,6 +4,7 @@
 # wrong, however trace is shared out.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=late_times
 command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
 degraded=$SOURCE_DIR/tests/degraded
 "$CC" -O2 -o "$dir/score" "$degraded/score.c" || exit 1

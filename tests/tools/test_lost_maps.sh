@@ -5,6 +5,8 @@
 set -u
 perl -e 1 2>/dev/null || { echo "skipped: no perl here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=lost_maps
+with_truth=
 
 # without OFFSET...: lost.data, without the records at these offsets, which become LOST_SAMPLES of nothing.
 without()

@@ -3,6 +3,7 @@
 # gives what other sinks give, the number of jobs does not show, and what goes wrong names the file.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=sqlite
 command -v sqlite3 >/dev/null || { echo "skipped: no sqlite3"; exit 77; }
 workloads=$BUILD_DIR/tests/workloads
 tab=$(printf '\t')

@@ -3,6 +3,7 @@
 # without a filter. Where a sink cannot do that, all its functions are guesses.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=stack_filters
 workloads=$BUILD_DIR/tests/workloads
 
 replay()

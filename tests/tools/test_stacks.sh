@@ -4,6 +4,7 @@
 # few: only where the trace has nothing that tells.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+with_truth=
 workloads=$BUILD_DIR/tests/workloads
 
 # check NAME MOST PROGRAM OPTIONS...: records the program; at most so many percent of stacks are guessed.
@@ -66,6 +67,7 @@ if [ -x "$workloads/throws" ]; then
 else
 	echo "skipped: no compiler of C++ here"
 fi
+shared=stacks # not of those above, which are this build's
 # As each compiler makes them, whichever made this build. More than -O1 of gcc makes copies of functions. Where all
 # switch at one place, what is not right was said to be a guess; where each has a place of its own, nothing is guessed.
 compilers='gcc clang'

@@ -3,6 +3,7 @@
 # each is there as often as it was entered; who ran on which CPU; gaps. And speedscope takes them.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=timelines
 skipped=
 workloads=$BUILD_DIR/tests/workloads
 check=$SOURCE_DIR/tests/tools/timeline_check.pl
@@ -28,7 +29,7 @@ entered()
 		END { for (f in n) print f, n[f] }' "$1" | grep -v '^-' | LC_ALL=C sort
 }
 
-perl -MJSON::PP -e 1 || { echo "skipped: no JSON::PP"; exit 77; }
+perl -MFindBin -e 1 || { echo "skipped: no perl with its modules"; exit 77; }
 record mt -c 2 --mtc -- "$workloads/mt" 100 || exit 1
 record stacks -c 2 --mtc --cyc -- "$workloads/stacks" || exit 1
 record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/mt" 100 || exit 1
