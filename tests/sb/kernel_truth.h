@@ -15,14 +15,9 @@
 
 #include <sb/replay.h>
 
-enum { CPUS_MAX = 4, STRETCH_MAX = 4096 };
+#include "support/truth_line.h"
 
-/* One line of a truth: '?' before it: its code is in no file; '~' before pid and tid: of the kernel. */
-struct line {
-	int optional, kernel;
-	int32_t pid, tid;
-	uint64_t ip;
-};
+enum { CPUS_MAX = 4, STRETCH_MAX = 4096 };
 
 /* A CPU's flow. */
 struct follower {
@@ -48,29 +43,13 @@ static inline FILE *open_truth(const char *directory, int cpu)
 	return popen(command, "r");
 }
 
-/* Returns zero at the end. */
-static inline int read_line(FILE *truth, struct line *line)
-{
-	char text[128], *at = text;
-
-	if (!fgets(text, sizeof(text), truth))
-		return 0;
-	line->optional = *at == '?';
-	(void)strtol(at + line->optional, &at, 10); /* the CPU */
-	line->kernel = at[1] == '~';
-	line->pid = (int32_t)strtol(at + 1 + line->kernel, &at, 10);
-	line->tid = (int32_t)strtol(at + 1 + line->kernel, &at, 10);
-	line->ip = strtoull(at, NULL, 16);
-	return 1;
-}
-
 /* The next line whose code is in a file, or which is at @ip. */
-static inline int read_certain(FILE *truth, uint64_t ip, struct line *line)
+static inline int read_certain(FILE *truth, uint64_t ip, struct truth_line *line)
 {
 	int any;
 
 	do
-		any = read_line(truth, line);
+		any = truth_line_read(truth, line);
 	while (any && line->optional && line->ip != ip);
 	return any;
 }
@@ -91,7 +70,7 @@ static inline void add_to_begin(struct follower *cpu, uint64_t ip)
 static inline void find_begin(struct follower *cpu)
 {
 	uint32_t matched = 0;
-	struct line line = {0};
+	struct truth_line line = {0};
 
 	cpu->ninsn += cpu->nbegin;
 	while (matched < cpu->nbegin) {
@@ -110,7 +89,7 @@ static inline void find_begin(struct follower *cpu)
 
 static inline void follow_insn(struct follower *cpu, const struct sb_flow *flow, uint64_t ip)
 {
-	struct line line = {0};
+	struct truth_line line = {0};
 
 	if (!cpu->is_following) {
 		add_to_begin(cpu, ip);
@@ -171,7 +150,7 @@ static inline int follow_gap(void *context, const struct sb_gap *gap)
 static inline uint64_t end_of_truth(struct truth_check *check, uint64_t *skipped)
 {
 	uint64_t ninsn = 0;
-	struct line line = {0};
+	struct truth_line line = {0};
 
 	*skipped = 0;
 	for (int i = 0; i < CPUS_MAX; ++i) {

@@ -21,6 +21,7 @@
 
 #include "replay/session.h"
 #include "support/temp_dir.h"
+#include "support/truth_line.h"
 
 enum { CPUS_MAX = 4 };
 
@@ -46,15 +47,16 @@ static FILE *open_truth(const char *directory, int cpu)
 
 static void compare_insn(struct truth *truth, const struct sb_flow *flow, uint64_t ip)
 {
-	char expected[128], given[128];
+	struct truth_line line = {0};
+	const int any = truth_line_read(truth->lines, &line);
 
-	snprintf(given, sizeof(given), "%d\t%d\t%d\t%" PRIx64 "\n", flow->cpu, flow->pid, flow->tid, ip);
-	if (!fgets(expected, sizeof(expected), truth->lines))
-		strcpy(expected, "nothing more");
 	truth->count += 1;
-	if (strcmp(given, expected) != 0)
-		fail_msg("CPU %d, instruction %" PRIu64 ": expected %s, given %s", flow->cpu, truth->count,
-		         expected, given);
+	if (!any || line.optional || line.kernel || line.cpu != flow->cpu || line.pid != flow->pid ||
+	    line.tid != flow->tid || line.ip != ip)
+		fail_msg("CPU %d, instruction %" PRIu64 ": expected %s%d %d %d %" PRIx64
+		         ", given %d %d %" PRIx64,
+		         flow->cpu, truth->count, any ? "" : "nothing more behind ", line.cpu, line.pid,
+		         line.tid, line.ip, flow->pid, flow->tid, ip);
 }
 
 static void compare_block(struct truth *truth, const struct sb_flow *flow, const struct pt_run_block *block)

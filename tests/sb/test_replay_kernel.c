@@ -28,9 +28,9 @@ struct check {
 
 static void compare_insn(struct check *check, const struct sb_flow *flow, uint64_t ip)
 {
-	struct line line = {0};
+	struct truth_line line = {0};
 
-	while (read_line(check->truth[flow->cpu], &line) && line.optional && line.ip != ip)
+	while (truth_line_read(check->truth[flow->cpu], &line) && line.optional && line.ip != ip)
 		check->optional += 1;
 	check->ninsn += 1;
 	if (line.ip != ip || (!line.kernel && (line.pid != flow->pid || line.tid != flow->tid)))
@@ -60,12 +60,12 @@ static int on_flow(void *context, const struct sb_flow *flow)
 
 static void close_truths(struct check *check)
 {
-	struct line line;
+	struct truth_line line;
 
 	for (int cpu = 0; cpu < CPUS_MAX; ++cpu) {
 		if (!check->truth[cpu])
 			continue;
-		while (read_line(check->truth[cpu], &line)) {
+		while (truth_line_read(check->truth[cpu], &line)) {
 			assert_true(line.optional);
 			check->optional += 1;
 		}
