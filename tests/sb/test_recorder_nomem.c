@@ -143,30 +143,14 @@ static void disarm(void)
 	has_failed = atomic_exchange(&until_failure, 0) <= 0 && failure;
 }
 
-/* From one that fails to the next: of the first ones, each; of very many, some. Sanitizers see what is not
- * given back, so they see more of them. */
-static int step_from(int number)
-{
-	enum { first = 20, each = 1000, fraction = 16 };
-#ifdef SANITIZED
-	enum { step = 1 };
-#else
-	enum { step = 3 };
-#endif
-
-	if (number < first)
-		return 1;
-	return number < each ? step : number / fraction;
-}
-
-/* Does @what again and again, each time with a later call that fails, until there is none. How many times one
- * failed. */
+/* Does @what again and again, each time with a later call that fails, until there is none: of the first ones,
+ * each; of very many, some. How many times one failed. */
 static int each_failure(void (*what)(void *context), void *context)
 {
-	enum { most = 1 << 20 };
+	enum { each = 1000, fraction = 16, most = 1 << 20 };
 	int count = 0;
 
-	for (failure = 1; failure < most; failure += step_from(failure)) {
+	for (failure = 1; failure < most; failure += failure < each ? 1 : failure / fraction) {
 		what(context);
 		if (!has_failed)
 			break;
