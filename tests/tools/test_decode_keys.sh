@@ -51,8 +51,8 @@ printf 'version: 1\nrecording: bad.data\nroots: [pipe.root]\nsinks: [{name: insn
 echo 'decode: {time_source: tsc, switch_evidence: [none]}' >>"$dir/job.yaml"
 "$SBTRACE" job run "$dir/job.yaml" 2>"$dir/err" || fail "job: $(cat "$dir/err")"
 cmp "$dir/out" "$dir/flow" || fail "the job gives something else"
-score "$dir/bad.data" --time-source all --switch-evidence addresses,page_tables >/dev/null
-"$SBTRACE" replay "$dir/job.yaml" --time-source all --switch-evidence addresses,page_tables 2>"$dir/err" ||
+score "$dir/bad.data" --time-source all --switch-evidence addresses,page_tables,trials >/dev/null
+"$SBTRACE" replay "$dir/job.yaml" --time-source all --switch-evidence addresses,page_tables,trials 2>"$dir/err" ||
 	fail "job with options: $(cat "$dir/err")"
 score "$dir/bad.data" >/dev/null
 cmp "$dir/out" "$dir/flow" || fail "options do not win over the job"
