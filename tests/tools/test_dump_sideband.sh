@@ -4,7 +4,7 @@
 # recordings that perf makes here, of this machine as it runs, and on those that are there.
 set -u
 command -v perf >/dev/null || { echo "skipped: no perf here"; exit 77; }
-perl -MFindBin -e 1 2>/dev/null || { echo "skipped: no perl with its modules"; exit 77; }
+perl -MCpanel::JSON::XS -e 1 2>/dev/null || { echo "skipped: no perl here that reads JSON"; exit 77; }
 as_perf=$SOURCE_DIR/tests/tools/dump/records_as_perf.pl
 . "$SOURCE_DIR/tests/tools/checks.sh"
 compared=0

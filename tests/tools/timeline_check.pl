@@ -6,9 +6,6 @@
 # thread at a time, and functions of threads begin on CPUs that run them.
 use strict;
 use warnings;
-use FindBin;
-use lib $FindBin::Bin;
-use JsonText;
 
 my ($form, $file) = @ARGV;
 my (%slices, %name, %runs, $wrong);
@@ -63,11 +60,12 @@ sub ns
 
 sub read_chrome
 {
+	require Cpanel::JSON::XS;
 	local $/;
 	open my $handle, '<', $file or die "$file: $!";
 	my $text = <$handle>;
 	$text =~ s/("(?:ts|dur)":)([0-9.]+)/$1"$2"/g; # as they are written
-	for my $event (@{JsonText::text($text)->{traceEvents}}) {
+	for my $event (@{Cpanel::JSON::XS->new->decode($text)->{traceEvents}}) {
 		my $track = "$event->{pid}/$event->{tid}";
 		$name{$event->{name} eq 'thread_name' ? $track : $event->{pid}} = $event->{args}{name} if $event->{ph} eq 'M';
 		next if $event->{ph} ne 'X';

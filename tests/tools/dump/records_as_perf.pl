@@ -8,9 +8,7 @@
 use strict;
 use warnings;
 no warnings 'portable'; # numbers of 64 bits
-use FindBin;
-use lib "$FindBin::Bin/..";
-use JsonText;
+use Cpanel::JSON::XS;
 
 my $mode = shift // '';
 my $shift = shift // 0;
@@ -173,7 +171,7 @@ sub when_of {
 }
 
 sub dump_line {
-	my $r = JsonText::text(shift);
+	my $r = decode_json(shift);
 	return unless defined $r->{type};
 	my $render = $text{ $r->{type} };
 	line_of($r->{offset}, $r->{size}, $r->{type}, when_of($r->{type}, $r->{cpu} // -1, $r->{time} // -1),
