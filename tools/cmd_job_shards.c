@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "heap.h"
 #include "interrupt.h"
 #include "job/job_run.h"
 #include "job/job_targets.h"
@@ -284,8 +283,8 @@ static int run_shards(const struct shard_command *command, const char *name, str
 	}
 	if (!code)
 		code = job_limit_memory(&plan.job, err);
-	if (!code && !plan.job.limits.memory)
-		heap_use_huge_pages();
+	if (!code)
+		job_use_huge_pages(&plan.job);
 	if (!code)
 		code = shard_run(&plan, wanted, &options, err);
 	free(wanted);

@@ -238,16 +238,17 @@ static int epoch_for_change(struct space_pool *pool, struct space *space, uint64
 
 /* ---- Mapping ---------------------------------------------------------------------------------- */
 
+/* Asked for each mapping, some times: most names differ from all of these in the second letter. */
 int sb_map_is_anonymous(const char *filename)
 {
-	static const char *const begins[] = {"//anon",         "[heap]", "[stack",      "[anon",
-	                                     "/memfd:",        "memfd:", "/dev/zero",   "/SYSV",
-	                                     "/anon_hugepage", "/i915",  "anon_inode:", "/[aio]"};
+	static const char begins[][16] = {"//anon",         "[heap]", "[stack",      "[anon",
+	                                  "/memfd:",        "memfd:", "/dev/zero",   "/SYSV",
+	                                  "/anon_hugepage", "/i915",  "anon_inode:", "/[aio]"};
 
 	if (!filename[0])
 		return 1;
 	for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); ++i)
-		if (strncmp(filename, begins[i], strlen(begins[i])) == 0)
+		if (filename[1] == begins[i][1] && strncmp(filename, begins[i], strlen(begins[i])) == 0)
 			return 1;
 	return 0;
 }

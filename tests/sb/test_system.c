@@ -200,6 +200,33 @@ static void a_conflict_can_hide_many_mappings(void **state)
 	assert_maps_at(system, 5, 20, "1000-1800 a+0, 1800-8800 c+0, 8800-9000 b+800");
 }
 
+/* By how they begin, whatever comes behind it. */
+static void names_of_anonymous_memory_are_known(void **state)
+{
+	static const char *const are[] = {"",
+	                                  "//anon",
+	                                  "[heap]",
+	                                  "[stack]",
+	                                  "[stack:12]",
+	                                  "[anon:arena]",
+	                                  "/memfd:code (deleted)",
+	                                  "memfd:code",
+	                                  "/dev/zero (deleted)",
+	                                  "/SYSV00000000 (deleted)",
+	                                  "/anon_hugepage (deleted)",
+	                                  "/i915 (deleted)",
+	                                  "anon_inode:[perf_event]",
+	                                  "/[aio] (deleted)"};
+	static const char *const are_not[] = {"/",        "[",      "a",     "/usr/bin/sh", "/memfd",
+	                                      "/dev/zer", "[vdso]", "//ano", "/anon",       "/tmp/[heap]"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(are) / sizeof(are[0]); ++i)
+		assert_true(sb_map_is_anonymous(are[i]));
+	for (size_t i = 0; i < sizeof(are_not) / sizeof(are_not[0]); ++i)
+		assert_false(sb_map_is_anonymous(are_not[i]));
+}
+
 static void anonymous_mappings_never_conflict_with_each_other(void **state)
 {
 	struct sb_system *system = *state;
@@ -720,6 +747,7 @@ int main(void)
 	        TEST(mapping_the_same_again_is_no_conflict),
 	        TEST(a_conflict_begins_an_epoch),
 	        TEST(a_conflict_can_hide_many_mappings),
+	        TEST(names_of_anonymous_memory_are_known),
 	        TEST(anonymous_mappings_never_conflict_with_each_other),
 	        TEST(what_could_be_written_stays_so_until_another_file_comes),
 	        TEST(a_piece_that_is_made_executable_again_may_have_been_written),
