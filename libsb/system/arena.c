@@ -78,6 +78,15 @@ static uint64_t time_at(const uint8_t *bytes, size_t index, size_t size)
 	return time;
 }
 
+size_t array_above(const void *array, size_t count, size_t size, uint64_t key)
+{
+	struct bisect at = {.high = count};
+
+	while (bisect_more(&at))
+		bisect_go(&at, time_at(array, at.middle, size) <= key);
+	return at.low;
+}
+
 /* Merges the sorted [begin, middle) and [middle, end) of @from into @to. */
 static inline void merge(uint8_t *restrict to, const uint8_t *restrict from, size_t begin, size_t middle,
                          size_t end, size_t size)
@@ -136,17 +145,42 @@ static size_t merge_pairs(uint8_t *to, const uint8_t *from, size_t count, size_t
 	return nruns;
 }
 
-int array_sort(void *array, size_t count, size_t size)
+/* Merges each run into what is sorted before it, moving only what it has to pass: what several CPUs recorded
+ * comes in runs that overlap a little. Returns the end of what is sorted; less than @count: it was too much
+ * to move. */
+static size_t insert_runs(uint8_t *array, uint8_t *scratch, size_t count, size_t size)
 {
-	uint8_t *from = array, *to, *scratch;
+	size_t end = run_end(array, 0, count, size), budget = count;
+
+	while (end < count) {
+		const size_t begin = end,
+		             place = array_above(array, begin, size, time_at(array, begin, size));
+		const size_t passed = begin - place;
+		size_t left = 0, right = begin;
+
+		if (passed > budget)
+			break;
+		budget -= passed;
+		end = run_end(array, begin, count, size);
+		memcpy(scratch, array + place * size, passed * size);
+		/* Behind the last of those it passes, the run is in its place. */
+		for (size_t to = place; left < passed; ++to) {
+			const int take_right =
+			        right < end && time_at(array, right, size) < time_at(scratch, left, size);
+
+			memcpy(array + to * size,
+			       take_right ? array + right++ * size : scratch + left++ * size, size);
+		}
+	}
+	return end;
+}
+
+/* Merges neighbouring runs until there is only one. */
+static void merge_all(uint8_t *array, uint8_t *scratch, size_t count, size_t size)
+{
+	uint8_t *from = array, *to = scratch;
 	size_t nruns;
 
-	if (!count || run_end(array, 0, count, size) == count)
-		return 0;
-	scratch = reallocarray(NULL, count, size);
-	if (!scratch)
-		return -sbe_nomem;
-	to = scratch;
 	do {
 		uint8_t *swap = from;
 
@@ -156,15 +190,19 @@ int array_sort(void *array, size_t count, size_t size)
 	} while (nruns > 1);
 	if (from != array)
 		memcpy(array, from, count * size);
-	free(scratch);
-	return 0;
 }
 
-size_t array_above(const void *array, size_t count, size_t size, uint64_t key)
+int array_sort(void *array, size_t count, size_t size)
 {
-	struct bisect at = {.high = count};
+	uint8_t *scratch;
 
-	while (bisect_more(&at))
-		bisect_go(&at, time_at(array, at.middle, size) <= key);
-	return at.low;
+	if (!count || run_end(array, 0, count, size) == count)
+		return 0;
+	scratch = reallocarray(NULL, count, size);
+	if (!scratch)
+		return -sbe_nomem;
+	if (insert_runs(array, scratch, count, size) < count)
+		merge_all(array, scratch, count, size);
+	free(scratch);
+	return 0;
 }
