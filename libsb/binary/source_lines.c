@@ -17,12 +17,24 @@ struct line_file {
 	struct dwarf_lines debug; /* ... its separate debug file */
 };
 
+/* A mapping whose file was found. Another one may be at its address by now: it has another place then. */
+struct known_map {
+	const struct sb_map *map;
+	const char *filename;
+	uint64_t begin, pgoff;
+	struct line_file *file; /* NULL: it has none */
+	const struct sb_binary *binary;
+};
+
+enum { known_maps_bits = 8 };
+
 struct sb_source_lines {
 	pthread_mutex_t lock; /* for all of it: what was handed out does not change any more */
 	struct sb_resolver *resolver;
 	struct line_file **file; /* owned, and so is each */
 	size_t nfiles, capacity;
-	struct line_file *last; /* the one that was asked last */
+	struct line_file *last;                       /* the one that was asked last */
+	struct known_map known[1 << known_maps_bits]; /* by a hash of their addresses */
 	struct kernel_lines kernel;
 	struct string_table strings;
 };
@@ -172,13 +184,34 @@ static void move_bounds(struct sb_source_line *line, uint64_t at, uint64_t ip, u
 	line->high = behind < high - ip ? ip + behind : high;
 }
 
+/* The same for a mapping that is asked for again and again. */
+static int file_of_known_map(struct sb_source_lines *lines, const struct sb_map *map, struct line_file **file,
+                             const struct sb_binary **binary)
+{
+	struct known_map *known =
+	        &lines->known[((uintptr_t)map >> 4) * 0x9e3779b97f4a7c15u >> (64 - known_maps_bits)];
+	int status = 0;
+
+	if (known->map != map || known->filename != map->filename || known->begin != map->begin ||
+	    known->pgoff != map->pgoff) {
+		*known = (struct known_map){
+		        .map = map, .filename = map->filename, .begin = map->begin, .pgoff = map->pgoff};
+		status = file_of_map(lines, map, &known->file, &known->binary);
+	}
+	if (status < 0)
+		known->map = NULL;
+	*file = known->file;
+	*binary = known->binary;
+	return status;
+}
+
 static int find_in_map(struct sb_source_lines *lines, const struct sb_map *map, uint64_t ip,
                        struct sb_source_line *line)
 {
 	const struct sb_binary *binary;
 	struct line_file *file;
 	uint64_t offset, address, low, high;
-	int status = file_of_map(lines, map, &file, &binary);
+	int status = file_of_known_map(lines, map, &file, &binary);
 
 	line->low = map->begin;
 	line->high = map->end;
