@@ -46,6 +46,7 @@ static int find_function(struct sb_calls *calls, struct call_thread *thread, str
 	if (!function)
 		return -sbe_nomem;
 	frame->function = &function->public;
+	frame->begin = place->begin;
 	frame->low = place->low;
 	frame->high = place->high;
 	return 0;

@@ -144,6 +144,8 @@ struct sb_calls {
 	int confused;             /* what was added up depended on what was not known then */
 	struct sb_calls_sum *sum; /* owned; of flow that was added up */
 	size_t sum_capacity;
+	struct sb_calls_edge *edge; /* owned; likewise */
+	size_t edge_capacity;
 };
 
 /* ---- call_frames.c: zero or a negative code ---------------------------------------------------- */
@@ -222,6 +224,8 @@ int call_stays_in(struct sb_calls *calls, const struct call_thread *thread, cons
 
 /* What comes behind the flow's blocks. */
 int call_take(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow);
+/* Who called whom in it. @thread: whose innermost frame some of that is of; NULL: none is. */
+int call_take_edges(struct sb_calls *calls, const struct call_thread *thread, const struct sb_flow *flow);
 
 /* ---- call_stack.c ------------------------------------------------------------------------------ */
 

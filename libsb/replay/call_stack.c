@@ -67,6 +67,7 @@ void sb_calls_free(struct sb_calls *calls)
 		free(calls->cpu[i].numbers.function);
 	free(calls->cpu);
 	free(calls->sum);
+	free(calls->edge);
 	call_segments_free(calls);
 	call_places_free(calls->places);
 	free(calls);
@@ -122,7 +123,7 @@ int sb_calls_flow(struct sb_calls *calls, const struct sb_flow *flow)
 	int status;
 
 	if (!flow->npaths)
-		return 0;
+		return flow->calls ? call_take_edges(calls, NULL, flow) : 0;
 	cpu = call_find_cpu(calls, flow->cpu);
 	thread = cpu && cpu->thread && cpu->thread->public.tid == flow->tid &&
 	                         cpu->thread->public.pid == flow->pid

@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "replay/call_edges.h"
 #include "replay/call_internal.h"
 #include "system/arena.h"
 #include "system/index_slots.h"
 
-enum { sums_most = 1 << 14 /* then, all are written */ };
+enum {
+	sums_most = 1 << 14, /* then, all are written */
+	edges_most = 1 << 16 /* likewise */
+};
 
 /* A function above the base, or the base itself: the first one. */
 struct sum {
@@ -18,6 +22,7 @@ struct sum {
 
 struct call_sums {
 	struct span_writer *writer; /* borrowed */
+	unsigned int what;
 	const struct sb_system *system;
 	const struct sb_clock *clock;
 	struct sb_calls *calls; /* owned; only for what it does to the thread */
@@ -42,13 +47,15 @@ struct call_sums {
 	size_t nlengths, length_capacity;
 	struct sum *sum; /* owned */
 	size_t nsums, sum_capacity;
-	struct index_slots slots; /* of sums: index + 1 */
-	uint32_t *number; /* owned; by function's index: the number that it was told by + 1; 0: none */
+	struct index_slots slots;   /* of sums: index + 1 */
+	struct call_number *number; /* owned; by function's index */
 	size_t number_capacity, nnumbers;
 	uint32_t nfunctions;              /* that have one */
 	struct sb_flow_call_sum *written; /* owned; those of the item that is written, as is: */
 	struct sb_flow_call_frame *frame; /* owned */
 	size_t written_capacity, frame_capacity;
+	/* When they are wanted: */
+	struct call_edges base, above; /* of the frame below the item's, of functions on it */
 };
 
 static uint64_t time_of(const struct call_sums *sums, uint64_t tsc)
@@ -120,17 +127,28 @@ static int add_frames(struct call_sums *sums)
 	for (uint32_t i = 0; i < count; ++i) {
 		const struct sb_call_frame *frame = &thread->frame[base + i];
 
-		sums->frame[i] = (struct sb_flow_call_frame){frame->ip, frame->from_ip, frame->return_ip,
-		                                             frame->how, frame->flags};
+		sums->frame[i] =
+		        (struct sb_flow_call_frame){frame->ip,  frame->from_ip, frame->return_ip,
+		                                    frame->how, frame->flags,   thread->ninsn - frame->ninsn};
 	}
 	sums->is.frame = sums->frame;
 	sums->is.nframes = count;
 	return 0;
 }
 
-/* A function that is told of first gets the next number, and is told by where it was entered. */
+/* What must hold of a function where it is told of. */
+static uint8_t traits_of(const struct sb_flow_call_sum *sum)
+{
+	return (uint8_t)(1 | (sum->jumps != 0) << 1 | (sum->is_learned != 0) << 2);
+}
+
+/* A function that is told of first gets the next number, and is told by where it was entered. Positive: there
+ * is nothing about it that was not told before; or -sbe_nomem. */
 static int number(struct call_sums *sums, const struct sum *sum, struct sb_flow_call_sum *written)
 {
+	struct call_number *is;
+	int known;
+
 	const size_t index = sum->function->public.index, before = sums->nnumbers;
 
 	if (array_reserve_more(&sums->number, &sums->number_capacity, 0, index + 1, sizeof(*sums->number)) <
@@ -140,11 +158,49 @@ static int number(struct call_sums *sums, const struct sum *sum, struct sb_flow_
 		memset(sums->number + before, 0, (index + 1 - before) * sizeof(*sums->number));
 		sums->nnumbers = index + 1;
 	}
-	if (sums->number[index])
+	is = &sums->number[index];
+	if (is->number)
 		written->ip = 0;
 	else
-		sums->number[index] = ++sums->nfunctions;
-	written->function = sums->number[index] - 1;
+		is->number = ++sums->nfunctions;
+	written->function = is->number - 1;
+	known = !(traits_of(written) & ~is->traits);
+	is->traits |= traits_of(written);
+	return known;
+}
+
+/* Who called whom says it all: of functions, only that there are such is told, and only once. */
+static int add_functions(struct call_sums *sums)
+{
+	struct sb_flow_call_sum *written = sums->written;
+	size_t count = 1;
+
+	*written = sums->sum[0].is;
+	for (size_t i = 1; i < sums->nsums; ++i) {
+		int known;
+
+		written[count] = sums->sum[i].is;
+		known = number(sums, &sums->sum[i], &written[count]);
+		if (known < 0)
+			return known;
+		written->ninsn += written[count].ninsn;
+		written[count].ninsn = 0;
+		written[count].below = (uint32_t)count - 1;
+		count += !known;
+	}
+	sums->is.nsums = (uint32_t)count;
+	return 0;
+}
+
+/* What ran in which stack. */
+static int add_stacks(struct call_sums *sums)
+{
+	for (size_t i = 0; i < sums->nsums; ++i) {
+		sums->written[i] = sums->sum[i].is;
+		if (i && number(sums, &sums->sum[i], &sums->written[i]) < 0)
+			return -sbe_nomem;
+	}
+	sums->is.nsums = (uint32_t)sums->nsums;
 	return 0;
 }
 
@@ -160,13 +216,9 @@ static int add_sums(struct call_sums *sums)
 		sums->nfunctions = 0;
 		sums->nnumbers = 0;
 	}
-	for (size_t i = 0; i < sums->nsums; ++i) {
-		sums->written[i] = sums->sum[i].is;
-		if (i && number(sums, &sums->sum[i], &sums->written[i]) < 0)
-			return -sbe_nomem;
-	}
+	if ((sums->what & sb_sums_calls ? add_stacks(sums) : add_functions(sums)) < 0)
+		return -sbe_nomem;
 	sums->is.sum = sums->written;
-	sums->is.nsums = (uint32_t)sums->nsums;
 	sums->is.is_plain = thread->came_back;
 	sums->is.goes_internal = thread->goes_internal;
 	sums->is.returns = sums->calls->doubts.returns - sums->returns;
@@ -175,6 +227,8 @@ static int add_sums(struct call_sums *sums)
 	sums->is.end_ip = thread->last.end_ip;
 	sums->is.next_ip = thread->last.next_ip;
 	sums->is.iclass = thread->last.iclass;
+	if (sums->base.count && call_edges_tell(&sums->base, 0, sums->number, &sums->is) < 0)
+		return -sbe_nomem;
 	return add_frames(sums);
 }
 
@@ -202,7 +256,27 @@ static int write_item(struct call_sums *sums, uint64_t left_ip)
 	sums->is.tsc_to = sums->tsc;
 	sums->is_open = 0;
 	index_slots_clear(&sums->slots);
+	call_edges_clear(&sums->base);
 	return status < 0 ? status : span_write_flow(sums->writer, &flow, 1);
+}
+
+/* What all items have in common. Their functions have numbers. */
+static int write_edges(struct call_sums *sums)
+{
+	struct sb_flow_calls told = {0};
+	int status = 0;
+
+	for (size_t at = 0; at < sums->above.count && status == 0;) {
+		const struct call_edge_space space = sums->above.edge[at].space;
+		const int64_t count = call_edges_tell(&sums->above, at, sums->number, &told);
+
+		if (count < 0)
+			return (int)count;
+		status = span_write_edges(sums->writer, space.pid, space.epoch, &told);
+		at += (size_t)count;
+	}
+	call_edges_clear(&sums->above);
+	return status;
 }
 
 static uint64_t until_of(const struct call_sums *sums, const struct sb_flow *flow)
@@ -288,6 +362,23 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	return 0;
 }
 
+/* The frame that is left returns to the one that called it. */
+static int add_edge(struct call_sums *sums, const struct sb_call_thread *thread)
+{
+	const struct sb_call_frame *top = sb_calls_top(thread);
+	const int is_base = thread->depth - 1 == sums->thread.base;
+	const struct call_edge edge = {
+	        .caller = is_base ? NULL : known_function(top[-1].function),
+	        .callee = known_function(top->function),
+	        .space = {thread->pid, thread->epoch},
+	        .is = {.ip = top->begin ? top->begin : top->ip,
+	               .from_ip = sb_call_is_made((enum sb_enter)top->how) ? top->from_ip : 0,
+	               .calls = 1,
+	               .ninsn = thread->ninsn - top->ninsn}};
+
+	return call_edges_add(is_base ? &sums->base : &sums->above, &edge);
+}
+
 static int on_enter(void *context, struct sb_call_thread *thread)
 {
 	struct call_sums *sums = context;
@@ -297,7 +388,8 @@ static int on_enter(void *context, struct sb_call_thread *thread)
 
 	if (sums->is_raw)
 		return 0;
-	index = sum_of(sums, (uint32_t)top[-1].note.number, top);
+	/* Without stacks, what is above the frame is one. */
+	index = sum_of(sums, sums->what & sb_sums_calls ? (uint32_t)top[-1].note.number : 0, top);
 	if (index < 0)
 		return -sbe_nomem;
 	top->note.number = (uint64_t)index;
@@ -316,7 +408,7 @@ static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave 
 		sum->jumps |= sums->thread.last.iclass != ptic_return;
 	}
 	sums->thread.by_learned = 0;
-	return 0;
+	return !sums->is_raw && sums->what & sb_sums_edges ? add_edge(sums, thread) : 0;
 }
 
 /* ---- Flow ------------------------------------------------------------------------------------- */
@@ -348,6 +440,13 @@ int call_sums_break(struct call_sums *sums)
 	return status;
 }
 
+int call_sums_flush(struct call_sums *sums)
+{
+	const int status = call_sums_break(sums);
+
+	return status == 0 ? write_edges(sums) : status;
+}
+
 /* Whether what is added up goes on with @flow. */
 static int goes_on(const struct call_sums *sums, const struct sb_flow *flow)
 {
@@ -366,6 +465,10 @@ static int begin_flow(struct call_sums *sums, const struct sb_flow *flow)
 	} else if (sums->is_open && !goes_on(sums, flow)) {
 		status = flush(sums);
 	}
+	if (status == 0 && sums->above.count >= edges_most)
+		status = sums->is_open ? flush(sums) : 0;
+	if (status == 0 && sums->above.count >= edges_most)
+		status = write_edges(sums);
 	thread->cpu = flow->cpu;
 	thread->tsc = flow->tsc;
 	thread->membership = flow->membership;
@@ -391,7 +494,8 @@ int call_sums_add(struct call_sums *sums, const struct sb_flow *flow)
 
 /* ---- Life ------------------------------------------------------------------------------------- */
 
-int call_sums_new(struct call_sums **result, struct span_writer *writer, const struct replay_world *world)
+int call_sums_new(struct call_sums **result, struct span_writer *writer, const struct replay_world *world,
+                  unsigned int what)
 {
 	struct call_sums *sums = calloc(1, sizeof(*sums));
 	const struct sb_calls_options options = {.size = sizeof(options),
@@ -405,6 +509,7 @@ int call_sums_new(struct call_sums **result, struct span_writer *writer, const s
 	if (!sums)
 		return -sbe_nomem;
 	sums->writer = writer;
+	sums->what = what;
 	sums->system = world->system;
 	sums->clock = options.clock;
 	sums->thread.public.cpu = -1;
@@ -428,6 +533,8 @@ void call_sums_free(struct call_sums *sums)
 	free(sums->number);
 	free(sums->written);
 	free(sums->frame);
+	call_edges_fini(&sums->base);
+	call_edges_fini(&sums->above);
 	index_slots_free(&sums->slots);
 	free(sums);
 }

@@ -7,6 +7,8 @@
  * knows the whole stack does himself (call_take.c): an item is a flow with these blocks, and what came behind
  * them.
  *
+ * Who called whom is added up over all items: only what the frame below called belongs to one (call_edges.h).
+ *
  * Only one thread is at hand at a time: what it did before, and what it does behind, may have something in
  * between elsewhere.
  */
@@ -18,12 +20,15 @@
 
 struct call_sums;
 
-/* Zero or -sbe_nomem. The world has symbols. */
-int call_sums_new(struct call_sums **sums, struct span_writer *writer, const struct replay_world *world);
+/* @what: of sb_sums_stacks. Zero or -sbe_nomem. The world has symbols. */
+int call_sums_new(struct call_sums **sums, struct span_writer *writer, const struct replay_world *world,
+                  unsigned int what);
 void call_sums_free(struct call_sums *sums); /* NULL is fine */
 
 int call_sums_add(struct call_sums *sums, const struct sb_flow *flow);
-/* Writes all; what comes is begun anew. */
+/* Writes all that is of the stack; what comes is begun anew. */
 int call_sums_break(struct call_sums *sums);
+/* Writes all: what functions there are is begun anew, too. */
+int call_sums_flush(struct call_sums *sums);
 
 #endif

@@ -97,9 +97,45 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 	return 0;
 }
 
-/* What was entered and stays. */
+/* NULL: it has no number. */
+static const struct sb_function *function_of(const struct call_thread *thread,
+                                             const struct call_numbers *numbers, uint32_t number)
+{
+	if (number == sb_flow_call_base)
+		return thread ? sb_calls_top(&thread->public)->function : NULL;
+	return number < numbers->count ? &numbers->function[number]->public : NULL;
+}
+
+int call_take_edges(struct sb_calls *calls, const struct call_thread *thread, const struct sb_flow *flow)
+{
+	const struct sb_flow_calls *sums = flow->calls;
+	const struct sb_calls_space space = {flow->pid, flow->epoch};
+	const struct call_numbers *numbers = numbers_of(calls, flow);
+
+	if (!calls->consumer.edges || !sums->nedges)
+		return 0;
+	if (!numbers || array_reserve_more(&calls->edge, &calls->edge_capacity, 0, sums->nedges,
+	                                   sizeof(*calls->edge)) < 0)
+		return -sbe_nomem;
+	for (size_t i = 0; i < sums->nedges; ++i) {
+		const struct sb_flow_call_edge *edge = &sums->edge[i];
+
+		calls->edge[i] = (struct sb_calls_edge){.caller = function_of(thread, numbers, edge->caller),
+		                                        .callee = function_of(NULL, numbers, edge->callee),
+		                                        .ip = edge->ip,
+		                                        .from_ip = edge->from_ip,
+		                                        .calls = edge->calls,
+		                                        .ninsn = edge->ninsn};
+		if (!calls->edge[i].caller || !calls->edge[i].callee)
+			return -sbe_order;
+	}
+	return calls->consumer.edges(calls->consumer.context, &space, calls->edge, sums->nedges);
+}
+
+/* What was entered and stays: at the times, by the thread's instructions, when it was. */
 static int enter_frames(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow_calls *sums)
 {
+	const uint64_t now = thread->public.ninsn;
 	int status = 0;
 
 	for (uint32_t i = 0; i < sums->nframes && status == 0; ++i) {
@@ -110,8 +146,10 @@ static int enter_frames(struct sb_calls *calls, struct call_thread *thread, cons
 		                              .how = (enum sb_enter)frame->how,
 		                              .flags = frame->flags};
 
+		thread->public.ninsn = now - frame->ran;
 		status = call_enter(calls, thread, &new);
 	}
+	thread->public.ninsn = now;
 	return status;
 }
 
@@ -132,6 +170,8 @@ int call_take(struct sb_calls *calls, struct call_thread *thread, const struct s
 	if (status == 0)
 		status = calls->consumer.sums(calls->consumer.context, &thread->public, calls->sum,
 		                              sums->nsums);
+	if (status == 0)
+		status = call_take_edges(calls, thread, flow);
 	for (uint32_t i = 0; i < sums->nsums; ++i)
 		thread->public.ninsn += sums->sum[i].ninsn;
 	if (status == 0)

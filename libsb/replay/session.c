@@ -408,7 +408,8 @@ struct replay_world session_world(const struct sb_session *session)
 	return world;
 }
 
-static int replay_all(struct sb_session *session, struct sb_error *err)
+/* @sums: how flow comes that was added up. */
+static int replay_all(struct sb_session *session, unsigned int sums, struct sb_error *err)
 {
 	const struct replay_world world = session_world(session);
 	const unsigned int jobs =
@@ -420,7 +421,9 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	stream = sb_perfdata_streams(session->perfdata, &count);
 	if (session->source)
 		return span_merge(&world, session->source, &session->ledger,
-		                  in_order_of_time(session, stream, count), first_cpu(stream, count), err);
+		                  (struct span_merge_order){in_order_of_time(session, stream, count),
+		                                            first_cpu(stream, count)},
+		                  sums, err);
 	if (in_order_of_time(session, stream, count))
 		return replay_by_time(session, &world, stream, count, jobs, err);
 	if (jobs > 1)
@@ -428,7 +431,7 @@ static int replay_all(struct sb_session *session, struct sb_error *err)
 	return status > 0 ? walk(session, &world, stream, count, err) : status;
 }
 
-static int run(struct sb_session *session, struct sb_error *err)
+static int run(struct sb_session *session, unsigned int sums, struct sb_error *err)
 {
 	const struct sb_aux_stream *stream;
 	size_t count;
@@ -439,8 +442,40 @@ static int run(struct sb_session *session, struct sb_error *err)
 		session->ledger.account.bytes_total += stream[i].size + stream_missing_bytes(&stream[i]);
 	status = report_damage(session);
 	if (status == 0)
-		status = replay_all(session, err);
+		status = replay_all(session, sums, err);
 	return status < 0 ? status : ledger_complete(&session->ledger);
+}
+
+static void begin_ledger(struct sb_session *session, const struct sb_sink *sink)
+{
+	static const struct sb_sink nobody;
+
+	ledger_init(&session->ledger, sink ? sink : &nobody, &session->options);
+	session->ledger.account.nrecords =
+	        sb_system_nrecords(session->system, &session->ledger.account.nrecords_skipped);
+}
+
+/* Each of the ways in which flow was added up by itself, as they have nothing to do with each other; each
+ * comes to the same account. */
+static int merge(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err)
+{
+	const unsigned int sums = span_adds_up(&session->options),
+	                   way[] = {sums & sb_sums_counts, sums & sb_sums_stacks};
+	int status = 0, count = 0;
+
+	for (size_t i = 0; i < 2 && status == 0; ++i) {
+		if (!way[i] && (sums || i))
+			continue;
+		if (count++) {
+			ledger_fini(&session->ledger);
+			begin_ledger(session, sink);
+		}
+		if (sink && sink->sums)
+			status = sink->sums(sink->context, way[i]);
+		if (status == 0)
+			status = run(session, way[i], err);
+	}
+	return status;
 }
 
 struct session_code session_code(const struct sb_session *session)
@@ -470,19 +505,16 @@ void session_set_piece_size(struct sb_session *session, uint64_t size)
 
 int sb_session_run(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err)
 {
-	static const struct sb_sink nobody;
 	int status, finished;
 
 	if (!session || session->ran)
 		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 		                    "sb_session_run: a session runs once");
 	session->ran = 1;
-	ledger_init(&session->ledger, sink ? sink : &nobody, &session->options);
-	session->ledger.account.nrecords =
-	        sb_system_nrecords(session->system, &session->ledger.account.nrecords_skipped);
+	begin_ledger(session, sink);
 	if (err)
 		*err = (struct sb_error){0};
-	status = run(session, err);
+	status = session->source ? merge(session, sink, err) : run(session, sb_sums_none, err);
 	finished = ledger_finish(&session->ledger, session->system);
 	session->ledger.account.map = session->evidence.maps.survey.list;
 	session->ledger.account.nmaps = session->evidence.maps.survey.nfound;

@@ -93,6 +93,7 @@ int sb_session_run_span(const struct sb_session *session, const struct sb_line *
 	walk.world = &world;
 	walk.from = line->span[index].from;
 	walk.until = line->span[index].to;
+	walk.sums = span_adds_up(world.options);
 	status = span_line_check(line, world.perfdata, err);
 	if (status == 0)
 		status = span_walk(&walk, account, err);

@@ -1,8 +1,10 @@
 /* span_format.h - the bytes of a span's replay (sb/shard.h).
  *
- * Blocks, each a uint32_t with the size of what it holds, a uint32_t with the CRC-32 of that (zlib's), and
- * items. Everything is little-endian; a number in an item is a varint: seven bits to a byte, the lowest
- * first; "signed" ones are zigzagged. An item is a byte, enum span_item_kind, and:
+ * Blocks, each a uint32_t with the size of what it holds and, in its uppermost four bits, the channel that
+ * it is of, a uint32_t with the CRC-32 of what it holds (zlib's), and items. A channel is read as if the
+ * others were not there: what is counted is one, what is told of calls another one (enum span_channel).
+ * Everything is little-endian; a number in an item is a varint: seven bits to a byte, the lowest first;
+ * "signed" ones are zigzagged. An item is a byte, enum span_item_kind, and:
  *
  * - begin: version; stream, from, to (to + 1; 0: the stream's end)
  * - piece: its place in the stream; the flow that follows is as if nothing had come before it, and has
@@ -11,11 +13,12 @@
  *   paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which
  *   follows; with span_flow_times, how often each block ran; with span_flow_calls, what was added up behind
  *   the blocks, see struct sb_flow_calls: how much later it ended, credit and more_credit, how many sums; and
- *   when there are any: low, high - low, 4 * goes_internal + 2 * is_named + is_plain; of each sum but the
- * first, which only has ninsn: function; if that is the next new number: ip; how far below is before it (0:
- * right before), 16 * ninsn + 8 * is_kernel + 4 * is_learned + 2 * jumps + is_called; deepest, returns; how
- * many frames, and of each: ip, from_ip, return_ip, how and flags (a byte each); end_low, end_high - end_low,
- * end_ip, next_ip, and iclass (a byte). An ip is signed, from the one before, or 0
+ *   when there are any: low, high - low, 8 * whether edges come + 4 * goes_internal + 2 * is_named +
+ * is_plain; of each sum but the first, which only has ninsn: function; if that is the next new number: ip;
+ * how far below is before it (0: right before), 16 * ninsn + 8 * is_kernel + 4 * is_learned + 2 * jumps +
+ * is_called; deepest, returns; how many frames, and of each: ip, from_ip, return_ip, how and flags (a byte
+ * each), ran; edges; end_low, end_high - end_low, end_ip, next_ip, and iclass (a byte). An ip is signed, from
+ * the one before, or 0
  * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
  *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
@@ -28,6 +31,9 @@
  *   is code, and if there is: first; how many backs, and of each: deepest, and what it is; user + 1; last;
  *   what is known of the last one of user space, and if it is known, it; deepest; how many are interrupted,
  *   and each. See struct sb_flow_seam. An ip is signed, from the one before, or 0
+ * - edges: pid (signed), epoch + 1, and the edges: how many, and each: caller + 1 (0: the frame that
+ * execution is in), callee, ip, from_ip, calls, ninsn. See struct sb_flow_call_edge. An ip is signed, from
+ * the one before, or 0
  * - gap: reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset, bytes, ip, size and
  *   bytes of the detail
  * - event: kind, tsc (signed, as of flow), pid, tid (signed), membership + 1, from, to
@@ -43,7 +49,9 @@
 
 #include <stdint.h>
 
-enum { SPAN_VERSION = 4, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+#include <sb/replay.h>
+
+enum { SPAN_VERSION = 5, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
@@ -52,9 +60,16 @@ enum { SPAN_TIMES_MAX = 1 << 12 };
 /* Ways in an item, and codes that there are at a time, at most. */
 enum { SPAN_WAYS_MAX = 1 << 12, SPAN_CODES_MAX = 1 << 18 };
 /* What ran in call stacks, in an item, and frames above the one that is not known, at most. */
-enum { SPAN_CALLS_MAX = 1 << 22, SPAN_CALL_FRAMES_MAX = 1 << 16 };
+enum { SPAN_CALLS_MAX = 1 << 22, SPAN_CALL_FRAMES_MAX = 1 << 16, SPAN_EDGES_MAX = 1 << 22 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
+
+enum span_channel {
+	span_flows, /* flow one by one, or counts */
+	span_calls,
+	span_channels
+};
+enum { SPAN_CHANNEL_SHIFT = 28 };
 
 enum span_item_kind {
 	span_none, /* no item */
@@ -66,6 +81,7 @@ enum span_item_kind {
 	span_codes = 'K',
 	span_ways = 'W',
 	span_seam = 'S',
+	span_edges = 'D',
 	span_gap = 'G',
 	span_event = 'E',
 	span_piece_end = 'Q',
@@ -82,6 +98,12 @@ enum span_flow_flag {
 	span_flow_calls = 1 << 6,      /* see struct sb_flow; only where calls are added up */
 	span_flow_flags = (1 << 7) - 1
 };
+
+/* That of flow that comes so (enum sb_sums). */
+static inline enum span_channel span_channel_of(unsigned int sums)
+{
+	return sums & sb_sums_stacks ? span_calls : span_flows;
+}
 
 static inline uint64_t span_zigzag(int64_t value)
 {

@@ -153,7 +153,7 @@ static int open_queue(struct queue *queue, struct span_merge *merge, size_t firs
 	queue->strand = calloc(most, sizeof(*queue->strand));
 	queue->tsc = calloc(most, sizeof(*queue->tsc));
 	queue->heap = calloc(most, sizeof(*queue->heap));
-	queue->looks_at_order = span_adds_up(merge->world->options) >= sb_sums_ways;
+	queue->looks_at_order = merge->sums >= sb_sums_ways;
 	if (!queue->strand || !queue->tsc || !queue->heap || span_order_init(&queue->order) < 0)
 		return -sbe_nomem;
 	while (first < line->nspans) {
@@ -189,12 +189,13 @@ static int deliver_by_time(struct span_merge *merge, size_t first, struct sb_err
 /* ------------------------------------------------------------------------------------------------- */
 
 int span_merge(const struct replay_world *world, const struct sb_span_source *source, struct ledger *ledger,
-               int by_time, size_t first_cpu, struct sb_error *err)
+               struct span_merge_order order, unsigned int sums, struct sb_error *err)
 {
 	const struct sb_replay_options *options = world->options;
 	struct span_merge merge = {.world = world,
 	                           .source = source,
 	                           .ledger = ledger,
+	                           .sums = sums,
 	                           .uncounted = options->tsc_from || options->tsc_to};
 	size_t span = 0;
 	int status = span_line_check(&source->line, world->perfdata, err);
@@ -202,8 +203,8 @@ int span_merge(const struct replay_world *world, const struct sb_span_source *so
 	if (status == 0)
 		status = span_world_init(&merge.numbers, world->system);
 	if (status == 0)
-		status = deliver_in_line(&merge, &span, by_time ? first_cpu : SIZE_MAX, err);
-	if (status == 0 && by_time)
+		status = deliver_in_line(&merge, &span, order.by_time ? order.first_cpu : SIZE_MAX, err);
+	if (status == 0 && order.by_time)
 		status = deliver_by_time(&merge, span, err);
 	if (status == 0 && merge.surveyed)
 		status = code_survey_make(&world->evidence->maps.survey);

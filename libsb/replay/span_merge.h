@@ -4,9 +4,13 @@
 
 #include "replay/span_strand.h"
 
-/* @by_time: in the order of time from stream @first_cpu on, see struct sb_replay_options. Zero or a negative
- * code. */
+struct span_merge_order {
+	int by_time; /* from stream .first_cpu on, see struct sb_replay_options */
+	size_t first_cpu;
+};
+
+/* @sums: which of the ways in which flow was added up (enum sb_sums). Zero or a negative code. */
 int span_merge(const struct replay_world *world, const struct sb_span_source *source, struct ledger *ledger,
-               int by_time, size_t first_cpu, struct sb_error *err);
+               struct span_merge_order order, unsigned int sums, struct sb_error *err);
 
 #endif

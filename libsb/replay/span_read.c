@@ -30,6 +30,7 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->back);
 	free(reader->sum);
 	free(reader->frame);
+	free(reader->edge);
 	free(reader->slot);
 	*reader = (struct span_reader){0};
 }
@@ -88,24 +89,42 @@ static int read_block(struct span_reader *reader, size_t size, struct sb_error *
 	return 0;
 }
 
-static int next_block(struct span_reader *reader, struct sb_error *err)
+/* The next one of the reader's channel: its size, and the sum of what it holds. */
+static int find_block(struct span_reader *reader, uint32_t *size, uint32_t *sum, struct sb_error *err)
 {
 	uint32_t header[2];
+
+	for (;;) {
+		const int status = read_whole(reader, header, sizeof(header), err);
+
+		if (status < 0)
+			return status;
+		*size = header[0] & ((1u << SPAN_CHANNEL_SHIFT) - 1);
+		*sum = header[1];
+		if (!*size || *size > SPAN_BLOCK_MAX || header[0] >> SPAN_CHANNEL_SHIFT >= span_channels)
+			return sb_error_set(err, -sbe_format, name_of(reader),
+			                    reader->offset - sizeof(header),
+			                    "expected a block of at most %d bytes, found one of %" PRIu32,
+			                    SPAN_BLOCK_MAX, *size);
+		if (header[0] >> SPAN_CHANNEL_SHIFT == reader->channel)
+			return 0;
+		reader->offset += *size;
+	}
+}
+
+static int next_block(struct span_reader *reader, struct sb_error *err)
+{
+	uint32_t size, sum;
 	int status;
 
 	reader->size = reader->at = 0;
-	status = read_whole(reader, header, sizeof(header), err);
+	status = find_block(reader, &size, &sum, err);
+	if (status == 0)
+		status = read_block(reader, size, err);
 	if (status < 0)
 		return status;
-	if (!header[0] || header[0] > SPAN_BLOCK_MAX)
-		return sb_error_set(err, -sbe_format, name_of(reader), reader->offset - sizeof(header),
-		                    "expected a block of at most %d bytes, found one of %" PRIu32,
-		                    SPAN_BLOCK_MAX, header[0]);
-	status = read_block(reader, header[0], err);
-	if (status < 0)
-		return status;
-	reader->size = header[0];
-	if (crc32_z(0, reader->block, reader->size) == header[1])
+	reader->size = size;
+	if (crc32_z(0, reader->block, reader->size) == sum)
 		return 0;
 	return sb_error_set(err, -sbe_format, name_of(reader), reader->offset - reader->size,
 	                    "%zu bytes are damaged: their CRC-32 is not the one that was written",
@@ -319,7 +338,7 @@ static int get_membership(struct span_reader *reader, const struct sb_membership
 	return 0;
 }
 
-static int get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
+int span_get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
 {
 	const uint64_t number = span_get(reader);
 
@@ -332,8 +351,9 @@ static int get_epoch(struct span_reader *reader, const struct sb_epoch **epoch)
 static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 {
 	const uint8_t flags = span_get_byte(reader);
-	const unsigned int added_up = reader->sums ? 0u : (unsigned int)span_flow_times | span_flow_calls,
-	                   known = span_flow_flags & ~added_up;
+	const unsigned int times = reader->sums & sb_sums_counts ? 0u : span_flow_times,
+	                   calls = reader->sums & sb_sums_stacks ? 0u : span_flow_calls,
+	                   known = span_flow_flags & ~(times | calls);
 	int status = flags & ~known ? -sbe_format : 0;
 
 	*flow = (struct sb_flow){.cpu = reader->cpu, .numbering = reader->numbering};
@@ -343,7 +363,7 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	if (status == 0 && flags & span_flow_membership)
 		status = get_membership(reader, &reader->membership);
 	if (status == 0 && flags & span_flow_epoch)
-		status = get_epoch(reader, &reader->epoch);
+		status = span_get_epoch(reader, &reader->epoch);
 	if (flags & span_flow_left)
 		flow->left_ip = span_get(reader);
 	if (flags & span_flow_sums) {
@@ -501,6 +521,9 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 	case span_seam:
 		item->kind = span_flow;
 		return span_get_seam(reader, &item->flow);
+	case span_edges:
+		item->kind = span_flow;
+		return span_get_edges(reader, &item->flow);
 	case span_gap:
 		return get_gap(reader, item);
 	case span_event:

@@ -35,7 +35,8 @@ struct span_reader {
 	const char *(*name)(void *context, size_t index); /* for errors; NULL: it has none */
 	size_t index;
 	int32_t cpu;
-	enum sb_sums sums;     /* how flow may have been added up */
+	unsigned int sums; /* enum sb_sums: how flow may have been added up */
+	enum span_channel channel;
 	uint64_t offset;       /* of the block behind the present one */
 	uint8_t *block;        /* owned */
 	size_t size, capacity; /* of the present block */
@@ -67,6 +68,8 @@ struct span_reader {
 	size_t sum_capacity;
 	struct sb_flow_call_frame *frame; /* owned */
 	size_t frame_capacity;
+	struct sb_flow_call_edge *edge; /* owned */
+	size_t edge_capacity;
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;

@@ -72,6 +72,9 @@ static inline int span_get_owner(struct span_reader *reader, int32_t *pid, int32
 int span_get_times(struct span_reader *reader, struct sb_flow *flow);
 /* What was added up behind the blocks. */
 int span_get_calls(struct span_reader *reader, struct sb_flow *flow);
+/* Calls by themselves. */
+int span_get_edges(struct span_reader *reader, struct sb_flow *flow);
+int span_get_epoch(struct span_reader *reader, const struct sb_epoch **epoch);
 int span_get_ways(struct span_reader *reader, struct sb_flow *flow);
 int span_get_seam(struct span_reader *reader, struct sb_flow *flow);
 

@@ -19,7 +19,7 @@ int span_get_times(struct span_reader *reader, struct sb_flow *flow)
 	for (uint64_t i = 0; i < nblocks; ++i)
 		reader->times[i] = span_get(reader);
 	flow->times = reader->times;
-	if (reader->sums < sb_sums_ways)
+	if ((reader->sums & sb_sums_counts) < sb_sums_ways)
 		return 0;
 	flow->first_code = (uint32_t)reader->ncodes;
 	reader->ncodes += nblocks;
@@ -61,7 +61,7 @@ static int get_frames(struct span_reader *reader, uint64_t *last)
 {
 	const uint64_t count = span_get(reader);
 
-	if (count > SPAN_CALL_FRAMES_MAX || !span_has(reader, 5 * count))
+	if (count > SPAN_CALL_FRAMES_MAX || !span_has(reader, 6 * count))
 		return -sbe_format;
 	if (array_reserve_more(&reader->frame, &reader->frame_capacity, 0, count, sizeof(*reader->frame)) < 0)
 		return -sbe_nomem;
@@ -73,12 +73,42 @@ static int get_frames(struct span_reader *reader, uint64_t *last)
 		frame->return_ip = get_ip(reader, last);
 		frame->how = span_get_byte(reader);
 		frame->flags = span_get_byte(reader);
+		frame->ran = span_get(reader);
 		if (frame->how >= sb_enters)
 			return -sbe_format;
 	}
 	reader->calls.frame = reader->frame;
 	reader->calls.nframes = (uint32_t)count;
 	return 0;
+}
+
+static int get_edge(struct span_reader *reader, struct sb_flow_call_edge *edge, uint64_t *last)
+{
+	const uint64_t caller = span_get(reader), callee = span_get(reader);
+
+	edge->caller = caller ? (uint32_t)(caller - 1) : sb_flow_call_base;
+	edge->callee = (uint32_t)callee;
+	edge->ip = get_ip(reader, last);
+	edge->from_ip = get_ip(reader, last);
+	edge->calls = span_get(reader);
+	edge->ninsn = span_get(reader);
+	return caller <= reader->nfunctions && callee < reader->nfunctions ? 0 : -sbe_format;
+}
+
+static int get_edges(struct span_reader *reader, uint64_t *last)
+{
+	const uint64_t count = span_get(reader);
+	int status = 0;
+
+	if (count > SPAN_EDGES_MAX || !span_has(reader, 6 * count))
+		return -sbe_format;
+	if (array_reserve_more(&reader->edge, &reader->edge_capacity, 0, count, sizeof(*reader->edge)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < count && status == 0; ++i)
+		status = get_edge(reader, &reader->edge[i], last);
+	reader->calls.edge = reader->edge;
+	reader->calls.nedges = count;
+	return status;
 }
 
 static int get_sums(struct span_reader *reader, uint64_t count)
@@ -105,6 +135,8 @@ static int get_sums(struct span_reader *reader, uint64_t count)
 	calls->returns = span_get(reader);
 	if (status == 0)
 		status = deepest > UINT32_MAX ? -sbe_format : get_frames(reader, &last);
+	if (status == 0 && traits >> 3 & 1)
+		status = get_edges(reader, &last);
 	calls->sum = reader->sum;
 	calls->nsums = (uint32_t)count;
 	calls->end_low = get_ip(reader, &last);
@@ -127,6 +159,22 @@ int span_get_calls(struct span_reader *reader, struct sb_flow *flow)
 	count = span_get(reader);
 	flow->calls = calls;
 	return count ? get_sums(reader, count) : 0;
+}
+
+int span_get_edges(struct span_reader *reader, struct sb_flow *flow)
+{
+	uint64_t last = 0;
+
+	*flow = (struct sb_flow){.cpu = reader->cpu,
+	                         .tid = -1,
+	                         .tsc = reader->tsc,
+	                         .numbering = reader->numbering,
+	                         .calls = &reader->calls};
+	reader->calls = (struct sb_flow_calls){.tsc_to = reader->tsc};
+	if (!(reader->sums & sb_sums_edges) || span_get_int(reader, &flow->pid) < 0 ||
+	    span_get_epoch(reader, &flow->epoch) < 0)
+		return -sbe_format;
+	return get_edges(reader, &last);
 }
 
 /* ---- Ways ------------------------------------------------------------------------------------- */
@@ -154,7 +202,8 @@ int span_get_ways(struct span_reader *reader, struct sb_flow *flow)
 	const uint64_t nways = span_get(reader);
 	uint64_t before = 0;
 
-	if (reader->sums < sb_sums_ways || nways > SPAN_WAYS_MAX || !span_has(reader, nways))
+	if ((reader->sums & sb_sums_counts) < sb_sums_ways || nways > SPAN_WAYS_MAX ||
+	    !span_has(reader, nways))
 		return -sbe_format;
 	if (array_reserve_more(&reader->way, &reader->way_capacity, 0, nways, sizeof(*reader->way)) < 0)
 		return -sbe_nomem;
@@ -239,7 +288,8 @@ int span_get_seam(struct span_reader *reader, struct sb_flow *flow)
 	*seam = (struct sb_flow_seam){0};
 	reader->tsc += (uint64_t)span_get_signed(reader);
 	begin_ways(reader, flow);
-	if (reader->sums < sb_sums_ways || span_get_owner(reader, &flow->pid, &flow->tid) < 0)
+	if ((reader->sums & sb_sums_counts) < sb_sums_ways ||
+	    span_get_owner(reader, &flow->pid, &flow->tid) < 0)
 		return -sbe_format;
 	reader->ways.seam = seam;
 	seam->tsc_from = flow->tsc - span_get(reader);

@@ -51,6 +51,12 @@ static int32_t cpu_of(const struct strand *strand)
 	return stream_of(strand)->cpu;
 }
 
+static void set_sums(const struct strand *strand, struct span_reader *reader)
+{
+	reader->sums = strand->merge->sums;
+	reader->channel = span_channel_of(reader->sums);
+}
+
 /* ---- Patches ---------------------------------------------------------------------------------- */
 
 static int write_patch(void *context, const void *bytes, size_t size)
@@ -113,6 +119,7 @@ static int make_patch(struct strand *strand, uint64_t until, struct sb_error *er
 	                         .from = strand->position,
 	                         .until = until,
 	                         .nparts = PATCH_PARTS_MAX,
+	                         .sums = strand->merge->sums,
 	                         .sink = &sink,
 	                         .write = write_patch,
 	                         .context = strand};
@@ -135,7 +142,7 @@ static int make_patch(struct strand *strand, uint64_t until, struct sb_error *er
 	strand->patch.read = read_patch;
 	strand->patch.name = name_patch;
 	strand->patch.cpu = cpu_of(strand);
-	strand->patch.sums = span_adds_up(strand->merge->world->options);
+	set_sums(strand, &strand->patch);
 	return status;
 }
 
@@ -161,7 +168,7 @@ static int open_span(struct strand *strand, struct sb_error *err)
 	strand->reader.name = source->name;
 	strand->reader.index = strand->span;
 	strand->reader.cpu = cpu_of(strand);
-	strand->reader.sums = span_adds_up(strand->merge->world->options);
+	set_sums(strand, &strand->reader);
 	if (status == 0)
 		status = span_read(&strand->reader, item, err);
 	if (status < 0)

@@ -17,8 +17,9 @@ struct span_merge {
 	const struct sb_span_source *source;
 	struct span_world numbers; /* owned */
 	struct ledger *ledger;
-	int uncounted; /* see struct parcel_target */
-	int surveyed;  /* somebody asked the trace for lost mappings */
+	int uncounted;     /* see struct parcel_target */
+	unsigned int sums; /* enum sb_sums: how the flow comes that is handed out */
+	int surveyed;      /* somebody asked the trace for lost mappings */
 };
 
 struct strand {

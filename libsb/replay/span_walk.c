@@ -18,6 +18,13 @@ struct probe {
 	int arrived;
 };
 
+/* What is written of the walk, by itself: flow, as it is or added up. */
+struct channel {
+	struct channel *next; /* of those that are open */
+	enum span_channel is;
+	struct span_writer writer;
+};
+
 struct spanner {
 	const struct span_walk *walk;
 	struct walker walker;
@@ -26,10 +33,11 @@ struct spanner {
 	struct sb_replay_options options; /* of the ledger */
 	struct sb_error error;            /* of the walker */
 	struct span_world numbers;
-	struct span_writer writer;
-	struct span_sums sums;   /* when they are wanted */
-	struct call_sums *calls; /* owned; likewise; NULL: they are not */
-	int adds_up;             /* either is */
+	struct channel channel[span_channels];
+	struct channel *open; /* the first one */
+	int counts;           /* .sums are wanted */
+	struct span_sums sums;
+	struct call_sums *calls; /* owned; NULL: not wanted */
 	/* The CPU's, and how many of them were over when the last flow came: */
 	const struct sb_sched *sched;
 	size_t nscheds, npassed;
@@ -46,8 +54,16 @@ struct spanner {
 
 /* ---- What the ledger gives --------------------------------------------------------------------- */
 
+/* What was done before, and what is done behind, may have something in between elsewhere. */
+static int break_sums(struct spanner *spanner)
+{
+	const int status = spanner->counts ? span_sums_break(&spanner->sums) : 0;
+
+	return status == 0 && spanner->calls ? call_sums_break(spanner->calls) : status;
+}
+
 /* A thread that is here again may have been on another CPU, even if nobody's flow is in between. */
-static int add_to_sums(struct spanner *spanner, const struct sb_flow *flow)
+static int look_at_schedule(struct spanner *spanner, const struct sb_flow *flow)
 {
 	const struct sb_clock *clock = &sb_perfdata_info(spanner->walk->world->perfdata)->clock;
 	const uint64_t now = clock->time_mult ? sb_clock_tsc_to_ns(clock, flow->tsc) : 0;
@@ -60,29 +76,44 @@ static int add_to_sums(struct spanner *spanner, const struct sb_flow *flow)
 	while (npassed < spanner->nscheds && spanner->sched[npassed].time <= now)
 		npassed += 1;
 	if (npassed != spanner->npassed)
-		status = spanner->calls ? call_sums_break(spanner->calls) : span_sums_break(&spanner->sums);
+		status = break_sums(spanner);
 	spanner->npassed = npassed;
-	if (status < 0)
-		return status;
-	return spanner->calls ? call_sums_add(spanner->calls, flow) : span_sums_add(&spanner->sums, flow);
+	return status;
+}
+
+static int adds_up(const struct spanner *spanner)
+{
+	return spanner->counts || spanner->calls;
+}
+
+static int add_flow(struct spanner *spanner, struct channel *channel, const struct sb_flow *flow)
+{
+	if (channel->is == span_flows && spanner->counts)
+		return span_sums_add(&spanner->sums, flow);
+	if (channel->is == span_calls && spanner->calls)
+		return call_sums_add(spanner->calls, flow);
+	return span_write_flow(&channel->writer, flow, spanner->walk->sink->flow != NULL);
 }
 
 static int on_flow(void *context, const struct sb_flow *flow)
 {
 	struct spanner *spanner = context;
+	int status;
 
 	if (spanner->starting)
 		return 0;
-	return spanner->adds_up ? add_to_sums(spanner, flow)
-	                        : span_write_flow(&spanner->writer, flow, spanner->walk->sink->flow != NULL);
+	status = adds_up(spanner) ? look_at_schedule(spanner, flow) : 0;
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
+		status = add_flow(spanner, channel, flow);
+	return status;
 }
 
 /* What comes next has its place behind the flow so far. */
 static int flush_sums(struct spanner *spanner)
 {
-	if (spanner->calls)
-		return call_sums_break(spanner->calls);
-	return spanner->adds_up ? span_sums_flush(&spanner->sums) : 0;
+	const int status = spanner->counts ? span_sums_flush(&spanner->sums) : 0;
+
+	return status == 0 && spanner->calls ? call_sums_flush(spanner->calls) : status;
 }
 
 static int on_gap(void *context, const struct sb_gap *gap)
@@ -90,9 +121,11 @@ static int on_gap(void *context, const struct sb_gap *gap)
 	struct spanner *spanner = context;
 	int status = spanner->starting ? 0 : flush_sums(spanner);
 
-	if (status < 0 || spanner->starting)
-		return status;
-	return span_write_gap(&spanner->writer, gap, spanner->walker.finishing);
+	if (spanner->starting)
+		return 0;
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
+		status = span_write_gap(&channel->writer, gap, spanner->walker.finishing);
+	return status;
 }
 
 static int on_event(void *context, const struct sb_flow_event *event)
@@ -100,7 +133,11 @@ static int on_event(void *context, const struct sb_flow_event *event)
 	struct spanner *spanner = context;
 	int status = spanner->starting ? 0 : flush_sums(spanner);
 
-	return status < 0 || spanner->starting ? status : span_write_event(&spanner->writer, event);
+	if (spanner->starting)
+		return 0;
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
+		status = span_write_event(&channel->writer, event);
+	return status;
 }
 
 static int on_progress(void *context, uint64_t done, uint64_t total)
@@ -112,6 +149,15 @@ static int on_progress(void *context, uint64_t done, uint64_t total)
 
 /* ---- Pieces ----------------------------------------------------------------------------------- */
 
+static int begin_piece(struct spanner *spanner, uint64_t position)
+{
+	int status = 0;
+
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
+		status = span_write_piece(&channel->writer, position);
+	return status;
+}
+
 static int end_piece(struct spanner *spanner, uint64_t to)
 {
 	struct ledger_part part;
@@ -120,8 +166,8 @@ static int end_piece(struct spanner *spanner, uint64_t to)
 	walker_settle(&spanner->walker);
 	ledger_take_part(&spanner->ledger, &part);
 	status = flush_sums(spanner);
-	if (status == 0)
-		status = span_write_piece_end(&spanner->writer, to, spanner->ledger.last_tsc, &part);
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
+		status = span_write_piece_end(&channel->writer, to, spanner->ledger.last_tsc, &part);
 	if (status == 0)
 		status = ledger_add_part(&spanner->total, &part);
 	ledger_part_fini(&part);
@@ -198,7 +244,7 @@ static uint64_t step_from(const struct spanner *spanner, uint64_t from)
 	const struct sb_line *line = spanner->walk->line;
 	const uint64_t inside = from - line->span[spanner->span].from;
 
-	return spanner->adds_up && inside >= line->step ? 15 * inside : line->step;
+	return adds_up(spanner) && inside >= line->step ? 15 * inside : line->step;
 }
 
 /* The first point behind @position. Zero or -sbe_nomem. */
@@ -245,7 +291,7 @@ static int pass_point(struct spanner *spanner, uint64_t position)
 	status = end_piece(spanner, position);
 	if (status < 0 || position >= spanner->walk->until)
 		return status < 0 ? status : 1;
-	return span_write_piece(&spanner->writer, position);
+	return begin_piece(spanner, position);
 }
 
 static int on_border(void *context, uint64_t position)
@@ -261,7 +307,7 @@ static int on_border(void *context, uint64_t position)
 		spanner->starting = 0;
 		walker_settle(&spanner->walker);
 		ledger_restart(&spanner->ledger);
-		status = span_write_piece(&spanner->writer, position);
+		status = begin_piece(spanner, position);
 	} else if (position == spanner->point) {
 		status = pass_point(spanner, position);
 	}
@@ -287,7 +333,7 @@ static int go(struct spanner *spanner, struct sb_error *err)
 	walker->replay.border_context = spanner;
 	spanner->starting = walk->from != 0;
 	if (!walk->from) {
-		status = span_write_piece(&spanner->writer, 0);
+		status = begin_piece(spanner, 0);
 		if (status == 0)
 			status = advance(spanner, 0);
 		return status < 0 ? status : walker_run(walker);
@@ -303,6 +349,38 @@ static int go(struct spanner *spanner, struct sb_error *err)
 	return walker_run_from(walker, &planned.place);
 }
 
+static int open_channel(struct spanner *spanner, enum span_channel is)
+{
+	const struct span_walk *walk = spanner->walk;
+	struct channel *channel = &spanner->channel[is];
+
+	channel->is = is;
+	channel->next = spanner->open;
+	spanner->open = channel;
+	return span_writer_init(&channel->writer, walk->write, walk->context, &spanner->numbers, is);
+}
+
+/* One for each of the ways in which flow is wanted; without symbols there are no sums of calls. */
+static int open_channels(struct spanner *spanner)
+{
+	const struct span_walk *walk = spanner->walk;
+	const unsigned int counts = walk->sums & sb_sums_counts, stacks = walk->sums & sb_sums_stacks;
+	int status = counts || !stacks ? open_channel(spanner, span_flows) : 0;
+
+	if (status == 0 && stacks)
+		status = open_channel(spanner, span_calls);
+	if (status < 0 || !walk->sink->flow)
+		return status;
+	spanner->counts = counts != 0;
+	if (counts)
+		status = span_sums_init(&spanner->sums, &spanner->channel[span_flows].writer,
+		                        (enum sb_sums)counts);
+	if (status == 0 && stacks && walk->world->symbols)
+		status = call_sums_new(&spanner->calls, &spanner->channel[span_calls].writer, walk->world,
+		                       stacks);
+	return status;
+}
+
 static int init(struct spanner *spanner, const struct span_walk *walk)
 {
 	const struct sb_replay_options *options = walk->world->options;
@@ -312,8 +390,6 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	*spanner = (struct spanner){.walk = walk, .options = *options, .span = walk->index};
 	spanner->point = walk->from;
 	spanner->uncounted = options->tsc_from || options->tsc_to;
-	spanner->adds_up = sink->flow && span_adds_up(options) != sb_sums_none &&
-	                   (span_adds_up(options) != sb_sums_calls || walk->world->symbols);
 	spanner->sink = (struct sb_sink){.context = spanner,
 	                                 .flow = sink->flow || spanner->uncounted ? on_flow : NULL,
 	                                 .gap = sink->gap ? on_gap : NULL,
@@ -326,11 +402,7 @@ static int init(struct spanner *spanner, const struct span_walk *walk)
 	ledger_init(&spanner->total, &spanner->sink, &spanner->options);
 	status = span_world_init(&spanner->numbers, walk->world->system);
 	if (status == 0)
-		status = span_writer_init(&spanner->writer, walk->write, walk->context, &spanner->numbers);
-	if (status == 0 && spanner->adds_up && span_adds_up(options) == sb_sums_calls)
-		status = call_sums_new(&spanner->calls, &spanner->writer, walk->world);
-	else if (status == 0 && spanner->adds_up)
-		status = span_sums_init(&spanner->sums, &spanner->writer, span_adds_up(options));
+		status = open_channels(spanner);
 	return status < 0 ? status
 	                  : walker_init(&spanner->walker, walk->world, &spanner->ledger, walk->nparts,
 	                                &spanner->error);
@@ -347,7 +419,8 @@ static void fini(struct spanner *spanner)
 	}
 	span_sums_fini(&spanner->sums);
 	call_sums_free(spanner->calls);
-	span_writer_fini(&spanner->writer);
+	for (int i = 0; i < span_channels; ++i)
+		span_writer_fini(&spanner->channel[i].writer);
 	span_world_fini(&spanner->numbers);
 	plan_fini(&spanner->plan);
 }
@@ -359,14 +432,14 @@ int span_walk(const struct span_walk *walk, struct sb_account *account, struct s
 	int status = init(&spanner, walk);
 
 	span.from = walk->from;
-	if (status == 0)
-		status = span_write_begin(&spanner.writer, &span);
+	for (struct channel *channel = spanner.open; channel && status == 0; channel = channel->next)
+		status = span_write_begin(&channel->writer, &span);
 	if (status == 0)
 		status = go(&spanner, err);
 	if (status == 0)
 		status = end_piece(&spanner, UINT64_MAX);
-	if (status >= 0)
-		status = span_write_end(&spanner.writer,
+	for (struct channel *channel = spanner.open; channel && status >= 0; channel = channel->next)
+		status = span_write_end(&channel->writer,
 		                        code_survey_is_made(&walk->world->evidence->maps.survey));
 	if (status < 0 && spanner.error.code && err && !err->code)
 		*err = spanner.error;

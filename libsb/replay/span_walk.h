@@ -17,17 +17,18 @@ struct span_walk {
 	size_t index;         /* of the span */
 	uint64_t from, until; /* from there on, as far as this place or behind it */
 	size_t nparts;        /* of images */
+	unsigned int sums;    /* enum sb_sums: span_adds_up(), or a part of that */
 	const struct sb_sink *sink;
 	sb_span_write *write;
 	void *context;
 };
 
 /* How flow is added up: not at all where whoever merges has to look at its time. */
-static inline enum sb_sums span_adds_up(const struct sb_replay_options *options)
+static inline unsigned int span_adds_up(const struct sb_replay_options *options)
 {
 	if (options->tsc_from || options->tsc_to || options->sums <= 0)
 		return sb_sums_none;
-	return options->sums < sb_sums_calls ? (enum sb_sums)options->sums : sb_sums_calls;
+	return (unsigned int)options->sums & (sb_sums_counts | sb_sums_stacks);
 }
 
 /* *account (may be NULL) becomes the sums. Zero or a negative code. */

@@ -8,9 +8,10 @@
 #include "replay/span_format.h"
 
 int span_writer_init(struct span_writer *writer, sb_span_write *write, void *context,
-                     const struct span_world *world)
+                     const struct span_world *world, enum span_channel channel)
 {
-	*writer = (struct span_writer){.write = write, .context = context, .world = world};
+	*writer =
+	        (struct span_writer){.write = write, .context = context, .channel = channel, .world = world};
 	writer->capacity = 2 * SPAN_BLOCK_SIZE;
 	writer->buffer = malloc(writer->capacity);
 	writer->known = calloc(ptr_max_paths, sizeof(*writer->known));
@@ -33,13 +34,14 @@ void span_writer_fini(struct span_writer *writer)
 static int flush(struct span_writer *writer)
 {
 	const uint32_t size = (uint32_t)(writer->size - SPAN_BLOCK_HEADER);
+	const uint32_t head = size | (uint32_t)writer->channel << SPAN_CHANNEL_SHIFT;
 	uint32_t sum;
 
 	if (!size || writer->failed)
 		return writer->failed;
 	sum = (uint32_t)crc32_z(0, writer->buffer + SPAN_BLOCK_HEADER, size);
-	memcpy(writer->buffer, &size, sizeof(size));
-	memcpy(writer->buffer + sizeof(size), &sum, sizeof(sum));
+	memcpy(writer->buffer, &head, sizeof(head));
+	memcpy(writer->buffer + sizeof(head), &sum, sizeof(sum));
 	writer->failed = writer->write(writer->context, writer->buffer, writer->size);
 	writer->size = SPAN_BLOCK_HEADER;
 	return writer->failed;
@@ -369,7 +371,7 @@ static uint8_t *put_frame(uint8_t *at, const struct sb_flow_call_frame *frame, u
 	at = put_ip(at, frame->return_ip, last);
 	*at++ = frame->how;
 	*at++ = frame->flags;
-	return at;
+	return put(at, frame->ran);
 }
 
 static uint64_t bit(int is_set, unsigned int number)
@@ -390,13 +392,30 @@ static uint8_t *put_sum(struct span_writer *writer, uint8_t *at, const struct sb
 	                       bit(sum->jumps, 1) | bit(sum->is_called, 0));
 }
 
+static uint8_t *put_edges(uint8_t *at, const struct sb_flow_calls *calls, uint64_t *last)
+{
+	at = put(at, calls->nedges);
+	for (size_t i = 0; i < calls->nedges; ++i) {
+		const struct sb_flow_call_edge *edge = &calls->edge[i];
+
+		at = put(at, edge->caller == sb_flow_call_base ? 0 : (uint64_t)edge->caller + 1);
+		at = put(at, edge->callee);
+		at = put_ip(at, edge->ip, last);
+		at = put_ip(at, edge->from_ip, last);
+		at = put(at, edge->calls);
+		at = put(at, edge->ninsn);
+	}
+	return at;
+}
+
 static uint8_t *put_sums(struct span_writer *writer, uint8_t *at, const struct sb_flow_calls *calls)
 {
 	uint64_t last = 0;
 
 	at = put_ip(at, calls->low, &last);
 	at = put(at, calls->high - calls->low);
-	at = put(at, bit(calls->goes_internal, 2) | bit(calls->is_named, 1) | bit(calls->is_plain, 0));
+	at = put(at, bit(calls->nedges != 0, 3) | bit(calls->goes_internal, 2) | bit(calls->is_named, 1) |
+	                     bit(calls->is_plain, 0));
 	at = put(at, calls->sum[0].ninsn);
 	for (uint32_t i = 1; i < calls->nsums; ++i)
 		at = put_sum(writer, at, &calls->sum[i], i, &last);
@@ -405,6 +424,8 @@ static uint8_t *put_sums(struct span_writer *writer, uint8_t *at, const struct s
 	at = put(at, calls->nframes);
 	for (uint32_t i = 0; i < calls->nframes; ++i)
 		at = put_frame(at, &calls->frame[i], &last);
+	if (calls->nedges)
+		at = put_edges(at, calls, &last);
 	at = put_ip(at, calls->end_low, &last);
 	at = put(at, calls->end_high - calls->end_low);
 	at = put_ip(at, calls->end_ip, &last);
@@ -416,7 +437,8 @@ static uint8_t *put_sums(struct span_writer *writer, uint8_t *at, const struct s
 static int put_calls(struct span_writer *writer, const struct sb_flow *flow)
 {
 	const struct sb_flow_calls *calls = flow->calls;
-	uint8_t *at = room(writer, ITEM_MAX + ((size_t)calls->nsums + calls->nframes) * 4 * VARINT_MAX);
+	uint8_t *at =
+	        room(writer, ITEM_MAX + (calls->nsums + calls->nframes + calls->nedges) * 6 * VARINT_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -452,6 +474,20 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 	if (flow->calls && put_calls(writer, flow) < 0)
 		return writer->failed;
 	return done(writer, writer->buffer + writer->size);
+}
+
+int span_write_edges(struct span_writer *writer, int32_t pid, const struct sb_epoch *epoch,
+                     const struct sb_flow_calls *calls)
+{
+	uint8_t *at = room(writer, ITEM_MAX + calls->nedges * 6 * VARINT_MAX);
+	uint64_t last = 0;
+
+	if (!at)
+		return writer->failed;
+	*at++ = span_edges;
+	at = put_signed(at, pid);
+	at = put(at, span_world_epoch(writer->world, epoch));
+	return done(writer, put_edges(at, calls, &last));
 }
 
 /* ---- Ways ------------------------------------------------------------------------------------- */

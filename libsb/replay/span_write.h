@@ -7,12 +7,14 @@
 
 #include "replay/ledger.h"
 #include "replay/span_blocks.h"
+#include "replay/span_format.h"
 #include "replay/span_ways.h"
 #include "replay/span_world.h"
 
 struct span_writer {
 	sb_span_write *write;
 	void *context;
+	enum span_channel channel;
 	uint8_t *buffer; /* owned; of the block that is being filled */
 	size_t size, capacity;
 	/* What the reader knows already. */
@@ -30,7 +32,7 @@ struct span_writer {
 
 /* Zero or -sbe_nomem. */
 int span_writer_init(struct span_writer *writer, sb_span_write *write, void *context,
-                     const struct span_world *world);
+                     const struct span_world *world, enum span_channel channel);
 void span_writer_fini(struct span_writer *writer);
 
 /* All return zero, or negative when it cannot be written, and then always. */
@@ -46,6 +48,9 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 int span_write_codes(struct span_writer *writer);
 int span_write_ways(struct span_writer *writer, const struct sb_flow_way *way, size_t nways);
 int span_write_seam(struct span_writer *writer, const struct ways_seam *seam);
+/* Calls that were added up, of functions that have numbers; all of one process. */
+int span_write_edges(struct span_writer *writer, int32_t pid, const struct sb_epoch *epoch,
+                     const struct sb_flow_calls *calls);
 int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless);
 int span_write_event(struct span_writer *writer, const struct sb_flow_event *event);
 /* @surveyed: the trace was asked for lost mappings. Everything is written. */

@@ -101,7 +101,20 @@ static void check_ways(const struct span_reader *reader, const struct sb_flow_wa
 		check_seam(reader, ways->seam);
 }
 
-static void read_all(struct result *result, const struct span_world *world)
+static void check_calls(const struct span_reader *reader, const struct sb_flow_calls *calls)
+{
+	for (uint32_t i = 1; i < calls->nsums; ++i)
+		FUZZ_CHECK(calls->sum[i].below < i && calls->sum[i].function < reader->nfunctions, "%s",
+		           "a span");
+	for (size_t i = 0; i < calls->nedges; ++i)
+		FUZZ_CHECK(calls->edge[i].callee < reader->nfunctions &&
+		                   (calls->edge[i].caller < reader->nfunctions ||
+		                    calls->edge[i].caller == sb_flow_call_base),
+		           "%s", "a span");
+}
+
+/* @sums: what is expected. */
+static void read_all(struct result *result, const struct span_world *world, unsigned int sums)
 {
 	struct span_reader reader;
 	struct span_item item;
@@ -112,7 +125,7 @@ static void read_all(struct result *result, const struct span_world *world)
 	FUZZ_CHECK(span_reader_init(&reader, world, 0) == 0, "%s", "a span");
 	reader.context = result;
 	reader.read = read_result;
-	reader.sums = sb_sums_ways;
+	reader.sums = sums;
 	while (status > 0 && nblocks < BLOCKS_ENOUGH) {
 		status = span_read(&reader, &item, &err);
 		if (status <= 0)
@@ -128,6 +141,8 @@ static void read_all(struct result *result, const struct span_world *world)
 		check_flow(&item.flow);
 		if (item.flow.ways)
 			check_ways(&reader, item.flow.ways);
+		if (item.flow.calls)
+			check_calls(&reader, item.flow.calls);
 		nblocks += item.flow.nblocks + 1;
 	}
 	FUZZ_CHECK(status >= 0 || err.code == status, "%s", "a span");
@@ -151,7 +166,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += length;
 		size -= length;
 	}
-	read_all(&result, &world);
+	/* Of one channel: the other one differs by its number alone. */
+	read_all(&result, &world, sb_sums_ways);
+	read_all(&result, &world, sb_sums_stacks);
 	span_world_fini(&world);
 	sb_system_free(system);
 	return 0;

@@ -289,7 +289,7 @@ static void add_up(const struct scene *scene, int32_t cpu, enum sb_sums what, in
 
 	*bytes = (struct bytes){.at = malloc(bytes_most)};
 	assert_non_null(bytes->at);
-	assert_int_equal(span_writer_init(&writer, write_bytes, bytes, world), 0);
+	assert_int_equal(span_writer_init(&writer, write_bytes, bytes, world, span_flows), 0);
 	assert_int_equal(span_sums_init(&sums, &writer, what), 0);
 	for (size_t i = 0; i < nitems; i++) {
 		const struct item *item = &scene->item[i];

@@ -1,5 +1,6 @@
 /* test_span_read.c - results of spans that say more than their writer would: a block of some size is no
- * reason to take a multiple of it as memory.
+ * reason to take a multiple of it as memory. And what is written in two ways at a time, each of which is read
+ * by itself.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +13,7 @@
 #include <zlib.h>
 
 #include "replay/span_read.h"
+#include "replay/span_write.h"
 #include "system/system.h"
 
 enum { MANY = 8 << 20, ROOM = 2 * MANY + 256 };
@@ -183,12 +185,120 @@ static void as_many_threads_as_there_are(void **state)
 	done(&result, &reader);
 }
 
+static int keep_bytes(void *context, const void *bytes, size_t size)
+{
+	struct result *result = context;
+
+	assert_true(result->size + size <= ROOM);
+	memcpy(result->bytes + result->size, bytes, size);
+	result->size += size;
+	return 0;
+}
+
+/* Calls in one channel, a gap and nothing else in the other one. */
+static void write_two_channels(struct result *result, const struct span_world *world)
+{
+	static const struct sb_flow_call_edge edges[] = {{.caller = sb_flow_call_base,
+	                                                  .callee = 0,
+	                                                  .ip = 0x2000,
+	                                                  .from_ip = 0x1000,
+	                                                  .calls = 2,
+	                                                  .ninsn = 9}};
+	static const struct sb_flow_call_sum sums[] = {{.ninsn = 5},
+	                                               {.ip = 0x2000, .is_called = 1, .ninsn = 9}};
+	static const struct sb_flow_calls calls = {.tsc_to = 7,
+	                                           .low = 0x1000,
+	                                           .high = 0x1100,
+	                                           .sum = sums,
+	                                           .nsums = 2,
+	                                           .edge = edges,
+	                                           .nedges = 1};
+	const struct sb_flow flow = {.pid = 3, .tid = 4, .tsc = 7, .calls = &calls};
+	const struct sb_gap gap = {.cpu = 1, .bytes = 11};
+	struct span_writer writer[span_channels];
+
+	for (int i = 0; i < span_channels; i++)
+		assert_int_equal(
+		        span_writer_init(&writer[i], keep_bytes, result, world, (enum span_channel)i), 0);
+	assert_int_equal(span_write_flow(&writer[span_calls], &flow, 1), 0);
+	assert_int_equal(span_write_edges(&writer[span_calls], 3, NULL, &calls), 0);
+	assert_int_equal(span_write_gap(&writer[span_flows], &gap, 0), 0);
+	for (int i = 0; i < span_channels; i++) {
+		assert_int_equal(span_write_end(&writer[i], 0), 0);
+		span_writer_fini(&writer[i]);
+	}
+}
+
+static void assert_edge(const struct sb_flow_calls *calls)
+{
+	assert_int_equal(calls->nedges, 1);
+	assert_true(calls->edge->caller == sb_flow_call_base && calls->edge->callee == 0);
+	assert_true(calls->edge->ip == 0x2000 && calls->edge->from_ip == 0x1000);
+	assert_true(calls->edge->calls == 2 && calls->edge->ninsn == 9);
+}
+
+static void open_channel(struct span_reader *reader, struct result *result, const struct span_world *world,
+                         unsigned int sums)
+{
+	assert_int_equal(span_reader_init(reader, world, 0), 0);
+	reader->context = result;
+	reader->read = read_result;
+	reader->sums = sums;
+	reader->channel = span_channel_of(sums);
+}
+
+static void each_channel_by_itself(void **state)
+{
+	struct result result = {.bytes = malloc(ROOM)};
+	struct sb_system *system = system_new(0);
+	struct span_reader reader;
+	struct span_item item;
+	struct span_world world;
+	struct sb_error err;
+
+	(void)state;
+	assert_non_null(result.bytes);
+	assert_non_null(system);
+	assert_int_equal(system_seal(system, 0), 0);
+	assert_int_equal(span_world_init(&world, system), 0);
+	write_two_channels(&result, &world);
+
+	open_channel(&reader, &result, &world, sb_sums_ways);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_int_equal(item.kind, span_gap);
+	assert_int_equal(item.gap.bytes, 11);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_int_equal(item.kind, span_end);
+	span_reader_fini(&reader);
+
+	open_channel(&reader, &result, &world, sb_sums_edges);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_int_equal(item.flow.tid, 4);
+	assert_edge(item.flow.calls);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_true(item.flow.pid == 3 && !item.flow.npaths);
+	assert_edge(item.flow.calls);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_int_equal(item.kind, span_end);
+	span_reader_fini(&reader);
+
+	/* Who does not expect calls is not given any. */
+	open_channel(&reader, &result, &world, sb_sums_ways);
+	reader.channel = span_calls;
+	assert_int_equal(span_read(&reader, &item, &err), -sbe_format);
+	span_reader_fini(&reader);
+	span_world_fini(&world);
+	sb_system_free(system);
+	free(result.bytes);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(as_many_times_as_are_written),
 	        cmocka_unit_test(many_paths_are_none),
 	        cmocka_unit_test(as_many_threads_as_there_are),
+	        cmocka_unit_test(each_channel_by_itself),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

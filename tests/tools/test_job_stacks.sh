@@ -1,6 +1,7 @@
 #!/bin/sh
 # Shards of a job that wants call stacks add up what happens above the frames that they do not know: each output is, with
 # any number of shards, that of one machine, over longjmp, exceptions, tail calls, trampolines, signals and coroutines.
+# So it is for who called whom (callgrind), and where other outputs of the job count (lcov, counts, summary).
 # What is called and returns as it should is not decoded once more.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
@@ -9,17 +10,37 @@ with_truth=
 workloads=$BUILD_DIR/tests/workloads
 cd "$dir" || exit 1
 
-# job OUT RECORDING
+# job OUT RECORDING WHAT: stacks, all (with what counts), callgrind (alone), or time
 job()
 {
 	mkdir -p "$1"
 	printf 'version: 1\nroots: [%s.root]\nhost_root: false\nrecording: %s.data\nrun_record: %s/run.json\nsinks:\n' "$2" "$2" "$1"
+	[ "$3" != callgrind ] || { echo "- {name: callgrind, file: $1/callgrind}"; return; }
 	for by in comm process thread container none; do
 		echo "- {name: folded, file: $1/folded.$by, with: {by: $by}}"
 	done
 	echo "- {name: flame, file: $1/flame}"
 	echo "- {name: pprof, file: $1/pprof}"
-	[ $# -lt 3 ] || echo "- {name: folded, file: $1/time, with: {weight: time}}"
+	case $3 in
+	time) echo "- {name: folded, file: $1/time, with: {weight: time}}" ;;
+	all) printf -- '- {name: %s, file: '"$1"'/%s}\n' callgrind callgrind lcov lcov summary summary gap gap
+		echo "- {name: counts, file: $1/counts, with: {by: process}}" ;;
+	esac
+}
+
+# shards N NAME WHAT: what is in out is that of one machine, in whole. What the merge said goes to said.
+shards()
+{
+	rm -rf out plan plan.shards plan.checkpoints
+	job out "$2" "$3" >out.yaml
+	expect 0 '' "$SBTRACE" job plan -n "$1" out.yaml -o plan
+	expect 0 '' "$SBTRACE" job run plan --shard all
+	expect 0 '' "$SBTRACE" job merge plan
+	cat "$dir/err.txt" >>said
+	rm -f out/run.json
+	for file in out/*; do
+		cmp "whole/${file#out/}" "$file" || fail "$2 ($3) in $1 shards: something else"
+	done
 }
 
 # same NAME N...: the recording, in N shards. What the merges said is in said.
@@ -28,27 +49,22 @@ same()
 	name=$1
 	shift
 	rm -rf whole out
-	job whole "$name" >whole.yaml
+	job whole "$name" all >whole.yaml
 	expect 0 '' "$SBTRACE" job run --jobs 1 whole.yaml
 	rm whole/run.json
 	[ "$(wc -l <whole/folded.comm)" -gt 10 ] || fail "$name: hardly a stack"
 	: >said
 	for n in "$@"; do
-		rm -rf out plan plan.shards plan.checkpoints
-		job out "$name" >out.yaml
-		expect 0 '' "$SBTRACE" job plan -n "$n" out.yaml -o plan
-		expect 0 '' "$SBTRACE" job run plan --shard all
-		expect 0 '' "$SBTRACE" job merge plan
-		cat "$dir/err.txt" >>said
-		for file in whole/*; do
-			cmp "$file" "out/${file#whole/}" || fail "$name in $n shards: something else"
-		done
+		shards "$n" "$name" all
+		[ "$(ls whole | wc -l)" -eq "$(ls out | wc -l)" ] || fail "$name in $n shards: not all outputs"
 	done
+	shards "$n" "$name" callgrind
 }
 
 record many -c 2 --mtc --psb-period 512 -- sh -c "ls /usr | sort | head -n 3; (ls / ; true) | cat" && same many 1 2 7 64
 grep 'once more' said && fail "ordinary calls were decoded once more"
 # Results are a fraction of the flow.
+shards 64 many stacks
 sums=$(cat plan.shards/*.shard | wc -c)
 job out many time >time.yaml
 expect 0 '' "$SBTRACE" job plan -n 64 time.yaml -o flow

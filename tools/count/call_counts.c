@@ -6,12 +6,19 @@
 
 #include "vector.h"
 
-enum { sites = 4096, edge_slots_first = 1024, function_slots_first = 1024 };
+enum { sites = 1 << 14, edge_slots_first = 1024, function_slots_first = 1024 };
 
 /* A line that was looked up, and where it holds. */
 struct site {
 	const struct sb_epoch *epoch;
 	struct sb_source_line line; /* high 0: free */
+};
+
+/* A function's beginning that was looked up. */
+struct beginning {
+	const struct sb_epoch *epoch;
+	uint64_t ip; /* 0: free */
+	int64_t index;
 };
 
 struct call_counts {
@@ -29,6 +36,7 @@ struct call_counts {
 	size_t nedge_slots;
 	struct call_doubts doubts;
 	struct site site[sites];
+	struct beginning seen[sites];
 };
 
 /* ---- Functions -------------------------------------------------------------------------------- */
@@ -83,25 +91,22 @@ int64_t call_counts_function(struct call_counts *counts, const char *dso, const 
 	return (int64_t)counts->nfunctions - 1;
 }
 
-/* The line at @ip in the thread's process; NULL: out of memory. */
-static const struct sb_source_line *line_at(struct call_counts *counts, const struct sb_call_thread *thread,
+/* The line at @ip in that process; NULL: out of memory. */
+static const struct sb_source_line *line_at(struct call_counts *counts, const struct sb_calls_space *space,
                                             uint64_t ip)
 {
-	const struct sb_symbols_place place = {.epoch = thread->epoch, .pid = thread->pid, .ip = ip};
-	struct site *site = &counts->site[mix(ip ^ (uintptr_t)thread->epoch << 4) % sites];
+	const struct sb_symbols_place place = {.epoch = space->epoch, .pid = space->pid, .ip = ip};
+	struct site *site = &counts->site[mix(ip ^ (uintptr_t)space->epoch << 4) % sites];
 
-	if (site->line.high && site->epoch == thread->epoch && ip >= site->line.low && ip < site->line.high)
+	if (site->line.high && site->epoch == space->epoch && ip >= site->line.low && ip < site->line.high)
 		return &site->line;
-	site->epoch = thread->epoch;
+	site->epoch = space->epoch;
 	return sb_source_lines_find(counts->lines, &place, &site->line, NULL) < 0 ? NULL : &site->line;
 }
 
-/* The function of a frame: its index; negative: out of memory. */
-static int64_t function_of(struct call_counts *counts, const struct sb_call_thread *thread,
-                           const struct sb_call_frame *frame)
+/* Its index; negative: out of memory. */
+static int64_t function_of(struct call_counts *counts, const struct sb_function *of)
 {
-	const struct sb_function *of = frame->function;
-	const struct sb_source_line *line;
 	int64_t index;
 
 	if (vector_reach(&counts->by_engine, &counts->nby_engine, of->index, sizeof(*counts->by_engine)))
@@ -109,15 +114,40 @@ static int64_t function_of(struct call_counts *counts, const struct sb_call_thre
 	if (counts->by_engine[of->index])
 		return counts->by_engine[of->index] - 1;
 	index = call_counts_function(counts, of->dso, of->name);
-	line = of->name ? line_at(counts, thread, frame->ip) : NULL;
-	if (index < 0 || (of->name && !line))
-		return -1;
-	if (line && !counts->function[index].file) {
-		counts->function[index].file = line->file;
-		counts->function[index].line = line->line;
-	}
-	counts->by_engine[of->index] = (uint32_t)index + 1;
+	if (index >= 0)
+		counts->by_engine[of->index] = (uint32_t)index + 1;
 	return index;
+}
+
+static int compare_strings(const char *a, const char *b)
+{
+	if (!a || !b || a == b)
+		return (a != NULL) - (b != NULL);
+	return strcmp(a, b);
+}
+
+/* A function begins at @ip. Several of the same name may begin at several lines: the first one is told,
+ * whichever of them came first. */
+static int see_beginning(struct call_counts *counts, const struct sb_calls_space *space, int64_t index,
+                         uint64_t ip)
+{
+	struct call_function *function = &counts->function[index];
+	struct beginning *seen = &counts->seen[mix(ip ^ (uintptr_t)space->epoch << 4) % sites];
+	const struct sb_source_line *line;
+	int order;
+
+	if (!function->name || (seen->epoch == space->epoch && seen->ip == ip && seen->index == index))
+		return 0;
+	line = line_at(counts, space, ip);
+	if (!line)
+		return -1;
+	order = compare_strings(line->file, function->file);
+	if (line->file && (!function->file || order < 0 || (order == 0 && line->line < function->line))) {
+		function->file = line->file;
+		function->line = line->line;
+	}
+	*seen = (struct beginning){space->epoch, ip, index};
+	return 0;
 }
 
 /* ---- Edges ------------------------------------------------------------------------------------ */
@@ -175,47 +205,73 @@ static int add_edge(struct call_counts *counts, const struct call_edge *edge)
 
 /* ---- The consumer of stacks ------------------------------------------------------------------- */
 
-static int on_enter(void *context, struct sb_call_thread *thread)
+/* Calls, which came back, of a function by another one; by nobody that is known: NULL. */
+static int add_calls(struct call_counts *counts, const struct sb_calls_space *space,
+                     const struct sb_calls_edge *calls)
 {
-	(void)context;
-	sb_calls_top(thread)->note.number = thread->ninsn;
-	return 0;
-}
+	const int64_t callee = function_of(counts, calls->callee),
+	              caller = calls->caller ? function_of(counts, calls->caller) : 0;
+	struct call_edge edge = {.calls = calls->calls, .ninsn = calls->ninsn};
+	const struct sb_source_line *line;
 
-/* Whether the frame below holds the instruction that entered this one. */
-static bool was_called(const struct sb_call_frame *frame)
-{
-	return frame->how == sb_enter_call || frame->how == sb_enter_syscall ||
-	       frame->how == sb_enter_interrupt;
+	if (caller < 0 || callee < 0 || see_beginning(counts, space, callee, calls->ip))
+		return -1;
+	if (!calls->caller)
+		return 0;
+	if (calls->from_ip) {
+		line = line_at(counts, space, calls->from_ip);
+		if (!line)
+			return -1;
+		edge.file = line->file;
+		edge.line = line->line;
+	}
+	edge.caller = (uint32_t)caller;
+	edge.callee = (uint32_t)callee;
+	return add_edge(counts, &edge);
 }
 
 static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave how)
 {
 	struct call_counts *counts = context;
 	const struct sb_call_frame *frame = sb_calls_top(thread);
-	const struct sb_source_line *line = NULL;
-	struct call_edge edge = {.calls = frame->how != sb_enter_again,
-	                         .ninsn = thread->ninsn - frame->note.number};
-	int64_t caller, callee;
+	const struct sb_calls_space space = {thread->pid, thread->epoch};
+	const struct sb_calls_edge calls = {
+	        .caller = thread->depth < 2 ? NULL : frame[-1].function,
+	        .callee = frame->function,
+	        .ip = frame->begin ? frame->begin : frame->ip,
+	        .from_ip = sb_call_is_made((enum sb_enter)frame->how) ? frame->from_ip : 0,
+	        .calls = frame->how != sb_enter_again,
+	        .ninsn = thread->ninsn - frame->ninsn};
 
-	if (thread->depth < 2)
-		return function_of(counts, thread, frame) < 0 ? -sbe_nomem : 0;
-	if (was_called(frame) && frame->from_ip) {
-		line = line_at(counts, thread, frame->from_ip);
-		if (!line)
-			return -sbe_nomem;
-		edge.file = line->file;
-		edge.line = line->line;
+	if (calls.caller) {
+		counts->doubts.calls += 1;
+		counts->doubts.guesses += frame->unsure || how == sb_leave_lost;
 	}
-	callee = function_of(counts, thread, frame);
-	caller = function_of(counts, thread, frame - 1);
-	if (caller < 0 || callee < 0)
-		return -sbe_nomem;
-	edge.caller = (uint32_t)caller;
-	edge.callee = (uint32_t)callee;
-	counts->doubts.calls += 1;
-	counts->doubts.guesses += frame->unsure || how == sb_leave_lost;
-	return add_edge(counts, &edge) ? -sbe_nomem : 0;
+	return add_calls(counts, &space, &calls) ? -sbe_nomem : 0;
+}
+
+/* What is told in edges() is all that matters of flow that was added up. */
+static int on_sums(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
+                   uint32_t count)
+{
+	(void)context;
+	(void)thread;
+	(void)sum;
+	(void)count;
+	return 0;
+}
+
+static int on_edges(void *context, const struct sb_calls_space *space, const struct sb_calls_edge *edge,
+                    size_t count)
+{
+	struct call_counts *counts = context;
+
+	for (size_t i = 0; i < count; i++) {
+		counts->doubts.calls += edge[i].calls;
+		if (add_calls(counts, space, &edge[i]))
+			return -sbe_nomem;
+	}
+	return 0;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------- */
@@ -226,7 +282,8 @@ struct call_counts *call_counts_new(struct sb_symbols *symbols, struct sb_source
 	struct call_counts *counts = calloc(1, sizeof(*counts));
 	const struct sb_calls_options options = {
 	        .size = sizeof(options), .symbols = symbols, .clock = clock, .system = system, .holes = cut};
-	const struct sb_calls_consumer consumer = {.context = counts, .enter = on_enter, .leave = on_leave};
+	const struct sb_calls_consumer consumer = {
+	        .context = counts, .leave = on_leave, .sums = on_sums, .edges = on_edges};
 
 	if (!counts)
 		return NULL;
@@ -253,19 +310,12 @@ void call_counts_free(struct call_counts *counts)
 
 int call_counts_flow(struct call_counts *counts, const struct sb_flow *flow)
 {
-	return sb_calls_flow(counts->calls, flow) < 0 ? -1 : 0;
+	return sb_calls_flow(counts->calls, flow);
 }
 
 int call_counts_gap(struct call_counts *counts, const struct sb_gap *gap)
 {
 	return sb_calls_gap(counts->calls, gap) < 0 ? -1 : 0;
-}
-
-static int compare_strings(const char *a, const char *b)
-{
-	if (!a || !b || a == b)
-		return (a != NULL) - (b != NULL);
-	return strcmp(a, b);
 }
 
 static int compare_edges(const void *left, const void *right)
@@ -280,8 +330,51 @@ static int compare_edges(const void *left, const void *right)
 
 int call_counts_finish(struct call_counts *counts)
 {
-	if (sb_calls_finish(counts->calls) < 0)
+	return sb_calls_finish(counts->calls) < 0 ? -1 : 0;
+}
+
+/* A function, and its index before it was sorted. */
+struct sorted {
+	struct call_function function;
+	uint32_t index;
+};
+
+static int compare_functions(const void *left, const void *right)
+{
+	const struct sorted *a = left, *b = right;
+	int order = compare_strings(a->function.dso, b->function.dso);
+
+	order = order ? order : compare_strings(a->function.name, b->function.name);
+	return order ? order : (a->index > b->index) - (a->index < b->index);
+}
+
+static int sort_functions(struct call_counts *counts, uint32_t *rank)
+{
+	const size_t count = counts->nfunctions;
+	struct sorted *sorted = calloc(count + 1, sizeof(*sorted));
+
+	if (!sorted)
 		return -1;
+	for (size_t i = 0; i < count; i++)
+		sorted[i] = (struct sorted){counts->function[i], (uint32_t)i};
+	qsort(sorted, count, sizeof(*sorted), compare_functions);
+	for (size_t i = 0; i < count; i++) {
+		counts->function[i] = sorted[i].function;
+		rank[sorted[i].index] = (uint32_t)i;
+	}
+	free(sorted);
+	return 0;
+}
+
+int call_counts_sort(struct call_counts *counts, uint32_t **rank)
+{
+	*rank = calloc(counts->nfunctions + 1, sizeof(**rank));
+	if (!*rank || sort_functions(counts, *rank))
+		return -1;
+	for (size_t i = 0; i < counts->nedges; i++) {
+		counts->edge[i].caller = (*rank)[counts->edge[i].caller];
+		counts->edge[i].callee = (*rank)[counts->edge[i].callee];
+	}
 	if (counts->nedges)
 		qsort(counts->edge, counts->nedges, sizeof(*counts->edge), compare_edges);
 	return 0;

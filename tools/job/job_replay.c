@@ -216,6 +216,13 @@ static int on_event(void *context, const struct sb_flow_event *event)
 	return sink_set_event(replay->sinks, event);
 }
 
+static int on_sums(void *context, unsigned int sums)
+{
+	struct replay *replay = context;
+
+	return sink_set_sums(replay->sinks, sums);
+}
+
 static int on_progress(void *context, uint64_t done, uint64_t total)
 {
 	struct replay *replay = context;
@@ -241,7 +248,8 @@ static int run(struct replay *replay, struct sb_error *err)
 	                             .flow = job_wants_flow(replay->job) ? on_flow : NULL,
 	                             .gap = on_gap,
 	                             .progress = on_progress,
-	                             .event = sink_set_wants_events(replay->sinks) ? on_event : NULL};
+	                             .event = sink_set_wants_events(replay->sinks) ? on_event : NULL,
+	                             .sums = on_sums};
 	struct sb_error failure = {0};
 	int code;
 

@@ -51,18 +51,17 @@ bool job_filters(const struct job_filter *filter)
 	return memcmp(filter, &empty, sizeof(empty)) != 0;
 }
 
-/* What all sinks that look at flow take added up. Filters of their own look at each flow. */
-static enum sb_sums takes_sums(const struct job *job)
+/* What all sinks that look at flow take added up (enum sb_sums). Filters of their own look at each flow. */
+static unsigned int takes_sums(const struct job *job)
 {
 	const struct sink_type *type;
-	enum sb_sums most = sb_sums_blocks;
-	size_t nlook = 0;
+	unsigned int counts = sb_sums_none, stacks = sb_sums_none;
 
 	if (job->filter.address.count || job->filter.function.count)
 		return sb_sums_none;
 	for (size_t i = 0; (type = job_sink_type(job, i)); i++) {
 		const struct job_sink *sink = i < job->nsinks ? &job->sink[i] : NULL;
-		enum sb_sums takes = sb_sums_none;
+		unsigned int takes = sb_sums_none;
 
 		if (!sink_type_wants_flow(type, job_sink_symbols(job, i)))
 			continue;
@@ -70,13 +69,11 @@ static enum sb_sums takes_sums(const struct job *job)
 			takes = type->takes_sums(sink ? sink->setting : NULL, sink ? sink->nsettings : 0);
 		if (takes == sb_sums_none)
 			return sb_sums_none;
-		/* Calls are all that is told then. */
-		if ((takes == sb_sums_calls) != (most == sb_sums_calls) && nlook)
-			return sb_sums_none;
-		nlook++;
-		most = takes > most ? takes : most;
+		if ((takes & sb_sums_counts) > counts)
+			counts = takes & sb_sums_counts;
+		stacks |= takes & sb_sums_stacks;
 	}
-	return most;
+	return counts || stacks ? counts | stacks : sb_sums_blocks;
 }
 
 static bool wants_order_of_time(const struct job *job)
@@ -234,7 +231,7 @@ int job_session_add_symbols(struct job_session *opened, const struct job *job, s
 
 int job_session_add_shard_symbols(struct job_session *opened, const struct job *job, struct sb_error *err)
 {
-	return takes_sums(job) == sb_sums_calls ? job_session_add_symbols(opened, job, err) : 0;
+	return takes_sums(job) & sb_sums_stacks ? job_session_add_symbols(opened, job, err) : 0;
 }
 
 void job_session_close(struct job_session *opened)

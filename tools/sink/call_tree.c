@@ -341,7 +341,7 @@ static int on_sums(void *context, struct sb_call_thread *thread, const struct sb
 	return 0;
 }
 
-enum sb_sums call_tree_takes_sums(const struct sink_setting *setting, size_t nsettings)
+unsigned int call_tree_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
 	for (size_t i = 0; i < nsettings; i++)
 		if (!strcmp(setting[i].option->name, "weight") && strcmp(setting[i].value, "instructions"))

@@ -50,7 +50,7 @@ const char *call_tree_unit(const struct call_tree *tree);
 const struct call_node *call_node_after(const struct call_node *node);
 
 /* What a sink takes added up that has nothing but such a tree: by instructions, calls. */
-enum sb_sums call_tree_takes_sums(const struct sink_setting *setting, size_t nsettings);
+unsigned int call_tree_takes_sums(const struct sink_setting *setting, size_t nsettings);
 
 /* The options "by" and "weight" of sinks. */
 int call_tree_set_group(enum call_tree_group *group, const char *value, struct option_error *error);

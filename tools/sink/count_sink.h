@@ -21,7 +21,7 @@ int count_sink_begin(void *state, struct output *output, const struct sink_conte
 int count_sink_flow(void *state, const struct sb_flow *flow);
 int count_sink_gap(void *state, const struct sb_gap *gap);
 void count_sink_free(void *state);
-enum sb_sums count_sink_takes_sums(const struct sink_setting *setting, size_t nsettings);
+unsigned int count_sink_takes_sums(const struct sink_setting *setting, size_t nsettings);
 
 /* An option row: "file". */
 int count_sink_set_file(void *state, const char *value, struct option_error *error);

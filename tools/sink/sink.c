@@ -39,6 +39,7 @@ struct open_sink {
 	void *state;
 	struct output *output; /* owned by the first sink that has it */
 	bool owner, flow;
+	unsigned int takes; /* enum sb_sums */
 	struct sink_context context;
 	struct flow_filter *filter; /* NULL: none */
 	struct flow_part part;      /* when it takes whole flow, and there are filters */
@@ -47,6 +48,8 @@ struct open_sink {
 struct sink_set {
 	const struct sink_context *context;
 	struct flow_filter *filter; /* of all; NULL: none */
+	unsigned int sums;          /* as flow comes now */
+	bool comes_again;           /* it came otherwise before */
 	size_t count;
 	struct open_sink sink[];
 };
@@ -115,6 +118,8 @@ static int open_sink(struct sink_set *set, const struct sink_request *request,
 
 	sink->type = request->type;
 	sink->flow = sink_type_wants_flow(request->type, request->symbols);
+	if (request->type->takes_sums && !request->filter)
+		sink->takes = request->type->takes_sums(request->setting, request->nsettings);
 	sink->context = *context;
 	if (!sink_type_wants_symbols(request->type, request->symbols))
 		sink->context.symbols = NULL;
@@ -189,6 +194,27 @@ void sink_set_limit(struct sink_set *set, struct output_limit *limit)
 		set->sink[i].output->limit = limit;
 }
 
+int sink_set_sums(struct sink_set *set, unsigned int sums)
+{
+	set->comes_again = set->sums != sb_sums_none;
+	set->sums = sums;
+	return 0;
+}
+
+/* Whether it is this sink's turn. Those that look at no flow are given the rest once. */
+static bool is_given(const struct sink_set *set, const struct open_sink *sink)
+{
+	const unsigned int both = sink->takes & set->sums;
+
+	if (sink->output->broken)
+		return false;
+	if (!sink->flow)
+		return !set->comes_again;
+	/* Of what is counted, more will do. */
+	return !set->sums || both & sb_sums_stacks ||
+	       (sink->takes & sb_sums_counts && set->sums & sb_sums_counts);
+}
+
 /* Zero, or negative: the sink's output is broken, or there is no memory. */
 static int give_flow(const struct open_sink *sink, const struct sb_flow *flow, const struct sb_flow *part)
 {
@@ -213,7 +239,7 @@ int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink->flow || sink->output->broken)
+		if (!sink->flow || !is_given(set, sink))
 			continue;
 		status = give_flow(sink, flow, part);
 		if (!status)
@@ -232,7 +258,7 @@ int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink->type->gap || sink->output->broken ||
+		if (!sink->type->gap || !is_given(set, sink) ||
 		    (sink->filter && !sink->context.part && !flow_filter_wants_gap(sink->filter, gap)))
 			continue;
 		if (sink->type->gap(sink->state, gap))
@@ -248,7 +274,7 @@ int sink_set_event(struct sink_set *set, const struct sb_flow_event *event)
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (!sink->type->event || sink->output->broken ||
+		if (!sink->type->event || !is_given(set, sink) ||
 		    (sink->filter && !flow_filter_wants_event(sink->filter, event)) ||
 		    !sink->type->event(sink->state, event))
 			continue;

@@ -68,8 +68,9 @@ struct sink_type {
 	bool file_only;        /* cannot be written to standard output */
 	bool of_all;           /* tells of the whole replay: it takes no filter of its own */
 	/* Which flow that was added up (struct sb_replay_options, sums) it takes as well with these settings,
-	 * and writes the same; what has more will do, too. NULL: none. */
-	enum sb_sums (*takes_sums)(const struct sink_setting *setting, size_t nsettings);
+	 * and writes the same; what has more will do, too. Counts and calls together: one after the other.
+	 * NULL: none. */
+	unsigned int (*takes_sums)(const struct sink_setting *setting, size_t nsettings);
 	/* After the options were set. @context may be kept. */
 	int (*begin)(void *state, struct output *output, const struct sink_context *context);
 	/* -sbe_order, too: flow was added up that is not what it was taken for. NULL: not wanted */
@@ -156,6 +157,8 @@ int sink_set_new(struct sink_set **set, const struct sink_request *request, size
 int sink_set_filter(struct sink_set *set, const struct sink_filter *filter);
 /* What they may write to files, together; @limit must outlive the set. NULL: no limit. */
 void sink_set_limit(struct sink_set *set, struct output_limit *limit);
+/* As struct sb_sink has it: what is given from now on is only for those who take flow that comes so. */
+int sink_set_sums(struct sink_set *set, unsigned int sums);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow);
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap);

@@ -41,6 +41,7 @@ static int callgrind_begin(void *context, struct output *output, const struct si
 {
 	struct callgrind_state *state = context;
 
+	state->sink.no_edges = true;
 	if (count_sink_begin(context, output, sink))
 		return -1;
 	state->lines = sink->lines;
@@ -51,11 +52,21 @@ static int callgrind_begin(void *context, struct output *output, const struct si
 	return -1;
 }
 
+/* Added up, it comes twice: as counts, and as calls. */
 static int callgrind_flow(void *context, const struct sb_flow *flow)
 {
 	struct callgrind_state *state = context;
 
-	return count_sink_flow(context, flow) || call_counts_flow(state->calls, flow) ? -1 : 0;
+	if (!flow->calls && count_sink_flow(context, flow))
+		return -1;
+	return flow->times || flow->ways ? 0 : call_counts_flow(state->calls, flow);
+}
+
+static unsigned int callgrind_takes_sums(const struct sink_setting *setting, size_t nsettings)
+{
+	(void)setting;
+	(void)nsettings;
+	return sb_sums_blocks | sb_sums_edges;
 }
 
 static int callgrind_gap(void *context, const struct sb_gap *gap)
@@ -237,6 +248,7 @@ static int callgrind_end(void *context, const struct sb_account *account, const 
 	struct callgrind_state *state = context;
 	struct costs costs = {0};
 	struct code_view view;
+	uint32_t *rank = NULL;
 	int status = count_sink_view(&state->sink, &view);
 
 	(void)account;
@@ -245,11 +257,16 @@ static int callgrind_end(void *context, const struct sb_account *account, const 
 		status = call_counts_finish(state->calls);
 	for (size_t i = 0; i < view.nparts && !status; i++)
 		status = add_part(state, &costs, &view.part[i]);
+	if (!status)
+		status = call_counts_sort(state->calls, &rank);
+	for (size_t i = 0; i < costs.count && !status; i++)
+		costs.cost[i].function = rank[costs.cost[i].function];
 	if (costs.count)
 		qsort(costs.cost, costs.count, sizeof(*costs.cost), compare_costs);
 	if (!status)
 		status = put_all(state, &costs);
 	free(costs.cost);
+	free(rank);
 	code_view_fini(&view);
 	return status;
 }
@@ -260,6 +277,7 @@ const struct sink_type sink_callgrind = {
         .size = sizeof(struct callgrind_state),
         .symbols = sink_symbols_always,
         .by_time = true,
+        .takes_sums = callgrind_takes_sums,
         .begin = callgrind_begin,
         .flow = callgrind_flow,
         .gap = callgrind_gap,

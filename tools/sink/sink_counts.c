@@ -70,7 +70,7 @@ static int set_by(void *state, const char *value, struct option_error *error)
 	               : option_fail(error, "expected all or process, found '%s'", value);
 }
 
-static enum sb_sums counts_takes_sums(const struct sink_setting *setting, size_t nsettings)
+static unsigned int counts_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
 	for (size_t i = 0; i < nsettings; i++)
 		if (setting[i].option->set == set_by && !strcmp(setting[i].value, "process"))

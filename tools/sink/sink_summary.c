@@ -280,7 +280,7 @@ static const struct sink_option summary_options[] = {
         {"functions", "N", "with symbols: how many functions are listed (20)", set_functions},
 };
 
-static enum sb_sums summary_takes_sums(const struct sink_setting *setting, size_t nsettings)
+static unsigned int summary_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
 	(void)setting;
 	(void)nsettings;

@@ -33,7 +33,7 @@ static bool is_by_line(const struct sink_setting *setting, size_t nsettings)
 	return is;
 }
 
-static enum sb_sums tally_takes_sums(const struct sink_setting *setting, size_t nsettings)
+static unsigned int tally_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
 	return is_by_line(setting, nsettings) ? sb_sums_ways : sb_sums_blocks;
 }

@@ -45,6 +45,12 @@ enum sb_enter {
 	sb_enters
 };
 
+/* Whether the frame below has the instruction that entered it. */
+static inline int sb_call_is_made(enum sb_enter how)
+{
+	return how == sb_enter_call || how == sb_enter_syscall || how == sb_enter_interrupt;
+}
+
 /* How it was left. */
 enum sb_leave {
 	sb_leave_return,   /* by a return to its caller */
@@ -70,6 +76,7 @@ union sb_calls_note {
 struct sb_call_frame {
 	const struct sb_function *function;
 	uint64_t ip;      /* where it was entered, or found */
+	uint64_t begin;   /* where the function begins that is there; 0: not known */
 	uint64_t from_ip; /* the instruction that entered it; interrupt, signal: before which; 0: not known */
 	uint64_t return_ip; /* where it should return to; 0: not known */
 	uint64_t low, high; /* its code is there, as far as known; the end is exclusive */
@@ -105,6 +112,21 @@ struct sb_calls_sum {
 	uint64_t ninsn;
 };
 
+/* Calls that were added up, of one function by another one, or by none that is told of below. */
+struct sb_calls_edge {
+	const struct sb_function *caller, *callee;
+	uint64_t ip;      /* where the callee begins, or, when that is not known, was entered */
+	uint64_t from_ip; /* the instruction that called it; 0: sb_call_is_made() says no, or it is not known
+	                   */
+	uint64_t calls, ninsn; /* ninsn: with all that was called, and what the kernel did meanwhile */
+};
+
+/* Where the addresses of such calls are. */
+struct sb_calls_space {
+	int32_t pid;
+	const struct sb_epoch *epoch;
+};
+
 /* Functions return zero, or a negative code that is handed through. Each may be NULL.
  *
  * run: @ninsn instructions of the innermost frame ran, at the thread's time; each instruction of the flow
@@ -125,6 +147,11 @@ struct sb_calls_consumer {
 	 * NULL: such flow is not taken. */
 	int (*sums)(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
 	            uint32_t count);
+	/* Calls that came back in such flow, when it tells of them (sb_sums_edges): for these, leave() does
+	 * not come. .ninsn of the thread, and of the frames that stay, are what they would be. NULL: not
+	 * wanted. */
+	int (*edges)(void *context, const struct sb_calls_space *space, const struct sb_calls_edge *edge,
+	             size_t count);
 };
 
 /* All borrowed; NULL where not known. */

@@ -90,6 +90,15 @@ struct sb_flow {
 	const struct sb_flow_calls *calls;
 };
 
+/* Calls of one function by another one, from one place, that were added up. */
+struct sb_flow_call_edge {
+	uint32_t caller, callee; /* numbers as of sums; sb_flow_call_base: the frame that execution is in */
+	uint64_t ip;             /* where the callee begins, or, when that is not known, was entered */
+	uint64_t from_ip;        /* the instruction that called it; 0: it was no call, or it is not known */
+	uint64_t calls, ninsn;   /* ninsn: with all that was called, and what the kernel did meanwhile */
+};
+#define sb_flow_call_base UINT32_MAX
+
 /* A function above the frame that execution is in, called through those below it. */
 struct sb_flow_call_sum {
 	uint32_t function; /* its number among all that the flow's numbering tells of, from 0 on */
@@ -106,6 +115,7 @@ struct sb_flow_call_sum {
 struct sb_flow_call_frame {
 	uint64_t ip, from_ip, return_ip; /* as in struct sb_call_frame */
 	uint8_t how, flags;              /* likewise */
+	uint64_t ran;                    /* of the thread, since it was entered: instructions */
 };
 
 /* Calls that depend on nothing but the frame that they were made from, what they took, and where they got to.
@@ -117,13 +127,19 @@ struct sb_flow_calls {
 	/* What was taken to be so of the frame that execution is in behind the flow's blocks, and must be: */
 	uint64_t low, high; /* its code, all at hand */
 	int is_named, is_plain;
-	int goes_internal;                  /* in between, it called an address inside of itself */
-	const struct sb_flow_call_sum *sum; /* none: nothing else is told but more_credit and tsc_to */
+	int goes_internal; /* in between, it called an address inside of itself */
+	/* None: nothing else is told but more_credit and tsc_to. Without sb_sums_calls, only those are there
+	 * whose functions are new, or did what was not told yet, and the first one has all instructions. */
+	const struct sb_flow_call_sum *sum;
 	uint32_t nsums;
 	uint32_t deepest;                       /* how many frames there were above it, at most */
 	uint64_t returns;                       /* how often a function returned */
 	const struct sb_flow_call_frame *frame; /* that are above it in the end */
 	uint32_t nframes;
+	/* With sb_sums_edges: calls that were made and came back. Above the frame that execution is in, they
+	 * come by themselves, in flow without paths, whose pid and epoch say where the addresses are. */
+	const struct sb_flow_call_edge *edge;
+	size_t nedges;
 	/* Where that ended: the innermost frame's code at hand, the last instruction, and what is behind it
 	 */
 	uint64_t end_low, end_high;
@@ -203,6 +219,10 @@ struct sb_sink {
 	int (*progress)(void *context, uint64_t bytes_done, uint64_t bytes_total);
 	/* In its place among the flow of its CPU; NULL: not wanted. */
 	int (*event)(void *context, const struct sb_flow_event *event);
+	/* Before sb_session_merge() hands out anything: what flow comes as. Where @sums was wanted in several
+	 * ways, all is handed out several times, gaps and events too, each time with flow of another one.
+	 * NULL: not wanted. */
+	int (*sums)(void *context, unsigned int sums);
 };
 
 struct sb_resolver; /* <sb/binary.h> */
@@ -256,9 +276,10 @@ struct sb_replay_options {
 	 * sb_switch_repaired. Where it would have said who runs, or contradicts the records, nobody is known
 	 * to. */
 	uint32_t without_evidence;
-	/* enum sb_sums. Who gets the flow only counts: sb_session_run_span() may keep it added up, and
-	 * sb_session_merge() hand it out so (struct sb_flow, times and ways). Blocks come for the first time
-	 * in the order of the flow. sb_session_run() never adds up. */
+	/* enum sb_sums; what is counted, and what is told of calls, together ("|"). Who gets the flow only
+	 * counts: sb_session_run_span() may keep it added up, and sb_session_merge() hand it out so (struct
+	 * sb_flow, times and ways). Blocks come for the first time in the order of the flow. sb_session_run()
+	 * never adds up. */
 	int sums;
 };
 
@@ -269,7 +290,12 @@ enum sb_sums {
 	sb_sums_processes, /* the same, and processes that share code have sums of their own */
 	/* Not how often blocks ran, but what ran in which call stack (struct sb_flow, calls). Sessions need
 	 * symbols for that: sb_session_set_symbols(); without them, flow is not added up. */
-	sb_sums_calls
+	sb_sums_calls = 1 << 2,
+	sb_sums_edges =
+	        1 << 3, /* likewise, but who called whom; what ran in which stack is not told without calls */
+	/* All of those that exclude each other. */
+	sb_sums_counts = sb_sums_blocks | sb_sums_ways | sb_sums_processes,
+	sb_sums_stacks = sb_sums_calls | sb_sums_edges
 };
 
 /* Per thread, with its command's name as it was last. Sorted by pid, then tid. */
