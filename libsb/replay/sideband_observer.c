@@ -172,7 +172,14 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 	int status = 0;
 
 	if (boundary) {
+		/* At a PSB behind a jump, time is exact. */
+		if (observer->track.jump)
+			observer->exact = now;
 		switch_track_go_to(&observer->track, now && now == observer->still ? observer->settled : now);
+		if (observer->sees_switches && now)
+			switch_track_regain(
+			        &observer->track, now,
+			        !observer->is_coarse || now == observer->exact ? now : latest_time(observer));
 		find_space(observer, now);
 		find_out(observer, now);
 	}
@@ -308,7 +315,7 @@ static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip
 }
 
 /* The kernel was left to @ip, where time stands still: page tables do not tell threads of one process apart,
- * and whoever was switched to meanwhile may run, too. */
+ * and whoever was switched to meanwhile may run, too - unless each switch was seen, and has its record. */
 static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64_t ip)
 {
 	struct switch_track *track = &observer->track;
@@ -316,7 +323,8 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 	const struct strangers *strangers;
 	int status = 0, is_owner;
 
-	if (!observer->is_coarse || track->pid <= 0 || !switch_track_next(track))
+	if (!observer->is_coarse || track->pid <= 0 || !switch_track_next(track) ||
+	    (observer->sees_switches && track->is_whole && !track->inferred))
 		return 0;
 	is_owner = evidence_is_owner(observer->evidence, track->pid, &place, &status);
 	if (status < 0)
@@ -437,8 +445,13 @@ void sideband_observer_stray(struct sideband_observer *observer, int strays)
 int sideband_observer_regained(struct sideband_observer *observer, uint64_t ip)
 {
 	const uint64_t now = sideband_observer_now(observer);
-	int settled = 0;
+	int settled = 0, status;
 
+	if (ip >> 63 && observer->sees_switches) {
+		status = apply(observer, now, 1);
+		begin_run(observer);
+		return status;
+	}
 	if (ip >> 63 || observer->kernel || !observer->has_strayed)
 		return 0;
 	observer->judged = 0;
@@ -566,6 +579,8 @@ static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, ui
 	/* Before the first TSC packet, the time is relative. */
 	if (pt_blk_time(observer->decoder, &tsc, NULL, NULL) < 0)
 		return 0;
+	if (observer->state != ptds_enabled)
+		observer->exact = to_ns(observer, tsc);
 	return apply(observer, to_ns(observer, tsc), observer->state != ptds_enabled);
 }
 
@@ -573,13 +588,17 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 {
 	struct sideband_observer *observer = self->context;
 	const uint64_t now = sideband_observer_now(observer);
+	int status;
 
 	observer->state = state;
 	/* At a PSB, where nothing is known of before, time is exact. */
 	if (state == ptds_disabled)
 		observer->off_time = observer->was_on ? now : 0;
 	observer->was_on = state == ptds_enabled;
-	return state == ptds_unknown ? 0 : apply(observer, now, 1);
+	status = state == ptds_unknown ? 0 : apply(observer, now, 1);
+	if (state == ptds_enabled)
+		observer->exact = 0;
+	return status;
 }
 
 /* They do not change within a year: any record's time tells them. */
@@ -622,6 +641,8 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	take_schedule(observer, schedule);
 	observer->track.slack = sources->slack;
 	observer->track.without = sources->without;
+	observer->track.sees_passes = observer->sees_switches;
+	observer->track.stands_still = observer->is_coarse && observer->sees_switches;
 	observer->is_late = sources->is_late;
 	observer->next_tsc = late_tsc_unknown;
 	find_out(observer, 0);
@@ -656,7 +677,7 @@ static int forget(struct sideband_observer *observer, int jump)
 	observer->next_tsc = late_tsc_unknown;
 	observer->judged = 0;
 	observer->still = observer->settled = 0;
-	observer->off_time = 0;
+	observer->off_time = observer->exact = 0;
 	observer->was_on = 0;
 	observer->cr3 = observer->mm_insns = 0;
 	observer->who_from = observer->who_to = 0;
@@ -692,31 +713,33 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	/* The kernel asks, too, where it is traced and switches are not all seen, or not when. */
 	const int is_lossy = track->losses || (observer->kernel && observer->asks_cr3);
 
-	return (struct sideband_state){.state = observer->state,
-	                               .in_guest = observer->in_guest,
-	                               .expects_switch = switch_track_expects(track, now),
-	                               .is_fresh = is_lossy && track->is_fresh,
-	                               .inferred = is_lossy && track->inferred,
-	                               .interrupted = observer->interrupted,
-	                               .is_unbroken = observer->is_unbroken,
-	                               .has_strayed = observer->has_strayed,
-	                               .just_off = observer->is_late && observer->state != ptds_enabled &&
-	                                           observer->off_time == now,
-	                               .who = observer->who,
-	                               .is_judged = now && observer->judged == now,
-	                               .space = observer->space,
-	                               .epoch = observer->epoch,
-	                               .next = track->next,
-	                               .from_pid = track->from_pid,
-	                               .from_tid = track->from_tid,
-	                               .nunknown = track->nunknown,
-	                               .unknown_until = track->unknown_until,
-	                               .passed = is_lossy && observer->in_kernel && track->passed,
-	                               .by_time = is_lossy && track->by_time,
-	                               .late = late_time_low(&observer->late, track),
-	                               .limit = observer->base.tick.limit,
-	                               .cr3 = observer->cr3,
-	                               .mm_insns = observer->mm_insns};
+	return (struct sideband_state){
+	        .state = observer->state,
+	        .in_guest = observer->in_guest,
+	        .expects_switch = switch_track_expects(track, now),
+	        .is_fresh = is_lossy && track->is_fresh,
+	        .inferred = is_lossy && track->inferred,
+	        .interrupted = observer->interrupted,
+	        .is_unbroken = observer->is_unbroken,
+	        .has_strayed = observer->has_strayed,
+	        .just_off = observer->is_late && observer->state != ptds_enabled && observer->off_time == now,
+	        .who = observer->who,
+	        .is_judged = now && observer->judged == now,
+	        .space = observer->space,
+	        .epoch = observer->epoch,
+	        .next = track->next,
+	        .from_pid = track->from_pid,
+	        .from_tid = track->from_tid,
+	        .nunknown = track->nunknown,
+	        .unknown_until = track->unknown_until,
+	        .stale_until = switch_track_until(track) <= track->stale_until ? track->stale_until : 0,
+	        .is_half = track->is_half,
+	        .passed = is_lossy && observer->in_kernel && track->passed,
+	        .by_time = is_lossy && track->by_time,
+	        .late = late_time_low(&observer->late, track),
+	        .limit = observer->base.tick.limit,
+	        .cr3 = observer->cr3,
+	        .mm_insns = observer->mm_insns};
 }
 
 int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
@@ -726,7 +749,8 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
 	       a->from_pid == b->from_pid && a->from_tid == b->from_tid && a->nunknown == b->nunknown &&
-	       a->unknown_until == b->unknown_until && a->passed == b->passed && a->by_time == b->by_time &&
+	       a->unknown_until == b->unknown_until && a->stale_until == b->stale_until &&
+	       a->is_half == b->is_half && a->passed == b->passed && a->by_time == b->by_time &&
 	       a->late == b->late && a->is_fresh == b->is_fresh && a->inferred == b->inferred &&
 	       a->interrupted == b->interrupted && a->is_unbroken == b->is_unbroken &&
 	       a->has_strayed == b->has_strayed && a->just_off == b->just_off &&

@@ -51,6 +51,7 @@ struct sideband_observer {
 	                            second one; 0: not so */
 	uint64_t off_time;  /* when tracing was turned off last; 0: before the PSB where decoding began */
 	int was_on;         /* tracing was on, since then */
+	uint64_t exact;     /* it is off, and a packet tells that time; 0: not so */
 	int interrupted;    /* it was turned off by an interrupt, as far as that matters */
 	int is_unbroken;    /* it has been on, and the flow known, since user space was entered */
 	int has_strayed;    /* user space may have been entered where the flow is not known, up to here, */
@@ -171,7 +172,8 @@ struct sideband_state {
 	size_t next, late;          /* of the schedule: what is yet to come, and what may have come */
 	int32_t from_pid, from_tid; /* see struct switch_track */
 	uint32_t nunknown;
-	uint64_t unknown_until;
+	uint64_t unknown_until, stale_until;
+	int is_half;
 	int passed, by_time; /* likewise, where records are missing */
 	uint64_t limit;
 	uint64_t cr3, mm_insns;

@@ -11,20 +11,25 @@ void switch_track_init(struct switch_track *track, const struct sb_sched *sched,
 	        .sched = sched, .nscheds = nscheds, .pid = -1, .tid = -1, .from_pid = -1, .from_tid = -1};
 }
 
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
 /* It is known who runs; -1: nobody knows. */
 static void come_from(struct switch_track *track, int32_t pid, int32_t tid)
 {
 	track->from_pid = tid < 0 ? -1 : pid;
 	track->from_tid = tid;
 	track->nunknown = 0;
-	track->unknown_until = 0;
+	track->unknown_until = track->stale_until = 0;
 }
 
 void switch_track_forget(struct switch_track *track, int jump)
 {
 	track->next = 0;
 	track->pid = track->tid = -1;
-	track->by_time = track->inferred = track->is_fresh = 0;
+	track->by_time = track->inferred = track->is_fresh = track->is_half = 0;
 	track->passed = 1;
 	track->jump = jump;
 	come_from(track, -1, -1);
@@ -38,15 +43,19 @@ static void seek(struct switch_track *track, size_t high, uint64_t now)
 	track->pid = track->next ? track->sched[track->next - 1].pid : -1;
 	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
 	track->by_time = track->next != 0;
-	track->inferred = track->is_fresh = 0;
+	track->inferred = track->is_fresh = track->is_half = 0;
 	come_from(track, track->pid, track->tid);
 }
 
 static void run(struct switch_track *track, int32_t pid, int32_t tid, enum sb_switch_evidence evidence)
 {
+	const uint64_t stale = later(track->unknown_until, track->stale_until);
+
 	track->nswitches[evidence] += pid != track->pid || tid != track->tid;
-	if (tid >= 0 || track->tid >= 0)
+	if (tid >= 0 || track->tid >= 0) {
 		come_from(track, pid, tid);
+		track->stale_until = stale;
+	}
 	track->pid = pid;
 	track->tid = tid;
 	track->inferred = 0;
@@ -59,27 +68,16 @@ static void take_next(struct switch_track *track, int by_time)
 	run(track, entry->pid, entry->tid, by_time ? sb_switch_by_time : sb_switch_seen);
 	come_from(track, entry->pid, entry->tid);
 	track->by_time = by_time;
+	track->is_half = 0;
 	track->is_fresh = 1;
-}
-
-void switch_track_go_to(struct switch_track *track, uint64_t now)
-{
-	if (track->jump && now) {
-		seek(track, track->nscheds, now);
-		track->jump = 0;
-	}
-	/* Time went back. */
-	if (track->next && track->sched[track->next - 1].time > now)
-		seek(track, track->next, now);
-	while (switch_track_until(track) <= now)
-		take_next(track, 1);
 }
 
 /* ns: a record of @entry was made then, by whoever came; UINT64_MAX: none was, or only perhaps. */
 static uint64_t proof_of(const struct sb_sched *entry)
 {
 	if (entry->records & sb_sched_out || !entry->records)
-		return entry->in_after ? entry->time + entry->in_after : UINT64_MAX;
+		return entry->in_after && entry->in_after < UINT32_MAX ? entry->time + entry->in_after
+		                                                       : UINT64_MAX;
 	return entry->time;
 }
 
@@ -89,13 +87,43 @@ static uint64_t due_until(const struct switch_track *track, const struct sb_sche
 	return entry->time + track->slack + SWITCH_TRACK_DELAY;
 }
 
+/* Whether the pass of @entry, whose time has come, may be yet to come, as one of its records says. */
+static int is_under_way(const struct switch_track *track, const struct sb_sched *entry, uint64_t now)
+{
+	const uint64_t proof = proof_of(entry);
+
+	return entry->records != sb_sched_other &&
+	       now <= (entry->in_after && proof != UINT64_MAX ? proof : due_until(track, entry));
+}
+
+/* Whether the switch that is half done still is. */
+static int is_half_at(const struct switch_track *track, uint64_t now)
+{
+	const struct sb_sched *entry = switch_track_next(track);
+
+	return track->is_half && is_under_way(track, entry, now) &&
+	       (track->next + 1 == track->nscheds || entry[1].time > now);
+}
+
+void switch_track_go_to(struct switch_track *track, uint64_t now)
+{
+	if (track->jump && now) {
+		seek(track, track->nscheds, now);
+		track->jump = 0;
+	}
+	/* Time went back. That of what was seen may have been later than the trace says. */
+	if ((track->by_time || !track->stands_still) && track->next &&
+	    track->sched[track->next - 1].time > now)
+		seek(track, track->next, now);
+	while (switch_track_until(track) <= now && !is_half_at(track, now))
+		take_next(track, 1);
+}
+
 int switch_track_expects(const struct switch_track *track, uint64_t now)
 {
 	const struct sb_sched *last = track->next ? &track->sched[track->next - 1] : NULL;
 
-	if (!track->by_time || !last || last->records == sb_sched_other)
-		return 0;
-	return now <= (last->in_after ? proof_of(last) : due_until(track, last));
+	return track->by_time && last && is_under_way(track, last, now);
 }
 
 int switch_track_lacks_record(const struct switch_track *track)
@@ -140,38 +168,99 @@ static int explains(const struct switch_track *track, const struct sb_sched *ent
 	return comes_from == (count == 1);
 }
 
-/* Whether the passes without a record may be those of @entry, or may be behind it: time stood still. */
+/* Whether the only pass without a record was that of @entry, which has come: it names who ran before. */
+static int is_only_pass(const struct switch_track *track, const struct sb_sched *entry)
+{
+	return track->nunknown == 1 && track->from_tid >= 0 && entry->prev_tid == track->from_tid &&
+	       entry->prev_pid == track->from_pid && entry->records != sb_sched_other;
+}
+
+/* Whether a pass without a record may be that of @entry, or may be behind it: time stood still. */
 static int is_unclear(const struct switch_track *track, const struct sb_sched *entry)
 {
-	return !track->is_whole && entry->time <= track->unknown_until &&
-	       !(track->nunknown == 1 && track->from_tid >= 0 && explains(track, entry, 1));
+	return entry->time <= track->stale_until ||
+	       (entry->time <= track->unknown_until && !is_only_pass(track, entry));
+}
+
+/* Whether nobody knows who runs since whoever @entry names made a record. */
+static int is_obsolete(const struct switch_track *track, const struct sb_sched *entry)
+{
+	return is_unclear(track, entry) && proof_of(entry) <= later(track->stale_until, track->unknown_until);
 }
 
 /* That records do not say who runs from some time on is no news where it is seen that nobody was switched to.
  */
+static void take_proven(struct switch_track *track, const struct sb_sched *entry)
+{
+	if (entry->tid >= 0 && !is_obsolete(track, entry)) {
+		take_next(track, 0);
+		return;
+	}
+	track->next += 1;
+	track->is_half = 0;
+}
+
 void switch_track_prove(struct switch_track *track, uint64_t now)
 {
-	const uint64_t unknown_until = track->unknown_until;
 	const struct sb_sched *entry;
 
 	while ((entry = switch_track_next(track)) && proof_of(entry) <= now)
-		if (entry->tid < 0 || is_unclear(track, entry))
-			track->next += 1;
-		else
-			take_next(track, 0);
-	/* Whoever comes next may have come by one of the passes without a record. */
-	if (entry && unknown_until && !track->unknown_until && entry->time <= now) {
-		switch_track_doubt(track);
-		track->unknown_until = unknown_until;
-		track->nunknown = 1;
+		take_proven(track, entry);
+}
+
+/* Where the flow was not known, whoever came may have made no record before they went, or only the record by
+ * which they came, and that not yet. */
+static int has_missed(const struct switch_track *track, uint64_t now, uint64_t until)
+{
+	const struct sb_sched *entry = switch_track_next(track);
+
+	if (!entry)
+		return 0;
+	if (track->stands_still && until > now && entry->time <= until)
+		return 1;
+	return !track->is_whole &&
+	       (switch_track_lacks_record(track) ||
+	        (entry->records == sb_sched_in && entry->time <= now + track->slack + SWITCH_TRACK_DELAY));
+}
+
+void switch_track_regain(struct switch_track *track, uint64_t now, uint64_t until)
+{
+	if (!track->sees_passes)
+		return;
+	if (switch_track_expects(track, now)) {
+		track->next -= 1;
+		track->by_time = 0;
+		track->is_half = 1;
+	} else if (!has_missed(track, now, until)) {
+		return;
 	}
+	switch_track_doubt(track);
+	if (track->stands_still && until > now)
+		track->stale_until = later(track->stale_until, until);
+}
+
+/* Whether the switch that is half done is the one that is seen: its second record comes later, and soon; or
+ * no other switch does. */
+static int is_other_half(const struct switch_track *track, const struct switch_seen *seen)
+{
+	const struct sb_sched *entry = switch_track_next(track);
+	const uint64_t proof = proof_of(entry);
+
+	if (seen->pid >= 0 && seen->pid != entry->pid)
+		return 0;
+	if (proof == UINT64_MAX)
+		return track->is_whole && (track->next + 1 == track->nscheds || entry[1].time > seen->until);
+	return seen->until <= proof && (track->is_whole || proof <= due_until(track, entry));
 }
 
 /* What is long overdue was not seen. */
 static void skip_overdue(struct switch_track *track, uint64_t now)
 {
 	while (track->next + 1 < track->nscheds && due_until(track, &track->sched[track->next + 1]) < now)
-		take_next(track, 0);
+		if (is_unclear(track, switch_track_next(track)))
+			track->next += 1;
+		else
+			take_next(track, 0);
 }
 
 /* Leaves out what cannot be the switch that is seen, although it is past, and what was the pass before. */
@@ -181,7 +270,11 @@ static void skip_past(struct switch_track *track, const struct switch_seen *seen
 
 	skip_overdue(track, seen->now);
 	while ((entry = switch_track_next(track)) && entry->time <= seen->now)
-		if (is_unclear(track, entry))
+		if (proof_of(entry) <= seen->now)
+			take_proven(track, entry);
+		else if (is_unclear(track, entry) && proof_of(entry) != UINT64_MAX)
+			break;
+		else if (is_unclear(track, entry))
 			track->next += 1;
 		else if (seen->pid >= 0 && seen->pid != entry->pid)
 			take_next(track, 0);
@@ -189,7 +282,8 @@ static void skip_past(struct switch_track *track, const struct switch_seen *seen
 			break;
 	/* Who makes a record in time, but came from whoever was known, came by the pass before. */
 	if (entry && entry->records == sb_sched_in && entry->time <= seen->now + track->slack &&
-	    track->nunknown == 1 && explains(track, entry, 1) && !explains(track, entry, 2))
+	    entry->time > track->stale_until && track->nunknown == 1 && explains(track, entry, 1) &&
+	    !explains(track, entry, 2))
 		take_next(track, 0);
 }
 
@@ -200,8 +294,10 @@ static int is_next(const struct switch_track *track, const struct switch_seen *s
 
 	if (!entry || (seen->pid >= 0 && seen->pid != entry->pid) || entry->records == sb_sched_other)
 		return 0;
+	if (entry->time <= later(track->stale_until, track->unknown_until))
+		return 0;
 	if (entry->time <= seen->now)
-		return entry->time > track->unknown_until;
+		return 1;
 	/* While time stands still, passes and records come in order, where none is missing. */
 	if (entry->time > seen->now + track->slack &&
 	    (entry->time > seen->until || !track->is_whole || track->nunknown || track->tid < 0))
@@ -214,20 +310,22 @@ static int is_next(const struct switch_track *track, const struct switch_seen *s
 /* No record is of the switch that was seen. */
 static void pass_without_record(struct switch_track *track, const struct switch_seen *seen)
 {
-	const int32_t from_pid = track->from_pid, from_tid = track->from_tid;
-	const uint32_t nunknown = track->nunknown;
-	const uint64_t unknown_until = track->unknown_until;
+	const uint64_t until = seen->until > seen->now + track->slack ? seen->until : 0;
+	const struct switch_track before = *track;
 
 	if (seen->pid < 0)
 		switch_track_doubt(track);
 	else
 		switch_track_infer(track, seen->pid, seen->tid, sb_switch_by_paging);
-	if (track->tid >= 0)
+	if (track->tid >= 0) {
+		track->stale_until = later(track->stale_until, until);
 		return;
-	track->from_pid = from_pid;
-	track->from_tid = from_tid;
-	track->nunknown = nunknown < UINT32_MAX ? nunknown + 1 : nunknown;
-	track->unknown_until = seen->until > seen->now + track->slack ? seen->until : unknown_until;
+	}
+	track->from_pid = before.from_pid;
+	track->from_tid = before.from_tid;
+	track->nunknown = before.nunknown < UINT32_MAX ? before.nunknown + 1 : before.nunknown;
+	track->unknown_until = later(before.unknown_until, until);
+	track->stale_until = before.stale_until;
 }
 
 void switch_track_pass(struct switch_track *track, const struct switch_seen *seen)
@@ -241,6 +339,13 @@ void switch_track_pass(struct switch_track *track, const struct switch_seen *see
 	if (expected)
 		return;
 	switch_track_prove(track, seen->now);
+	if (track->is_half && is_other_half(track, seen)) {
+		take_next(track, 0);
+		return;
+	}
+	if (track->is_half && proof_of(switch_track_next(track)) == UINT64_MAX)
+		track->next += 1;
+	track->is_half = 0;
 	/* Nobody puts their own page tables in force to switch: the kernel had used others for a while. */
 	if (track->tid >= 0 && what.pid == track->pid)
 		what.pid = what.tid = -1;
@@ -256,6 +361,8 @@ void switch_track_leave_kernel(struct switch_track *track, uint64_t now)
 	const struct sb_sched *entry;
 
 	switch_track_prove(track, now);
+	if (track->is_half)
+		take_next(track, 0);
 	while ((entry = switch_track_next(track)) && due_until(track, entry) < now)
 		if (is_unclear(track, entry))
 			track->next += 1;

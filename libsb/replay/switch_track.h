@@ -34,7 +34,13 @@ struct switch_track {
 	int is_fresh;           /* the last entry took effect, and user space was not entered since */
 	uint64_t unknown_until; /* the last one of these may have been as late as that, much later than the
 	                           slack says; 0: it was not */
-	int is_whole;           /* the schedule lacks nothing, as far as is known */
+	uint64_t stale_until;   /* the last one before these, likewise: a record up to then may be of one that
+	                           was seen before it was concluded who ran */
+	int is_half;      /* the next entry's switch has begun: it may not have been seen because the flow
+	                     was not known, or it is yet to be seen */
+	int sees_passes;  /* the kernel is seen switching, wherever the flow is known */
+	int stands_still; /* the trace's time does, for long: it is the earliest that it may be */
+	int is_whole;     /* the schedule lacks nothing, as far as is known */
 	enum switch_losses losses;
 	int jump;         /* what came before the first moment was not walked along, nor is it counted */
 	uint32_t without; /* evidence that nothing may be concluded from: bits, as in sb_replay_options */
@@ -52,6 +58,10 @@ void switch_track_prove(struct switch_track *track, uint64_t now);
 
 /* All that is due at @now, ns, has taken effect. */
 void switch_track_go_to(struct switch_track *track, uint64_t now);
+
+/* In the kernel, the flow is known from some place on, between @now and @until; it may have switched unseen
+ * before. */
+void switch_track_regain(struct switch_track *track, uint64_t now, uint64_t until);
 
 /* The kernel is seen switching. */
 struct switch_seen {

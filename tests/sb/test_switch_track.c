@@ -323,6 +323,154 @@ static void passes_are_nobodys_while_time_stands_still_and_records_are_missing(v
 	assert_int_equal(pass(&track, 40 * ms + 5), 4);
 }
 
+static const struct switch_seen standing = {10000000, 30000000, -1, -1};
+
+/* Page tables, or addresses, say who runs. */
+static void concluded(struct switch_track *track, int32_t tid)
+{
+	switch_track_infer(track, tid, tid, sb_switch_by_paging);
+}
+
+/* 1 went and came back while time stood still, and it was concluded that it runs. The records of that are of
+ * no pass behind it. */
+static void records_of_passes_before_a_conclusion_are_stale(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_went(20 * ms, 1, 2), both(21 * ms, 9, 2, 1),
+	                                 both(40 * ms, 9, 3, 4)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_pass(&track, &standing);
+	switch_track_pass(&track, &standing);
+	concluded(&track, 1);
+	assert_int_equal(pass(&track, 30 * ms), -1);
+	assert_int_equal(pass(&track, 40 * ms + 5), 4);
+}
+
+/* The same by page tables: the second pass was to 3, whatever 2's record says, which is of the first one. */
+static void records_of_passes_that_page_tables_tell_are_stale(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(20 * ms, 9, 1, 2), both(50 * ms, 9, 3, 1)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_pass(&track, &(struct switch_seen){10 * ms, 30 * ms, 2, 2});
+	switch_track_pass(&track, &(struct switch_seen){10 * ms, 30 * ms, 3, 3});
+	switch_track_prove(&track, 30 * ms);
+	assert_int_equal(track.tid, 3);
+	assert_int_equal(pass(&track, 50 * ms + 5), 1);
+}
+
+/* Nor is any missing: but of whom the page tables are, they do not say, so that nobody knows which record it
+ * was. */
+static void records_are_stale_where_none_is_missing(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(15 * ms, 9, 1, 2), both(20 * ms, 9, 2, 1)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	track.is_whole = 1;
+	switch_track_doubt(&track);
+	switch_track_pass(&track, &standing);
+	switch_track_pass(&track, &(struct switch_seen){10 * ms, 30 * ms, 1, 1});
+	assert_int_equal(track.tid, 1);
+	switch_track_prove(&track, 20 * ms + 5);
+	assert_int_equal(track.tid, 1);
+}
+
+/* 1 made its record when it came, before the pass that is seen; what went before that is not known. */
+static void who_came_before_came_by_no_later_pass(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_went(20 * ms, 1, 2), who_came(35 * ms, 2, 1)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	switch_track_pass(&track, &standing);
+	switch_track_pass(&track, &standing);
+	concluded(&track, 1);
+	assert_int_equal(pass(&track, 40 * ms), -1);
+}
+
+/* A pass was that of a record to come, while time stood still; that is no time that goes back. */
+static void what_was_seen_stays_while_time_stands_still(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(20 * ms, 9, 1, 2), both(50 * ms, 9, 2, 3)};
+	struct switch_track track = BEGIN(sched);
+
+	(void)state;
+	track.is_whole = track.stands_still = 1;
+	switch_track_pass(&track, &standing);
+	assert_int_equal(track.tid, 2);
+	switch_track_go_to(&track, 10 * ms);
+	assert_int_equal(track.tid, 2);
+}
+
+/* The flow of a kernel begins there. */
+static struct switch_track begin_at(const struct sb_sched *sched, size_t nscheds, uint64_t now)
+{
+	struct switch_track track = begin(sched, nscheds);
+
+	track.sees_passes = 1;
+	switch_track_forget(&track, 1);
+	switch_track_go_to(&track, now);
+	switch_track_regain(&track, now, now);
+	return track;
+}
+
+/* The first record of a switch was made: whether its pass was before or is yet to come, is not known up to
+ * there, or up to the second record, or to user space. */
+static void who_runs_is_not_known_between_record_and_pass(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), both(10 * ms, 100, 1, 2), both(20 * ms, 9, 2, 3)};
+	struct switch_track track = begin_at(sched, 3, 10 * ms + 50), other = track;
+
+	(void)state;
+	assert_int_equal(track.tid, -1);
+	assert_int_equal(pass(&track, 10 * ms + 60), 2);
+	assert_int_equal(pass(&track, 20 * ms + 5), 3);
+	switch_track_prove(&other, 10 * ms + 99);
+	assert_int_equal(other.tid, -1);
+	switch_track_prove(&other, 10 * ms + 100);
+	assert_int_equal(other.tid, 2);
+	other = begin_at(sched, 3, 10 * ms + 50);
+	assert_int_equal(leave_kernel(&other, 10 * ms + 70), 2);
+	other = begin_at(sched, 3, 10 * ms + 200);
+	assert_int_equal(other.tid, 2);
+}
+
+/* The same without the second record, and others may be missing: the pass may be 2's, or that by which 2
+ * went. */
+static void a_pass_behind_half_a_switch_may_be_another_one(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_went(10 * ms, 1, 2), both(20 * ms, 9, 3, 4)};
+	struct switch_track track = begin_at(sched, 3, 10 * ms + 50), whole = track;
+
+	(void)state;
+	assert_int_equal(track.tid, -1);
+	assert_int_equal(pass(&track, 10 * ms + 60), -1);
+	assert_int_equal(leave_kernel(&track, 11 * ms), -1);
+	assert_int_equal(pass(&track, 20 * ms + 5), 4);
+	whole.is_whole = 1;
+	assert_int_equal(pass(&whole, 10 * ms + 60), 2);
+}
+
+/* Who came makes a record soon, and there is none of who went; or a switch has no record at all. */
+static void who_runs_is_not_known_where_a_record_may_be_missing(void **state)
+{
+	const struct sb_sched late[] = {runs(0, 1), who_came(10 * ms, 1, 2)};
+	const struct sb_sched none[] = {runs(0, 1), both(20 * ms, 9, 3, 2)};
+	struct switch_track track = begin_at(late, 2, 10 * ms - 50);
+
+	(void)state;
+	assert_int_equal(track.tid, -1);
+	switch_track_prove(&track, 10 * ms);
+	assert_int_equal(track.tid, 2);
+	track = begin_at(late, 2, 5 * ms);
+	assert_int_equal(track.tid, 1);
+	track = begin_at(none, 2, 5 * ms);
+	assert_int_equal(track.tid, -1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -342,6 +490,14 @@ int main(void)
 	        cmocka_unit_test(that_nobody_knows_is_no_news_without_a_pass),
 	        cmocka_unit_test(passes_come_in_order_while_time_stands_still),
 	        cmocka_unit_test(passes_are_nobodys_while_time_stands_still_and_records_are_missing),
+	        cmocka_unit_test(records_of_passes_before_a_conclusion_are_stale),
+	        cmocka_unit_test(records_of_passes_that_page_tables_tell_are_stale),
+	        cmocka_unit_test(records_are_stale_where_none_is_missing),
+	        cmocka_unit_test(who_came_before_came_by_no_later_pass),
+	        cmocka_unit_test(what_was_seen_stays_while_time_stands_still),
+	        cmocka_unit_test(who_runs_is_not_known_between_record_and_pass),
+	        cmocka_unit_test(a_pass_behind_half_a_switch_may_be_another_one),
+	        cmocka_unit_test(who_runs_is_not_known_where_a_record_may_be_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
