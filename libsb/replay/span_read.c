@@ -114,7 +114,7 @@ static int find_block(struct span_reader *reader, uint32_t *size, uint32_t *sum,
 
 static int next_block(struct span_reader *reader, struct sb_error *err)
 {
-	uint32_t size, sum;
+	uint32_t size = 0, sum = 0;
 	int status;
 
 	reader->size = reader->at = 0;
