@@ -164,26 +164,12 @@ static __attribute__((noinline)) int leave_path(struct pt_block_decoder *decoder
 	const uint32_t more = pt_flow_exit_flags(flow);
 	int errcode;
 
-	if (more)
+	if (more && size == sizeof(*ublock))
+		PT_FACE_SET_FLAGS(ublock, more);
+	else if (more)
 		give(ublock, size, pt_item_at(&decoder->cursor.pool, item), flags | more);
 	errcode = pt_observers_take_error(&flow->observers);
 	return errcode < 0 ? errcode : pt_flow_status(flow);
-}
-
-/* The same where the path ends in an event, which is due behind its last block, the next one to be taken. */
-static __attribute__((noinline)) int leave_at_event(struct pt_block_decoder *decoder, struct pt_block *ublock,
-                                                    size_t size, uint32_t flags)
-{
-	struct pt_flow *flow = &decoder->flow;
-	struct pt_cursor *cursor = &decoder->cursor;
-	int errcode;
-
-	pt_cursor_stand_at_event(cursor);
-	flags |= pt_evd_stop_follows(&flow->evd) ? pt_flow_disabled | pt_flow_stopped : pt_flow_disabled;
-	give(ublock, size, pt_cursor_take(cursor), flags);
-	cursor->until = cursor->at;
-	errcode = pt_observers_take_error(&flow->observers);
-	return errcode < 0 ? errcode : pts_event_pending;
 }
 
 /* The last block of a path is thought about: what comes behind it may belong to it. */
@@ -194,16 +180,14 @@ static __attribute__((noinline)) int next_in_path(struct pt_block_decoder *decod
 {
 	struct pt_cursor *cursor = &decoder->cursor;
 	const uint32_t flags = pt_flow_take_entry_flags(&decoder->flow);
+	const int is_last = cursor->end - cursor->at == tail;
 	const uint32_t item = *cursor->at;
 
-	if (cursor->end - cursor->at > 1) {
-		give(ublock, size, pt_cursor_take(cursor), flags);
+	give(ublock, size, pt_cursor_take(cursor), flags);
+	if (__builtin_expect(!is_last, 0)) {
 		cursor->until = cursor->end - tail;
 		return 0;
 	}
-	if (pt_cursor_ends_in_event(cursor))
-		return leave_at_event(decoder, ublock, size, flags);
-	give(ublock, size, pt_cursor_take(cursor), flags);
 	cursor->until = cursor->at;
 	if (!pt_cursor_next(cursor))
 		return leave_path(decoder, ublock, size, item, flags);

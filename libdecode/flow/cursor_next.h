@@ -7,13 +7,7 @@
 #include "event/event_fetch.h"
 #include "flow/cursor_chain.h"
 
-/* Whether an event comes behind the last block that the cursor holds, which is tracing's end. */
-static inline int pt_cursor_ends_in_event(const struct pt_cursor *cursor)
-{
-	return !cursor->chain && cursor->entry->flags & pt_entry_event;
-}
-
-/* It is due now. */
+/* The path ends in an event, which is due now. */
 void pt_cursor_stand_at_event(struct pt_cursor *cursor);
 
 /* What is about time, and no lone CYC, stands before the next window. */

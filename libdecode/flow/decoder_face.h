@@ -40,7 +40,7 @@ static inline int pt_face_asid(const struct pt_flow *flow, struct pt_asid *asid,
 	return 0;
 }
 
-/* Says enum pt_flow_flag in the bits of @to, a struct pt_block or pt_insn, where none is set yet. */
+/* Says enum pt_flow_flag in the bits of @to, a struct pt_block or pt_insn, beside what they say. */
 #define PT_FACE_SET_FLAG(to, said, flag)                                                                     \
 	do {                                                                                                 \
 		if ((said)&pt_flow_##flag)                                                                   \
