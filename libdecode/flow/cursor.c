@@ -382,6 +382,7 @@ int pt_cursor_enter_known(struct pt_cursor *cursor)
 		return 0;
 	cursor->bits = 0;
 	cursor->ahead = 0;
+	cursor->flow->evd.ahead = 0;
 	begin_again(cursor);
 	return 1;
 }
