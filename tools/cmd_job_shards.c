@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "heap.h"
 #include "interrupt.h"
 #include "job/job_run.h"
 #include "job/job_targets.h"
@@ -283,8 +284,9 @@ static int run_shards(const struct shard_command *command, const char *name, str
 	}
 	if (!code)
 		code = job_limit_memory(&plan.job, err);
-	if (!code)
-		job_use_huge_pages(&plan.job);
+	/* Where memory is limited, what is only reserved counts. */
+	if (!code && !plan.job.limits.memory)
+		heap_use_huge_pages();
 	if (!code)
 		code = shard_run(&plan, wanted, &options, err);
 	free(wanted);

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "commands.h"
-#include "heap.h"
 #include "interrupt.h"
 #include "job/job_inputs.h"
 #include "job/job_keys.h"
@@ -50,12 +49,6 @@ int job_limit_memory(const struct job *job, struct sb_error *err)
 	return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 	                    "memory cannot be limited to %llu bytes: there is a lower limit already",
 	                    (unsigned long long)job->limits.memory);
-}
-
-void job_use_huge_pages(const struct job *job)
-{
-	if (!job->limits.memory)
-		heap_use_huge_pages();
 }
 
 /* What runs that were killed left behind. */
@@ -112,12 +105,7 @@ static int prepare(struct run *run, struct sb_error *err)
 		code = read_before(run, err);
 	if (!code)
 		code = clean(run, err);
-	if (!code)
-		code = job_limit_memory(run->job, err);
-	/* A merge takes little, however much there is to be merged. */
-	if (!code && !run->options->merge)
-		job_use_huge_pages(run->job);
-	return code;
+	return code ? code : job_limit_memory(run->job, err);
 }
 
 static void finish(struct run *run)

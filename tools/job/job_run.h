@@ -22,9 +22,6 @@ int job_run(const struct job *job, const struct job_run_options *options, int *s
 /* What a job's limit of memory says holds from now on. Zero or a negative code. */
 int job_limit_memory(const struct job *job, struct sb_error *err);
 
-/* Unless memory is limited, where what is only reserved counts: heap_use_huge_pages(). */
-void job_use_huge_pages(const struct job *job);
-
 /* Runs a job again, into a directory that is then removed, and compares with its run record; differences are
  * told on stderr. *same: there are none. */
 int job_verify(const struct job *job, const struct job_run_options *options, bool *same,
