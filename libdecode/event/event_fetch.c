@@ -33,6 +33,21 @@ static int enable(struct pt_evd *evd, const struct pt_packet_form *form)
 	return 0;
 }
 
+int pt_evd_fetch_enabled(struct pt_evd *evd)
+{
+	const struct pt_packet_form *form;
+
+	evd->pos = pt_packet_skip_pads(evd->pos, evd->config.end);
+	if (!pt_evd_has_room(evd))
+		return 0;
+	form = &pt_packet_forms[*evd->pos];
+	if (form->type != ppt_tip_pge || !pt_evd_can_take_ip(evd, form))
+		return 0;
+	evd->ahead = 0;
+	enable(evd, form);
+	return 1;
+}
+
 static int disable(struct pt_evd *evd, const struct pt_packet_form *form)
 {
 	pt_evd_take_ip(evd, form);

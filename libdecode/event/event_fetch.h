@@ -61,6 +61,10 @@ static inline int pt_evd_take_tip(struct pt_evd *evd, const struct pt_packet_for
 /* pt_evd_fetch() where the next packet is probably something else. */
 int pt_evd_fetch_any(struct pt_evd *evd);
 
+/* The same where nothing but a TIP.PGE is wanted, whose event is queued. Zero: something else comes. The
+ * queue must be empty. */
+int pt_evd_fetch_enabled(struct pt_evd *evd);
+
 /* Reads PADs, TSC, TMA, MTC and CYC as far as there are such, and stops before anything else or what cannot
  * be read. Returns whether there was something. The event queue must be empty. */
 int pt_evd_pass_timing(struct pt_evd *evd);

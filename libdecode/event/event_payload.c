@@ -41,8 +41,6 @@ int pt_evd_stop_follows(const struct pt_evd *evd)
 		int type, size;
 
 		pos = pt_packet_skip_pads(pos, config->end);
-		if (pos < config->end && pt_packet_forms[*pos].type == ppt_tip_pge) /* as most often */
-			return 0;
 		type = pt_packet_type_at(pos, config);
 		if (type < 0 || !pt_evd_is_timing((enum pt_packet_type)type))
 			return type == ppt_stop;

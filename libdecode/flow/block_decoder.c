@@ -294,9 +294,9 @@ int pt_blk_event(struct pt_block_decoder *decoder, struct pt_event *event, size_
 
 	if (!decoder || !event || !pt_face_may_move(&decoder->flow))
 		return -pte_invalid;
-	status = size == sizeof(*event) ? pt_cursor_turn(&decoder->cursor, event) : -pte_bad_query;
-	if (status < 0)
+	if (size != sizeof(*event) || !pt_cursor_may_turn(&decoder->cursor))
 		return pt_flow_event(&decoder->flow, event, size);
+	status = pt_cursor_turn(&decoder->cursor, event);
 	if (decoder->cursor.entry)
 		hold_behind_event(&decoder->cursor);
 	return status;

@@ -130,8 +130,10 @@ int pt_cursor_enter(struct pt_cursor *cursor);
 /* The same where there is no unit, and no PAD comes next; only if the path is known already. */
 int pt_cursor_enter_known(struct pt_cursor *cursor);
 
-/* pt_flow_event() where tracing is turned off or on, and nobody but the caller takes note: the cursor may
- * know the path that comes then. Returns status bits, or negative: it is something else. */
+/* Whether the event that is due is alone, turns tracing off or on, and nobody but the flow takes note. */
+int pt_cursor_may_turn(const struct pt_cursor *cursor);
+
+/* pt_flow_event() for that one: the cursor may know the path that comes then. */
 int pt_cursor_turn(struct pt_cursor *cursor, struct pt_event *event);
 
 /* Holds the items of the path, or chain, before which the flow stands; the last @tail of them need thought.

@@ -497,8 +497,7 @@ static void take_tick(struct pt_flow *flow, struct pt_event *tick)
 	flow->unit_time = flow->evd.time;
 }
 
-/* Takes the event at the queue's head, which is due, and applies it. */
-static int use_event(struct pt_flow *flow, struct pt_event *event)
+int pt_flow_use_event(struct pt_flow *flow, struct pt_event *event)
 {
 	int status;
 
@@ -528,7 +527,7 @@ int pt_flow_take_event(struct pt_flow *flow, struct pt_event *event)
 		take_tick(flow, event);
 		return 0;
 	}
-	status = use_event(flow, event);
+	status = pt_flow_use_event(flow, event);
 	if (status < 0)
 		return status;
 	if (flow->evd.queue_count || flow->at_mov_cr3 || flow->in_branch) {
@@ -553,7 +552,7 @@ int pt_flow_event(struct pt_flow *flow, struct pt_event *event, size_t size)
 		pt_copy_to_user(event, size, &applied, sizeof(applied));
 		return flow->status < 0 ? flow->status : pt_flow_status(flow);
 	}
-	status = use_event(flow, &applied);
+	status = pt_flow_use_event(flow, &applied);
 	if (status < 0)
 		return status;
 	pt_flow_advance(flow);

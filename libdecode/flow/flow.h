@@ -222,6 +222,10 @@ void pt_flow_notify(struct pt_flow *flow, enum pt_decode_state state);
 /* Fetches the next unit; observers may be called. The flow's ip must be right and node may be lost. */
 void pt_flow_advance(struct pt_flow *flow);
 
+/* Takes the event at the queue's head, which is due, into *event and applies it: what comes next is to be
+ * fetched. Zero or a negative code. */
+int pt_flow_use_event(struct pt_flow *flow, struct pt_event *event);
+
 /* The flow stands where the event at the queue's head holds, which is now due, unless it is one that
  * concerns nobody but the flow: then the flow advances behind it. */
 void pt_flow_arrive(struct pt_flow *flow);
