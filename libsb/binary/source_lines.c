@@ -17,11 +17,11 @@ struct line_file {
 	struct dwarf_lines debug; /* ... its separate debug file */
 };
 
-/* A mapping whose file was found. Another one may be at its address by now: it has another place then. */
+/* A mapping whose file was found. Another one may be at its address by now: all that was recorded of it
+ * counts. */
 struct known_map {
-	const struct sb_map *map;
-	const char *filename;
-	uint64_t begin, pgoff;
+	const struct sb_map *map; /* NULL: none */
+	struct sb_map is;
 	struct line_file *file; /* NULL: it has none */
 	const struct sb_binary *binary;
 };
@@ -192,10 +192,9 @@ static int file_of_known_map(struct sb_source_lines *lines, const struct sb_map 
 	        &lines->known[((uintptr_t)map >> 4) * 0x9e3779b97f4a7c15u >> (64 - known_maps_bits)];
 	int status = 0;
 
-	if (known->map != map || known->filename != map->filename || known->begin != map->begin ||
-	    known->pgoff != map->pgoff) {
-		*known = (struct known_map){
-		        .map = map, .filename = map->filename, .begin = map->begin, .pgoff = map->pgoff};
+	if (known->map != map || memcmp(&known->is, map, sizeof(*map)) != 0) {
+		*known = (struct known_map){.map = map};
+		memcpy(&known->is, map, sizeof(*map));
 		status = file_of_map(lines, map, &known->file, &known->binary);
 	}
 	if (status < 0)

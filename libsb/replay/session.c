@@ -455,27 +455,29 @@ static void begin_ledger(struct sb_session *session, const struct sb_sink *sink)
 	        sb_system_nrecords(session->system, &session->ledger.account.nrecords_skipped);
 }
 
+static int merge_as(struct sb_session *session, const struct sb_sink *sink, unsigned int sums,
+                    struct sb_error *err)
+{
+	const int status = sink && sink->sums ? sink->sums(sink->context, sums) : 0;
+
+	return status == 0 ? run(session, sums, err) : status;
+}
+
 /* Each of the ways in which flow was added up by itself, as they have nothing to do with each other; each
  * comes to the same account. */
 static int merge(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err)
 {
-	const unsigned int sums = span_adds_up(&session->options),
-	                   way[] = {sums & sb_sums_counts, sums & sb_sums_stacks};
-	int status = 0, count = 0;
+	const unsigned int sums = span_adds_up(&session->options), counts = sums & sb_sums_counts,
+	                   stacks = sums & sb_sums_stacks;
+	int status = counts || !stacks ? merge_as(session, sink, counts, err) : 0;
 
-	for (size_t i = 0; i < 2 && status == 0; ++i) {
-		if (!way[i] && (sums || i))
-			continue;
-		if (count++) {
-			ledger_fini(&session->ledger);
-			begin_ledger(session, sink);
-		}
-		if (sink && sink->sums)
-			status = sink->sums(sink->context, way[i]);
-		if (status == 0)
-			status = run(session, way[i], err);
+	if (status != 0 || !stacks)
+		return status;
+	if (counts) {
+		ledger_fini(&session->ledger);
+		begin_ledger(session, sink);
 	}
-	return status;
+	return merge_as(session, sink, stacks, err);
 }
 
 struct session_code session_code(const struct sb_session *session)

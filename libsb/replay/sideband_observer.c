@@ -176,7 +176,7 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 		if (observer->track.jump)
 			observer->exact = now;
 		switch_track_go_to(&observer->track, now && now == observer->still ? observer->settled : now);
-		if (observer->sees_switches && now)
+		if (now)
 			switch_track_regain(
 			        &observer->track, now,
 			        !observer->is_coarse || now == observer->exact ? now : latest_time(observer));

@@ -48,8 +48,7 @@ degraded()
 	python3 "$SOURCE_DIR/tests/degraded/degrade.py" "$at/perf.data/data" "$to/data" "$@" 2>/dev/null || fail "degrade.py $to"
 }
 
-# no_blocks_of_others MOST PART: of $dir/blocks, no more than so many are given to others than in $dir/whole, and less than
-# one PART is nobody's.
+# no_blocks_of_others: of $dir/blocks, none is given to another one than in $dir/whole, and less than a 50th is nobody's.
 no_blocks_of_others()
 {
 	paste "$dir/whole" "$dir/blocks" | awk -F '\t' '{ blocks++; elsewhere += $5 != $12 || $1 != $8 }
@@ -58,8 +57,8 @@ no_blocks_of_others()
 		END { print elsewhere + 0, others + 0, unsure + 0, blocks + 0 }' >"$dir/counts"
 	read -r elsewhere others unsure blocks <"$dir/counts"
 	echo "the kernel's blocks: $others of $blocks are another's, $unsure nobody's"
-	[ "$blocks" -gt 1000000 ] && [ "$elsewhere" -eq 0 ] && [ "$others" -le $1 ] &&
-		[ $((unsure * $2)) -lt "$blocks" ] ||
+	[ "$blocks" -gt 1000000 ] && [ "$elsewhere" -eq 0 ] && [ "$others" -eq 0 ] &&
+		[ $((unsure * 50)) -lt "$blocks" ] ||
 		fail "the kernel's blocks: $others of $blocks are another's, $unsure nobody's, $elsewhere elsewhere"
 }
 
@@ -68,7 +67,7 @@ no_blocks_of_others()
 # sees each switch, and has a record of each.
 kernel()
 {
-	pid=119 cpu=1 too_many=0
+	pid=119 cpu=1
 	degraded kernel-kaslr-modules switch=0.1 || return
 	"$SBTRACE" replay --root "$at/root" --no-host-root --cpu $cpu --sink insn="$dir/lines" \
 		--sink block="$dir/blocks" "$to" >/dev/null 2>&1 || fail "the kernel's threads: replay"
@@ -81,9 +80,9 @@ kernel()
 		END { print others + 0, lines + 0, seen + 0 }' >"$dir/counts"
 	read -r others lines seen <"$dir/counts"
 	echo "the kernel's threads: $others of $lines lines are another's, of $seen in the truth"
-	[ "$seen" -gt 20000 ] && [ "$lines" -gt 20000 ] && [ "$others" -le $too_many ] ||
+	[ "$seen" -gt 20000 ] && [ "$lines" -gt 20000 ] && [ "$others" -eq 0 ] ||
 		fail "the kernel's threads: $others of $lines lines are another's, of $seen"
-	no_blocks_of_others $too_many 50
+	no_blocks_of_others
 }
 kernel
 
@@ -91,7 +90,6 @@ kernel
 # the schedule tells where a thread has come to.
 jobs()
 {
-	too_many=0
 	degraded kernel-pti strip=mtc,cyc || return
 	"$SBTRACE" replay --root "$at/root" --no-host-root --sink block="$dir/whole" "$to" >/dev/null 2>&1 ||
 		fail "workers: replay with all switches"
@@ -105,7 +103,7 @@ jobs()
 	others=$(awk -F '\t' 'NR == FNR { ran[$2, $3, $5]++; next } $3 != -1 && ran[$2, $3, $5]-- <= 0 { others++ }
 		END { print others + 0 }' "$dir/whole" "$dir/blocks")
 	echo "without MTC and CYC: $others blocks are another's"
-	[ "$others" -le $too_many ] || fail "without MTC and CYC: $others blocks are another's"
+	[ "$others" -eq 0 ] || fail "without MTC and CYC: $others blocks are another's"
 }
 jobs
 [ $failures -eq 0 ]

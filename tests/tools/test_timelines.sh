@@ -29,7 +29,7 @@ entered()
 		END { for (f in n) print f, n[f] }' "$1" | grep -v '^-' | LC_ALL=C sort
 }
 
-perl -MFindBin -e 1 || { echo "skipped: no perl with its modules"; exit 77; }
+perl -MCpanel::JSON::XS -e 1 || { echo "skipped: no perl here that reads JSON"; exit 77; }
 record mt -c 2 --mtc -- "$workloads/mt" 100 || exit 1
 record stacks -c 2 --mtc --cyc -- "$workloads/stacks" || exit 1
 record lost -c 2 --mtc --overflow-every 2000 -- "$workloads/mt" 100 || exit 1

@@ -91,12 +91,17 @@ int64_t call_counts_function(struct call_counts *counts, const char *dso, const 
 	return (int64_t)counts->nfunctions - 1;
 }
 
+static size_t place_of(const struct sb_calls_space *space, uint64_t ip)
+{
+	return mix(ip ^ (uintptr_t)space->epoch << 4) % sites;
+}
+
 /* The line at @ip in that process; NULL: out of memory. */
 static const struct sb_source_line *line_at(struct call_counts *counts, const struct sb_calls_space *space,
                                             uint64_t ip)
 {
 	const struct sb_symbols_place place = {.epoch = space->epoch, .pid = space->pid, .ip = ip};
-	struct site *site = &counts->site[mix(ip ^ (uintptr_t)space->epoch << 4) % sites];
+	struct site *site = &counts->site[place_of(space, ip)];
 
 	if (site->line.high && site->epoch == space->epoch && ip >= site->line.low && ip < site->line.high)
 		return &site->line;
@@ -132,7 +137,7 @@ static int see_beginning(struct call_counts *counts, const struct sb_calls_space
                          uint64_t ip)
 {
 	struct call_function *function = &counts->function[index];
-	struct beginning *seen = &counts->seen[mix(ip ^ (uintptr_t)space->epoch << 4) % sites];
+	struct beginning *seen = &counts->seen[place_of(space, ip)];
 	const struct sb_source_line *line;
 	int order;
 

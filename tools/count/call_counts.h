@@ -29,8 +29,8 @@ struct call_counts;
 /* How much of the edges is not certain: the stack did not fit, or what became of a function is not known, as
  * trace was lost. */
 struct call_doubts {
-	uint64_t calls,
-	        guesses; /* all, a function that goes on when its stack comes again too; and of these */
+	uint64_t calls;   /* all; a function that goes on when its stack comes again, too */
+	uint64_t guesses; /* of these */
 };
 
 /* All borrowed. @cut: flow has holes, so all is a guess. NULL: out of memory. */
