@@ -128,7 +128,7 @@ static __attribute__((noinline)) int read_any(struct pt_packet_decoder *decoder,
 static __attribute__((noinline)) int read_rare(struct pt_packet_decoder *decoder, struct pt_packet *packet)
 {
 	struct pt_packet next = {0};
-	int read = pt_packet_read_other(&next, decoder->pos, &decoder->config);
+	int read = pt_packet_read(&next, decoder->pos, &decoder->config);
 
 	if (read < 0)
 		return read;
@@ -136,28 +136,6 @@ static __attribute__((noinline)) int read_rare(struct pt_packet_decoder *decoder
 	*packet = next;
 	return read;
 }
-
-/* Where the next packet begins is known only when this one's size was looked up, which takes the longest of
- * all. As long as packets come in sizes that the processor can guess, it need not wait: each size is read by
- * code of its own, so that the next position depends on a branch, and not on what was loaded.
- */
-typedef int read_size_t(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos);
-
-#define READ_SIZE(count)                                                                                     \
-	static int read_##count(struct pt_packet_decoder *decoder, struct pt_packet *packet,                 \
-	                        const uint8_t *pos)                                                          \
-	{                                                                                                    \
-		decoder->pos = pos + (count);                                                                \
-		pt_packet_fill(packet, &pt_packet_forms[*pos], pt_get64(pos + 1));                           \
-		return count;                                                                                \
-	}
-READ_SIZE(1)
-READ_SIZE(2)
-READ_SIZE(3)
-READ_SIZE(5)
-READ_SIZE(7)
-READ_SIZE(8)
-READ_SIZE(9)
 
 static int read_mode(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
 {
@@ -175,15 +153,19 @@ enum {
 	bytes_psb = 0x8202,
 	bytes_vmcs = 0xc802
 };
+enum { opcode_mode = 0x99 };
 
-/* Of those that have no form: long TNT, which are every other packet where they are on, and what is at each
- * PSB. */
-static int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet, const uint8_t *pos)
+/* What has no row, or only seems to: long TNT, which are every other packet where they are on, and what is at
+ * each PSB, before the rest. */
+static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet,
+                                                const uint8_t *pos)
 {
 	if (pt_packet_is_tnt_64(pos)) {
 		decoder->pos = pos + 8;
 		return pt_packet_fill_tnt_64(packet, pos);
 	}
+	if (*pos == opcode_mode)
+		return read_mode(decoder, packet, pos);
 	switch (pt_get16(pos)) {
 	case bytes_psb:
 		if (!pt_psb_at(pos, decoder->config.end))
@@ -206,43 +188,37 @@ static int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packe
 	return read_rare(decoder, packet);
 }
 
-/* A packet by its first byte. pt_pkt_next() itself reads PADs and TNTs, and of those of two bytes MTCs and
- * CYCs: as they take turns where both are on, a branch between them would be one more to take. A row begins
- * as the packet does.
+/* What the first byte tells of most packets; the rest is made of what stands behind it. No branch depends on
+ * which packet it is: the processor would guess it wrong too often.
  */
 struct row {
 	uint32_t type;
-	uint8_t size;   /* one or two; zero when it is left to @read */
-	uint8_t more;   /* of two bytes: bits of the second one that tell that a third one follows */
-	uint8_t factor; /* of two bytes: the second one, times this, is added to the first word */
-	uint64_t word[2];
-	read_size_t *read;
+	uint8_t size, zero[3];
+	uint8_t more;     /* bits of the second byte that tell that a third one follows */
+	uint8_t factor;   /* what stands behind, times this, belongs to the first word */
+	uint8_t word[2];  /* of the payload: what the first byte tells */
+	uint64_t mask[2]; /* and which bits of what stands behind belong there */
 };
-enum { cyc_more = 1, cyc_factor = 1 << 4, opcode_extended = 0x02 };
+enum { cyc_more = 1, cyc_factor = 1 << 4, cyc_mask = 0xff << 4 };
 
-#define IS_CYC(type, size)   ((type) == ppt_cyc && !(size))
-#define ROW_SIZE(type, size) (IS_CYC(type, size) ? 2 : (size) <= 2 ? (size) : 0)
-#define ROW_READ(type, size)                                                                                 \
-	((size) == 1          ? read_1                                                                       \
-	 : (size) == 2        ? read_2                                                                       \
-	 : (size) == 3        ? read_3                                                                       \
-	 : (size) == 5        ? read_5                                                                       \
-	 : (size) == 7        ? read_7                                                                       \
-	 : (size) == 8        ? read_8                                                                       \
-	 : (size) == 9        ? read_9                                                                       \
-	 : (type) == ppt_mode ? read_mode                                                                    \
-	                      : read_other)
+#define IS_CYC_2(type, size) ((type) == ppt_cyc && !(size))
+#define SIZE(type, size)     (IS_CYC_2(type, size) ? 2 : (size))
 #define ROW(byte, type, size, first, second, first_bytes, second_bytes)                                      \
 	[byte] = {type,                                                                                      \
-	          ROW_SIZE(type, size),                                                                      \
-	          IS_CYC(type, size) ? cyc_more : 0,                                                         \
-	          IS_CYC(type, size) ? cyc_factor : (size) == 2,                                             \
+	          SIZE(type, size),                                                                          \
+	          {0},                                                                                       \
+	          IS_CYC_2(type, size) ? cyc_more : 0,                                                       \
+	          IS_CYC_2(type, size) ? cyc_factor : 1,                                                     \
 	          {first, second},                                                                           \
-	          ROW_READ(type, size)},
+	          {IS_CYC_2(type, size) ? cyc_mask : BYTES(first_bytes), BYTES(second_bytes)}},
 static const struct row rows[256] = {FIRST_BYTES(ROW)};
 
-_Static_assert(offsetof(struct row, size) == offsetof(struct pt_packet, size) &&
-                       offsetof(struct row, word) == offsetof(struct pt_packet, payload),
+/* Their sizes by themselves; zero when read_other() is to read it. Where the next packet begins is waited for
+ * all the time, and a byte is found sooner than a row. */
+#define ROW_SIZE(byte, type, size, first, second, first_bytes, second_bytes) [byte] = SIZE(type, size),
+static const uint8_t sizes[256] = {FIRST_BYTES(ROW_SIZE)};
+
+_Static_assert(offsetof(struct row, size) == offsetof(struct pt_packet, size),
                "a row begins as the packet does");
 
 /* Aligned: in as few lines of the instruction cache as it fits into. */
@@ -251,30 +227,24 @@ __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, 
 {
 	const struct row *row;
 	const uint8_t *pos;
-	uint32_t behind;
-	uint8_t byte;
+	uint64_t behind, head;
+	size_t read;
 
 	if (unlikely(!decoder) || unlikely(!packet))
 		return read_any(decoder, packet, size);
 	pos = decoder->pos;
 	if (unlikely(pos >= decoder->room) || unlikely(size != sizeof(*packet)))
 		return read_any(decoder, packet, size);
-	byte = *pos;
-	row = &rows[byte];
-	/* PAD or TNT: the byte is there sooner than its row, and so it is noticed sooner if that was not what
-	 * the processor had guessed. */
-	if (likely(!(byte & 1)) && likely(byte != opcode_extended)) {
-		decoder->pos = pos + 1;
-		memcpy(packet, row, sizeof(*packet));
-		return 1;
-	}
-	behind = pt_get16(pos + 1);
-	if (likely(row->size == 2) && likely(!((uint8_t)behind & row->more)) &&
-	    likely(behind != pt_packet_ovf)) {
-		decoder->pos = pos + 2;
-		pt_packet_set_words(packet, pt_packet_head(row->type, 2),
-		                    row->word[0] + (uint8_t)behind * row->factor, 0);
-		return 2;
-	}
-	return row->read(decoder, packet, pos);
+	read = sizes[*pos];
+	row = &rows[*pos];
+	__asm__("" : "+r"(row)); /* or its address would be computed twice */
+	behind = pt_get64(pos + 1);
+	if (unlikely(!read) || unlikely((uint8_t)behind & row->more) ||
+	    unlikely((uint16_t)behind == pt_packet_ovf))
+		return read_other(decoder, packet, pos);
+	decoder->pos = pos + read;
+	memcpy(&head, row, sizeof(head));
+	pt_packet_set_words(packet, le64toh(head), row->word[0] | (behind * row->factor & row->mask[0]),
+	                    row->word[1] | (behind & row->mask[1]));
+	return (int)read;
 }

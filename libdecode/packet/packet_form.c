@@ -3,7 +3,6 @@
 
 #include "packet/packet_rows.h"
 
-#define BYTES(n) ((n) ? UINT64_MAX >> (64 - 8 * (n)) % 64 : 0)
 #define FORM(byte, type, size, first, second, first_bytes, second_bytes)                                     \
 	[byte] = {type, size, {first, second}, {BYTES(first_bytes), BYTES(second_bytes)}},
 

@@ -5,6 +5,9 @@
 
 /* ROW(first byte, type, size, first word, second word, bytes behind of either) */
 
+/* The mask of as many of the bytes behind. */
+#define BYTES(n) ((n) ? UINT64_MAX >> (64 - 8 * (n)) % 64 : 0)
+
 /* TNT: the outcomes stand between the stop bit, which is the highest one set, and bit 0. */
 #define STOP(byte)       (31 - __builtin_clz((byte) >> 1))
 #define TNT(ROW, byte)   ROW(byte, ppt_tnt_8, 1, STOP(byte), ((byte) >> 1) ^ (1 << STOP(byte)), 0, 0)
