@@ -19,7 +19,7 @@ static struct pt_run describe(const struct pt_run_walk *walk)
 	        .tsc = walk->time.tsc,
 	        .lost_mtc = walk->time.lost_mtc,
 	        .lost_cyc = walk->time.lost_cyc,
-	        .has_tsc = walk->time.have_tsc,
+	        .has_tsc = walk->time.has_tsc,
 	        .ntimes = walk->ntimes,
 	        .time = walk->times,
 	        .end_ip = counted && counted->nblocks ? counted->end_ip : 0,

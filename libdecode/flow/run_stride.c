@@ -36,12 +36,10 @@ inlined void tell_time(struct pt_run_walk *walk, uint32_t npaths)
 {
 	if (walk->flow->evd.time.tsc == walk->told)
 		return;
-	if (npaths || walk->nevents) {
+	if (npaths || walk->nevents)
 		pt_run_put_time(walk, npaths);
-	} else {
-		walk->time = walk->flow->evd.time;
-		walk->told = walk->time.tsc;
-	}
+	else
+		pt_run_begin_time(walk);
 }
 
 /* CYCs whose time nobody has asked for yet: see struct pt_run_walk. */

@@ -110,10 +110,8 @@ static int has_ended(struct pt_run_walk *walk)
 	}
 	if (is_empty(walk)) {
 		/* What was read up to an event's address may tell a time behind it: a TSC behind OVF. */
-		if (!flow->due) {
-			walk->time = flow->evd.time;
-			walk->told = walk->time.tsc;
-		}
+		if (!flow->due)
+			pt_run_begin_time(walk);
 		/* An empty run ends there, too: whoever counts PSBs knows which one the next blocks follow.
 		 */
 		return flow->reached != walk->reached;
@@ -127,7 +125,7 @@ static int has_ended(struct pt_run_walk *walk)
 	if (walk->sink.counts) {
 		/* Who counts learns of the last one; what was read up to an event may be behind it. */
 		if (flow->due || flow->evd.time.tsc < walk->told ||
-		    flow->evd.time.have_tsc != walk->time.have_tsc)
+		    flow->evd.time.have_tsc != walk->time.has_tsc)
 			return 1;
 	}
 	pt_run_put_time(walk, walk->npaths);
@@ -484,8 +482,7 @@ static void begin_run(struct pt_run_walk *walk)
 	walk->npaths = walk->nloose = walk->nevents = walk->ntimes = 0;
 	walk->nblocks = 0;
 	walk->ninsn = 0;
-	walk->time = flow->evd.time;
-	walk->told = walk->time.tsc;
+	pt_run_begin_time(walk);
 	walk->calls = flow->observers.calls;
 	walk->reached = flow->reached;
 	walk->recording = 0;

@@ -58,10 +58,10 @@ struct pt_run_walk {
 	uint32_t npaths, nloose, nevents, ntimes;
 	uint32_t nblocks;
 	uint64_t ninsn;
-	struct pt_time time;    /* when it begins */
-	uint64_t told;          /* the last time that it tells of */
-	uint32_t calls;         /* of observers, before */
-	const uint8_t *reached; /* before */
+	struct pt_run_time time; /* when it begins */
+	uint64_t told;           /* the last time that it tells of */
+	uint32_t calls;          /* of observers, before */
+	const uint8_t *reached;  /* before */
 };
 
 /* @block: room for pt_run_capacity blocks. NULL: no memory. */
