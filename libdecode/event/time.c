@@ -193,14 +193,6 @@ static int last_mtc_counts(const struct pt_time *time, const struct pt_config *c
 
 enum { ctc_shift = 24 };
 
-/* Whether each is a pair, its MTC the one of @expected. */
-static inline pt_timing_half are_expected(pt_timing_half half, pt_timing_half expected)
-{
-	const uint32_t mask = pt_timing_pair_mask | UINT32_C(0xff) << ctc_shift;
-
-	return (pt_timing_half)((half & mask) == expected);
-}
-
 /* Pairs, but for their cycles, with MTCs from @ctc on. */
 static inline pt_timing_half expected_from(uint8_t ctc)
 {
@@ -209,27 +201,35 @@ static inline pt_timing_half expected_from(uint8_t ctc)
 	return (from_zero + ctc) << ctc_shift | pt_timing_pair_bits;
 }
 
+/* In what those at @pos differ from @expected; their cycles always do. */
+static inline pt_timing_half differ(const uint8_t *pos, pt_timing_half expected)
+{
+	return pt_timing_half_at(pos) ^ expected;
+}
+
 /* Behind as many of them as there are at @pos, the first MTC being @ctc. */
 static const uint8_t *skip_expected(const uint8_t *pos, const uint8_t *end, uint8_t ctc)
 {
 	enum { half_size = pt_timing_pairs_size / 2, half_ctc = pt_timing_pairs_count / 2 << ctc_shift };
-	pt_timing_half first = expected_from(ctc);
+	const pt_timing_half none = {0}, mask = none + (pt_timing_pair_mask | UINT32_C(0xff) << ctc_shift);
+	pt_timing_half first = expected_from(ctc), second = first + half_ctc;
 	uint32_t count = pt_timing_pairs_count;
 
 	/* Twice as many at once, as long as there are. */
 	while (end - pos >= 2 * pt_timing_pairs_size &&
-	       pt_timing_are_all(
-	               are_expected(pt_timing_half_at(pos), first) &
-	               are_expected(pt_timing_half_at(pos + half_size), first + half_ctc) &
-	               are_expected(pt_timing_half_at(pos + 2 * half_size), first + 2 * half_ctc) &
-	               are_expected(pt_timing_half_at(pos + 3 * half_size), first + 3 * half_ctc))) {
+	       pt_timing_are_zero((differ(pos, first) | differ(pos + half_size, second) |
+	                           differ(pos + 2 * half_size, first + 2 * half_ctc) |
+	                           differ(pos + 3 * half_size, second + 2 * half_ctc)) &
+	                          mask)) {
 		first += 4 * half_ctc;
+		second += 4 * half_ctc;
 		pos += 2 * pt_timing_pairs_size;
 	}
 	while (count == pt_timing_pairs_count && end - pos >= pt_timing_pairs_size) {
-		count = pt_timing_count(are_expected(pt_timing_half_at(pos), first),
-		                        are_expected(pt_timing_half_at(pos + half_size), first + half_ctc));
+		count = pt_timing_count((pt_timing_half)((differ(pos, first) & mask) == none),
+		                        (pt_timing_half)((differ(pos + half_size, second) & mask) == none));
 		first += 2 * half_ctc;
+		second += 2 * half_ctc;
 		pos += count * pt_timing_pair_size;
 	}
 	return pos;
@@ -300,35 +300,39 @@ static struct mtc_row find_row(const uint8_t *pos, const uint8_t *end, uint8_t c
 	return row;
 }
 
-/* The time at the MTC that comes @n behind the last one. */
-static uint64_t coming_mtc(const struct pt_time *time, uint64_t n, const struct pt_config *config)
+/* The time of the MTC at @ctc: by ctc_to_tsc(), but that nothing can overflow here. */
+static inline uint64_t mtc_at(const struct pt_time *time, uint64_t ctc, const struct pt_config *config)
 {
-	return time->base + ctc_to_tsc(time->ctc + (n << config->mtc_freq), config);
+	const uint64_t product = ctc * config->cpuid_0x15_ebx;
+	const uint32_t den = config->cpuid_0x15_eax;
+
+	return time->base + (den & (den - 1) ? product / den : product >> __builtin_ctz(den));
 }
 
 const uint8_t *pt_time_skip(struct pt_time *time, const uint8_t *pos, const struct pt_config *config,
                             const uint8_t **last)
 {
 	struct mtc_row row;
-	uint64_t tsc;
+	uint64_t tsc, tick, counted;
 
 	if (!last_mtc_counts(time, config))
 		return pos;
 	row = find_row(pos, config->end, time->last_ctc);
 	if (!row.count || row.count > 1ull << (ctc_bits - 1) >> config->mtc_freq)
 		return pos;
-	tsc = coming_mtc(time, row.count, config);
+	tick = 1ull << config->mtc_freq;
+	counted = time->ctc + row.counted * tick;
+	time->ctc += row.count * tick;
+	tsc = mtc_at(time, time->ctc, config);
 	if (row.counted)
-		time->ratio =
-		        ((coming_mtc(time, row.counted, config) - coming_mtc(time, row.counted - 1, config))
-		         << pt_ratio_shift) /
-		        row.cyc;
-	time->ctc += row.count << config->mtc_freq;
+		time->ratio = ((mtc_at(time, counted, config) - mtc_at(time, counted - tick, config))
+		               << pt_ratio_shift) /
+		              row.cyc;
 	time->last_ctc = (uint8_t)(time->last_ctc + row.count);
 	time->lost_cyc = 0;
 	time->anchor = tsc;
 	time->cyc = 0;
-	time->next = next_mtc(time, config);
+	time->next = mtc_at(time, time->ctc + tick, config);
 	pt_time_advance(time, tsc);
 	*last = row.end - 2;
 	return row.end;

@@ -23,12 +23,12 @@ static inline pt_timing_half pt_timing_half_at(const uint8_t *pos)
 	return half;
 }
 
-static inline int pt_timing_are_all(pt_timing_half half)
+static inline int pt_timing_are_zero(pt_timing_half half)
 {
 	uint64_t word[2];
 
 	memcpy(word, &half, sizeof(half));
-	return (word[0] & word[1]) == UINT64_MAX;
+	return !(word[0] | word[1]);
 }
 
 /* How many elements come before the first one that is zero; the others are all ones. */
