@@ -349,12 +349,18 @@ static int walk_units(struct pt_run_walk *walk, const uint8_t *until)
 	return 1;
 }
 
+/* Whether the packet at @pos is neither part of a window nor about time: FUP, MODE, and the like. */
+static int is_other_at(const uint8_t *pos, const uint8_t *end)
+{
+	return pos < end && !pt_window_packet[*pos] && *pos != pt_packet_extended;
+}
+
 /* Without a unit: along cached paths, or the next units are walked, or the next one is fetched. */
 static void go_on(struct pt_run_walk *walk)
 {
 	struct pt_flow *flow = walk->flow;
 
-	if (!walk->recording && pt_flow_is_plain(flow)) {
+	if (!walk->recording && !is_other_at(flow->evd.pos, flow->evd.config.end) && pt_flow_is_plain(flow)) {
 		const uint32_t events = events_are_plain(walk);
 
 		pt_flow_look_at_image(flow);
