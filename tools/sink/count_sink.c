@@ -2,7 +2,6 @@
 #include "sink/count_sink.h"
 
 #include <fnmatch.h>
-#include <stdio.h>
 
 int count_sink_begin(void *state, struct output *output, const struct sink_context *context)
 {
@@ -104,13 +103,19 @@ int count_sink_put_binary(struct count_sink *sink,
 	return status;
 }
 
-int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind)
+size_t count_sink_name(char *text, const char *name)
 {
-	char text[4096];
 	size_t i;
 
-	for (i = 0; name[i] && i < sizeof(text) - 1; i++)
+	for (i = 0; name[i] && i < count_sink_name_most; i++)
 		text[i] = (unsigned char)name[i] < 0x20 || name[i] == 0x7f ? '?' : name[i];
-	text[i] = '\0';
-	return output_printf(output, "%s%.3900s%s", before, text, behind);
+	return i;
+}
+
+int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind)
+{
+	char text[count_sink_name_most];
+	const size_t size = count_sink_name(text, name);
+
+	return output_printf(output, "%s%.*s%s", before, (int)size, text, behind);
 }

@@ -39,7 +39,11 @@ int count_sink_put_binary(struct count_sink *sink,
                           int (*put)(struct output *output, const struct code_view *view,
                                      const struct code_part *part));
 
-/* A name from outside in a format that goes by lines: what would end one is "?". */
+enum { count_sink_name_most = 3900 };
+/* A name from outside in a format that goes by lines: what would end one is "?". What has more bytes is cut.
+ * How many @text has then, without a zero behind them. */
+size_t count_sink_name(char *text, const char *name);
+/* Likewise, between two texts. */
 int count_sink_put_name(struct output *output, const char *before, const char *name, const char *behind);
 
 #endif

@@ -8,36 +8,122 @@
  * its number, and they are sorted by that first. */
 #include "sink/count_sink.h"
 
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
-static void put_process(const struct count_sink *sink, const struct code_part *part)
+#include "sink/text.h"
+
+/* The name of each part, as it is written. */
+struct shown {
+	char *text; /* owned */
+	size_t size;
+};
+
+enum { numbers_size = 64 + 4 * text_slack }; /* what a line has beside names, at most */
+
+static void free_names(struct shown *name, const struct code_view *view)
 {
-	if (sink->by_process)
-		output_printf(sink->output, "%" PRId32 "\t", part->object->pid);
+	for (size_t i = 0; name && i < view->nparts; i++)
+		free(name[i].text);
+	free(name);
 }
 
-static int put_insn(const struct count_sink *sink, const struct code_part *part, const struct code_insn *insn)
+/* NULL: out of memory. */
+static struct shown *show_names(const struct code_view *view)
 {
-	struct output *output = sink->output;
+	struct shown *name = calloc(view->nparts + 1, sizeof(*name));
 
-	put_process(sink, part);
-	count_sink_put_name(output, "insn\t", part->name, "\t");
-	return output_printf(output, "%" PRIx64 "\t%" PRIu64 "\n", code_part_address(part, insn->offset),
-	                     insn->count);
+	for (size_t i = 0; name && i < view->nparts; i++) {
+		name[i].text = malloc(strlen(view->part[i].name) + 1);
+		if (!name[i].text) {
+			free_names(name, view);
+			return NULL;
+		}
+		name[i].size = count_sink_name(name[i].text, view->part[i].name);
+	}
+	return name;
 }
 
-static int put_edge(const struct count_sink *sink, const struct code_part *part, const struct code_edge *edge)
-{
-	struct output *output = sink->output;
+struct lines {
+	const struct count_sink *sink;
+	const struct code_view *view;
+	const struct shown *name; /* by part */
+};
 
-	put_process(sink, part);
-	output_printf(output, "edge\t%s", code_edge_kind_name(edge->kind));
-	count_sink_put_name(output, "\t", part->name, "\t");
-	output_printf(output, "%" PRIx64, code_part_address(part, edge->from));
-	count_sink_put_name(output, "\t", edge->part->name, "\t");
-	return output_printf(output, "%" PRIx64 "\t%" PRIu64 "\n", code_part_address(edge->part, edge->to),
-	                     edge->count);
+static char *put_process(const struct count_sink *sink, const struct code_part *part, char *at)
+{
+	if (!sink->by_process)
+		return at;
+	at = text_i32(at, part->object->pid);
+	*at++ = '\t';
+	return at;
+}
+
+static char *put_text(char *at, const char *text, size_t size)
+{
+	memcpy(at, text, size);
+	return at + size;
+}
+
+/* FILE ADDRESS, and a tab behind each. */
+static char *put_place(const struct lines *lines, const struct code_part *part, uint64_t offset, char *at)
+{
+	const struct shown *name = &lines->name[part - lines->view->part];
+
+	at = put_text(at, name->text, name->size);
+	*at++ = '\t';
+	at = text_hex(at, code_part_address(part, offset));
+	*at++ = '\t';
+	return at;
+}
+
+static int put_count(struct output *output, uint64_t count, char *at)
+{
+	at = text_u64(at, count);
+	*at++ = '\n';
+	output_advance(output, at);
+	return 0;
+}
+
+static int put_insn(const struct lines *lines, const struct code_part *part, const struct code_insn *insn)
+{
+	struct output *output = lines->sink->output;
+	char *at = output_room(output, numbers_size + count_sink_name_most);
+
+	if (!at)
+		return -1;
+	at = put_process(lines->sink, part, at);
+	at = put_text(at, "insn\t", 5);
+	at = put_place(lines, part, insn->offset, at);
+	return put_count(output, insn->count, at);
+}
+
+static int put_edge(const struct lines *lines, const struct code_part *part, const struct code_edge *edge)
+{
+	const char *kind = code_edge_kind_name(edge->kind);
+	struct output *output = lines->sink->output;
+	char *at = output_room(output, numbers_size + 2 * (size_t)count_sink_name_most);
+
+	if (!at)
+		return -1;
+	at = put_process(lines->sink, part, at);
+	at = put_text(at, "edge\t", 5);
+	at = put_text(at, kind, strlen(kind));
+	*at++ = '\t';
+	at = put_place(lines, part, edge->from, at);
+	at = put_place(lines, edge->part, edge->to, at);
+	return put_count(output, edge->count, at);
+}
+
+static int put_part(const struct lines *lines, const struct code_part *part)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < part->ninsns && !status; i++)
+		status = put_insn(lines, part, &part->insn[i]);
+	for (size_t i = 0; i < part->nedges && !status; i++)
+		status = put_edge(lines, part, &part->edge[i]);
+	return status;
 }
 
 static int counts_end(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata)
@@ -45,17 +131,16 @@ static int counts_end(void *state, const struct sb_account *account, const struc
 	struct count_sink *sink = state;
 	struct code_view view;
 	int status = count_sink_view(sink, &view);
+	struct shown *name = status ? NULL : show_names(&view);
+	const struct lines lines = {sink, &view, name};
 
 	(void)account;
 	(void)perfdata;
-	for (size_t i = 0; i < view.nparts && !status; i++) {
-		const struct code_part *part = &view.part[i];
-
-		for (size_t k = 0; k < part->ninsns && !part->unwanted && !status; k++)
-			status = put_insn(sink, part, &part->insn[k]);
-		for (size_t k = 0; k < part->nedges && !part->unwanted && !status; k++)
-			status = put_edge(sink, part, &part->edge[k]);
-	}
+	status = name ? 0 : -1;
+	for (size_t i = 0; i < view.nparts && !status; i++)
+		if (!view.part[i].unwanted)
+			status = put_part(&lines, &view.part[i]);
+	free_names(name, &view);
 	code_view_fini(&view);
 	return status;
 }
