@@ -42,7 +42,7 @@ struct process_names {
 	int map_tried;
 };
 
-enum { SLOTS = 1024 };
+enum { SLOTS = 1024, LATELY = 64 };
 
 struct sb_symbols {
 	pthread_mutex_t lock; /* for all of it: what was handed out does not change any more */
@@ -51,6 +51,7 @@ struct sb_symbols {
 	int no_demangle;
 	char *kcore; /* owned; as options had it */
 	struct symbol_file *file[SLOTS];
+	struct symbol_file *lately[LATELY]; /* by where its name was when it was asked for; NULL: none */
 	struct process_names *process[SLOTS];
 	struct symbol_kernel kernel;
 	struct string_table strings; /* all that is handed out */
@@ -314,10 +315,14 @@ static int load_file(struct sb_symbols *symbols, struct symbol_file *file, const
 static int get_file(struct sb_symbols *symbols, const char *path, const struct sb_binary *binary,
                     struct symbol_file **file)
 {
-	struct symbol_file **slot = file_slot(symbols, path), *loaded = *slot;
+	struct symbol_file **lately = &symbols->lately[(uintptr_t)path / 16 % LATELY], **slot, *loaded;
 	int status;
 
-	*file = loaded;
+	*file = *lately;
+	if (*file && !strcmp((*file)->path, path))
+		return 0;
+	slot = file_slot(symbols, path);
+	loaded = *file = *lately = *slot;
 	if (loaded)
 		return 0;
 	loaded = new_file(path);
@@ -328,7 +333,7 @@ static int get_file(struct sb_symbols *symbols, const char *path, const struct s
 		free_files(loaded);
 		return status;
 	}
-	*file = *slot = loaded;
+	*file = *lately = *slot = loaded;
 	return 0;
 }
 

@@ -210,7 +210,13 @@ static inline int call_look_at_top(struct sb_calls *calls, struct call_thread *t
 
 /* Whether a function does nothing to the stack but to be left by a return, or, when it @jumps, to another one
  * by a jump. In the kernel, whatever was learned is no matter for returns. */
-int call_is_ordinary(const struct known_function *function, int is_kernel, int jumps);
+static inline int call_is_ordinary(const struct known_function *function, int is_kernel, int jumps)
+{
+	const uint32_t learned = is_kernel && !jumps ? trait_switches | trait_learned : 0;
+
+	return !(function->traits & ~learned);
+}
+
 /* Cuts unless what happens when the function at @ip is entered is known from that alone. */
 int call_look_at_new(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, enum sb_enter how);
 /* Cuts unless so many frames are known as are left when @depth stay, and the innermost one of these goes on

@@ -4,13 +4,6 @@
 
 enum { DEEPEST = 1 << 12 /* frames that are known, at most */ };
 
-int call_is_ordinary(const struct known_function *function, int is_kernel, int jumps)
-{
-	const uint32_t learned = is_kernel && !jumps ? trait_switches | trait_learned : 0;
-
-	return !(function->traits & ~learned);
-}
-
 int call_look_at_new(struct sb_calls *calls, struct call_thread *thread, uint64_t ip, enum sb_enter how)
 {
 	const struct known_function *function;

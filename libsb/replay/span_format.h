@@ -1,8 +1,8 @@
 /* span_format.h - the bytes of a span's replay (sb/shard.h).
  *
  * Blocks, each a uint32_t with the size of what it holds and, in its uppermost four bits, the channel that
- * it is of, a uint32_t with the CRC-32 of what it holds (zlib's), and items. A channel is read as if the
- * others were not there: what is counted is one, what is told of calls another one (enum span_channel).
+ * it is of, a uint32_t with the sum of what it holds (span_block_sum()), and items. A channel is read as if
+ * the others were not there: what is counted is one, what is told of calls another one (enum span_channel).
  * Everything is little-endian; a number in an item is a varint: seven bits to a byte, the lowest first;
  * "signed" ones are zigzagged. An item is a byte, enum span_item_kind, and:
  *
@@ -51,7 +51,9 @@
 
 #include <sb/replay.h>
 
-enum { SPAN_VERSION = 5, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+#include "perfdata/checkpoint_sum.h"
+
+enum { SPAN_VERSION = 6, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
@@ -103,6 +105,14 @@ enum span_flow_flag {
 static inline enum span_channel span_channel_of(unsigned int sums)
 {
 	return sums & sb_sums_stacks ? span_calls : span_flows;
+}
+
+/* Of a block: the halves of a checkpoint's sum, which takes a tenth of what a CRC-32 does, in one. */
+static inline uint32_t span_block_sum(const void *bytes, size_t size)
+{
+	const uint64_t sum = checkpoint_sum_of(bytes, size);
+
+	return (uint32_t)(sum ^ sum >> 32);
 }
 
 static inline uint64_t span_zigzag(int64_t value)

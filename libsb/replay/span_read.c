@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "replay/span_read_internal.h"
 #include "system/arena.h"
@@ -71,6 +70,8 @@ static int read_whole(struct span_reader *reader, void *bytes, size_t size, stru
 	return 0;
 }
 
+enum { BLOCK_SLACK = SPAN_TAKEN_MAX * SPAN_VARINT_MAX + 1 }; /* zeros behind a block */
+
 /* Step by step: what the size says may be wrong. */
 static int read_block(struct span_reader *reader, size_t size, struct sb_error *err)
 {
@@ -78,7 +79,8 @@ static int read_block(struct span_reader *reader, size_t size, struct sb_error *
 
 	while (have < size) {
 		const size_t step = size - have < 1 << 20 ? size - have : 1 << 20;
-		int status = array_reserve_more(&reader->block, &reader->capacity, have, step, 1);
+		int status =
+		        array_reserve_more(&reader->block, &reader->capacity, have, step + BLOCK_SLACK, 1);
 
 		if (status == 0)
 			status = read_whole(reader, reader->block + have, step, err);
@@ -86,6 +88,7 @@ static int read_block(struct span_reader *reader, size_t size, struct sb_error *
 			return status;
 		have += step;
 	}
+	memset(reader->block + size, 0, BLOCK_SLACK);
 	return 0;
 }
 
@@ -124,11 +127,10 @@ static int next_block(struct span_reader *reader, struct sb_error *err)
 	if (status < 0)
 		return status;
 	reader->size = size;
-	if (crc32_z(0, reader->block, reader->size) == sum)
+	if (span_block_sum(reader->block, reader->size) == sum)
 		return 0;
 	return sb_error_set(err, -sbe_format, name_of(reader), reader->offset - reader->size,
-	                    "%zu bytes are damaged: their CRC-32 is not the one that was written",
-	                    reader->size);
+	                    "%zu bytes are damaged: their sum is not the one that was written", reader->size);
 }
 
 /* ---- Paths ------------------------------------------------------------------------------------ */

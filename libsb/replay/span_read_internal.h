@@ -6,19 +6,18 @@
 #ifndef SB_SPAN_READ_INTERNAL_H
 #define SB_SPAN_READ_INTERNAL_H
 
+#include <endian.h>
+#include <string.h>
+
 #include "replay/span_read.h"
 
-/* What cannot be read is zero, and leaves the reader behind the block. */
-static inline uint64_t span_get(struct span_reader *reader)
+enum { SPAN_VARINT_MAX = 10, SPAN_TAKEN_MAX = 4 }; /* taken before it is looked where that is */
+
+/* Byte by byte: near the block's end, or when it has more than eight. */
+static __attribute__((noinline, unused)) uint64_t span_get_slowly(struct span_reader *reader)
 {
 	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
 	uint64_t value = 0;
-
-	/* Most are small. */
-	if (at < end && !(*at & 0x80)) {
-		reader->at += 1;
-		return *at;
-	}
 
 	for (unsigned int shift = 0; at < end && shift < 64; shift += 7) {
 		value |= (uint64_t)(*at & 0x7f) << shift;
@@ -29,6 +28,74 @@ static inline uint64_t span_get(struct span_reader *reader)
 	}
 	reader->at = reader->size + 1;
 	return 0;
+}
+
+/* The seven lower bits of each byte, one behind the other. */
+static inline uint64_t span_pack(uint64_t bytes)
+{
+	bytes = (bytes & 0x007f007f007f007fu) | (bytes & 0x7f007f007f007f00u) >> 1;
+	bytes = (bytes & 0x00003fff00003fffu) | (bytes & 0x3fff00003fff0000u) >> 2;
+	return (bytes & 0x0fffffff) | (bytes & 0x0fffffff00000000u) >> 4;
+}
+
+/* What cannot be read is zero, and leaves the reader behind the block. */
+static inline uint64_t span_get(struct span_reader *reader)
+{
+	const uint8_t *at = reader->block + reader->at;
+	uint64_t bytes, ends;
+
+	if (reader->at + sizeof(bytes) > reader->size)
+		return span_get_slowly(reader);
+	/* Most are small. */
+	if (!(at[0] & 0x80)) {
+		reader->at += 1;
+		return at[0];
+	}
+	if (!(at[1] & 0x80)) {
+		reader->at += 2;
+		return (at[0] & 0x7fu) | (unsigned int)at[1] << 7;
+	}
+	memcpy(&bytes, at, sizeof(bytes));
+	bytes = le64toh(bytes);
+	ends = ~bytes & 0x8080808080808080u;
+	if (!ends)
+		return span_get_slowly(reader);
+	/* Up to the lowest byte that is a last one. */
+	reader->at += (unsigned int)__builtin_ctzll(ends) / 8 + 1;
+	return span_pack(bytes & (ends ^ (ends - 1)));
+}
+
+/* The same at *@at, which moves: behind a block there are so many zeros that a few numbers can be read before
+ * it is looked whether they were the block's (span_has_come()). */
+static inline uint64_t span_take(const uint8_t **at)
+{
+	const uint8_t *from = *at;
+	uint64_t value = 0;
+
+	if (!(from[0] & 0x80)) {
+		*at += 1;
+		return from[0];
+	}
+	if (!(from[1] & 0x80)) {
+		*at += 2;
+		return (from[0] & 0x7fu) | (unsigned int)from[1] << 7;
+	}
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		value |= (uint64_t)(*from & 0x7f) << shift;
+		if (!(*from++ & 0x80))
+			break;
+	}
+	*at = from;
+	return value;
+}
+
+/* Zero, or -sbe_format: that is behind the block. */
+static inline int span_has_come(struct span_reader *reader, const uint8_t *at)
+{
+	const size_t come = (size_t)(at - reader->block);
+
+	reader->at = come <= reader->size ? come : reader->size + 1;
+	return come <= reader->size ? 0 : -sbe_format;
 }
 
 static inline int64_t span_get_signed(struct span_reader *reader)

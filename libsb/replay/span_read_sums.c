@@ -38,23 +38,28 @@ static uint64_t get_ip(struct span_reader *reader, uint64_t *last)
 static int get_sum(struct span_reader *reader, uint32_t index, uint64_t *last)
 {
 	struct sb_flow_call_sum *sum = &reader->sum[index];
-	const uint64_t function = span_get(reader);
-	uint64_t above, ninsn;
+	const uint8_t *at = reader->block + reader->at;
+	const uint64_t function = span_take(&at);
+	uint64_t ip = 0, above, ninsn;
 
-	*sum = (struct sb_flow_call_sum){.function = (uint32_t)function};
 	if (function == reader->nfunctions && function < UINT32_MAX) {
-		sum->ip = get_ip(reader, last);
+		*last += (uint64_t)span_unzigzag(span_take(&at));
+		ip = *last;
 		reader->nfunctions += 1;
 	}
-	above = span_get(reader);
-	ninsn = span_get(reader);
-	sum->below = index - 1 - (uint32_t)above;
-	sum->is_called = ninsn & 1;
-	sum->jumps = ninsn >> 1 & 1;
-	sum->is_learned = ninsn >> 2 & 1;
-	sum->is_kernel = ninsn >> 3 & 1;
-	sum->ninsn = ninsn >> 4;
-	return above < index && function < reader->nfunctions ? 0 : -sbe_format;
+	above = span_take(&at);
+	ninsn = span_take(&at);
+	*sum = (struct sb_flow_call_sum){.function = (uint32_t)function,
+	                                 .ip = ip,
+	                                 .below = index - 1 - (uint32_t)above,
+	                                 .is_called = ninsn & 1,
+	                                 .jumps = ninsn >> 1 & 1,
+	                                 .is_learned = ninsn >> 2 & 1,
+	                                 .is_kernel = ninsn >> 3 & 1,
+	                                 .ninsn = ninsn >> 4};
+	if (above >= index || function >= reader->nfunctions)
+		return -sbe_format;
+	return span_has_come(reader, at);
 }
 
 static int get_frames(struct span_reader *reader, uint64_t *last)
@@ -128,6 +133,8 @@ static int get_sums(struct span_reader *reader, uint64_t count)
 	calls->is_plain = traits & 1;
 	calls->goes_internal = traits >> 2 & 1;
 	reader->sum[0] = (struct sb_flow_call_sum){.ninsn = span_get(reader)};
+	if (span_is_over(reader))
+		return -sbe_format;
 	for (uint32_t i = 1; i < count && status == 0; ++i)
 		status = get_sum(reader, i, &last);
 	deepest = span_get(reader);

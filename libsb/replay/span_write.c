@@ -3,7 +3,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "replay/span_format.h"
 
@@ -39,7 +38,7 @@ static int flush(struct span_writer *writer)
 
 	if (!size || writer->failed)
 		return writer->failed;
-	sum = (uint32_t)crc32_z(0, writer->buffer + SPAN_BLOCK_HEADER, size);
+	sum = span_block_sum(writer->buffer + SPAN_BLOCK_HEADER, size);
 	memcpy(writer->buffer, &head, sizeof(head));
 	memcpy(writer->buffer + sizeof(head), &sum, sizeof(sum));
 	writer->failed = writer->write(writer->context, writer->buffer, writer->size);

@@ -4,8 +4,8 @@
  * have blocks, blocks have instructions that fit their addresses, numbers keep their meaning.
  */
 #include <string.h>
-#include <zlib.h>
 
+#include "replay/span_format.h"
 #include "replay/span_read.h"
 #include "support/check.h"
 #include "support/target.h"
@@ -34,7 +34,7 @@ static int64_t read_result(void *context, size_t index, uint64_t offset, void *b
 
 static void add_block(struct result *result, const uint8_t *bytes, size_t size)
 {
-	const uint32_t header[2] = {(uint32_t)size, (uint32_t)crc32_z(0, bytes, size)};
+	const uint32_t header[2] = {(uint32_t)size, span_block_sum(bytes, size)};
 
 	if (result->size + sizeof(header) + size > sizeof(result->bytes))
 		return;

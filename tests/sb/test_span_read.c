@@ -10,7 +10,6 @@
 #include <cmocka.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zlib.h>
 
 #include "replay/span_read.h"
 #include "replay/span_write.h"
@@ -60,7 +59,7 @@ static void begin(struct result *result)
 static void end(struct result *result)
 {
 	const uint32_t size = (uint32_t)(result->size - SPAN_BLOCK_HEADER);
-	const uint32_t sum = (uint32_t)crc32_z(0, result->bytes + SPAN_BLOCK_HEADER, size);
+	const uint32_t sum = span_block_sum(result->bytes + SPAN_BLOCK_HEADER, size);
 
 	memcpy(result->bytes, &size, sizeof(size));
 	memcpy(result->bytes + sizeof(size), &sum, sizeof(sum));

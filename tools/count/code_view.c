@@ -174,21 +174,57 @@ static int compare_insns(const void *left, const void *right)
 	return order ? order : (int)a->length - (int)b->length;
 }
 
-static size_t put_insns(struct code_insn *insn, const struct code_block *block)
+/* What was counted, by place; blocks that overlap have most of their instructions in common. */
+struct insns {
+	struct code_insn *in_order; /* room for those of all blocks */
+	size_t count;
+	struct code_insn *between; /* owned; of no block before, but with some of one behind them */
+	size_t nbetween, room;
+};
+
+/* Of a block's, the one at @offset with index @i. */
+static struct code_insn insn_of(const struct code_block *block, uint64_t offset, unsigned int i)
 {
+	return (struct code_insn){.offset = offset,
+	                          .count = block->count,
+	                          .block = block,
+	                          .length = block->length[i],
+	                          .iclass = i + 1 == block->ninsn ? block->iclass : (uint8_t)ptic_other};
+}
+
+/* It is the same instruction. */
+static void add_insn(struct code_insn *insn, const struct code_insn *more)
+{
+	insn->count += more->count;
+	insn->block = first_block(insn->block, more->block);
+	if (insn->iclass == ptic_other)
+		insn->iclass = more->iclass;
+}
+
+/* Blocks come in the order of their offsets. */
+static int add_insns(struct insns *insns, const struct code_block *block)
+{
+	size_t at = vector_from(insns->in_order, insns->count, sizeof(*insns->in_order), block->offset);
 	uint64_t offset = block->offset;
 
 	for (unsigned int i = 0; i < block->ninsn; i++) {
-		const bool is_last = i + 1 == block->ninsn;
+		const struct code_insn insn = insn_of(block, offset, i);
 
-		insn[i] = (struct code_insn){.offset = offset,
-		                             .count = block->count,
-		                             .block = block,
-		                             .length = block->length[i],
-		                             .iclass = is_last ? block->iclass : (uint8_t)ptic_other};
+		while (at < insns->count && compare_insns(&insns->in_order[at], &insn) < 0)
+			at++;
+		if (at == insns->count) {
+			insns->in_order[insns->count++] = insn;
+		} else if (!compare_insns(&insns->in_order[at], &insn)) {
+			add_insn(&insns->in_order[at], &insn);
+		} else {
+			if (vector_reserve(&insns->between, &insns->room, insns->nbetween,
+			                   sizeof(*insns->between)))
+				return -1;
+			insns->between[insns->nbetween++] = insn;
+		}
 		offset += block->length[i];
 	}
-	return block->ninsn;
+	return 0;
 }
 
 /* Equal instructions become one. */
@@ -197,33 +233,51 @@ static size_t merge_insns(struct code_insn *insn, size_t count)
 	size_t n = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		if (!n || compare_insns(&insn[n - 1], &insn[i])) {
+		if (n && !compare_insns(&insn[n - 1], &insn[i]))
+			add_insn(&insn[n - 1], &insn[i]);
+		else
 			insn[n++] = insn[i];
-			continue;
-		}
-		insn[n - 1].count += insn[i].count;
-		insn[n - 1].block = first_block(insn[n - 1].block, insn[i].block);
-		if (insn[n - 1].iclass == ptic_other)
-			insn[n - 1].iclass = insn[i].iclass;
 	}
 	return n;
 }
 
+/* The others come to where they belong: from the end on, as there is room behind. */
+static void put_between(struct insns *insns)
+{
+	struct code_insn *to;
+	size_t left = insns->count;
+
+	if (!insns->nbetween)
+		return;
+	qsort(insns->between, insns->nbetween, sizeof(*insns->between), compare_insns);
+	insns->nbetween = merge_insns(insns->between, insns->nbetween);
+	insns->count += insns->nbetween;
+	to = insns->in_order + insns->count;
+	while (insns->nbetween)
+		*--to = left && compare_insns(&insns->in_order[left - 1],
+		                              &insns->between[insns->nbetween - 1]) > 0
+		                ? insns->in_order[--left]
+		                : insns->between[--insns->nbetween];
+}
+
 static int make_insns(struct code_part *part)
 {
-	struct code_insn *insn;
+	struct insns insns = {0};
 	size_t count = 0;
+	int status = 0;
 
 	for (size_t i = 0; i < part->nblocks; i++)
 		count += part->block[i]->ninsn;
-	insn = part->insn = calloc(count + 1, sizeof(*part->insn));
-	if (!insn)
+	part->insn = insns.in_order = reallocarray(NULL, count + 1, sizeof(*part->insn));
+	if (!insns.in_order)
 		return -1;
-	for (size_t i = 0; i < part->nblocks; i++)
-		insn += put_insns(insn, part->block[i]);
-	qsort(part->insn, count, sizeof(*part->insn), compare_insns);
-	part->ninsns = merge_insns(part->insn, count);
-	return 0;
+	for (size_t i = 0; i < part->nblocks && !status; i++)
+		status = add_insns(&insns, part->block[i]);
+	if (!status)
+		put_between(&insns);
+	part->ninsns = insns.count;
+	free(insns.between);
+	return status;
 }
 
 size_t code_part_insn(const struct code_part *part, uint64_t offset)

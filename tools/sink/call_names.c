@@ -79,7 +79,7 @@ static const char *make(struct call_names *names, const struct sb_function *func
 	return call_names_keep(names, room);
 }
 
-const char *call_names_of(struct call_names *names, const struct sb_function *function)
+const char *call_names_look_up(struct call_names *names, const struct sb_function *function)
 {
 	if (vector_reach(&names->function, &names->nfunctions, function->index, sizeof(*names->function)))
 		return NULL;

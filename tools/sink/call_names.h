@@ -20,7 +20,16 @@ void call_names_free(struct call_names *names);
 /* A string that is equal to @text, lasts as long as @names and is the only one. NULL: no memory. */
 const char *call_names_keep(struct call_names *names, const char *text);
 
+const char *call_names_look_up(struct call_names *names, const struct sb_function *function);
+
 /* NULL: no memory. */
-const char *call_names_of(struct call_names *names, const struct sb_function *function);
+static inline const char *call_names_of(struct call_names *names, const struct sb_function *function)
+{
+	const uint32_t index = function->index;
+
+	if (index < names->nfunctions && names->function[index])
+		return names->function[index];
+	return call_names_look_up(names, function);
+}
 
 #endif

@@ -84,25 +84,35 @@ static int grow(struct call_tree *tree)
 	return 0;
 }
 
-static struct call_node *child_of(struct call_tree *tree, struct call_node *parent, const char *name,
-                                  bool unsure)
+/* NULL: no memory. */
+static __attribute__((noinline)) struct call_node *add_child(struct call_tree *tree, struct call_node *parent,
+                                                             const char *name, bool unsure)
 {
 	struct call_node **slot, *node;
 
 	if (!name || (tree->nnodes >= tree->nslots && grow(tree)))
 		return NULL;
-	slot = &tree->slot[slot_of(parent, name, unsure, tree->nslots)];
-	for (node = *slot; node; node = node->beside)
-		if (node->parent == parent && node->name == name && node->unsure == unsure)
-			return node;
 	node = malloc(sizeof(*node));
 	if (!node)
 		return NULL;
+	slot = &tree->slot[slot_of(parent, name, unsure, tree->nslots)];
 	*node = (struct call_node){
 	        .parent = parent, .name = name, .unsure = unsure, .next = parent->child, .beside = *slot};
 	parent->child = *slot = node;
 	tree->nnodes++;
 	return node;
+}
+
+static inline struct call_node *child_of(struct call_tree *tree, struct call_node *parent, const char *name,
+                                         bool unsure)
+{
+	struct call_node *node = NULL;
+
+	if (tree->nslots)
+		node = tree->slot[slot_of(parent, name, unsure, tree->nslots)];
+	while (node && (node->parent != parent || node->name != name || node->unsure != unsure))
+		node = node->beside;
+	return node ? node : add_child(tree, parent, name, unsure);
 }
 
 const struct call_node *call_node_after(const struct call_node *node)
@@ -332,11 +342,13 @@ static int on_sums(void *context, struct sb_call_thread *thread, const struct sb
 		return -sbe_nomem;
 	tree->summed[0] = sb_calls_top(thread)->note.pointer;
 	for (uint32_t i = 1; i < count; i++) {
-		tree->summed[i] = child_of(tree, tree->summed[sum[i].below],
-		                           call_names_of(&tree->names, sum[i].function), false);
-		if (!tree->summed[i])
+		struct call_node *node = child_of(tree, tree->summed[sum[i].below],
+		                                  call_names_of(&tree->names, sum[i].function), false);
+
+		if (!node)
 			return -sbe_nomem;
-		tree->summed[i]->self += sum[i].ninsn;
+		node->self += sum[i].ninsn;
+		tree->summed[i] = node;
 	}
 	return 0;
 }
