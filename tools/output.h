@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <sb/error.h>
 
@@ -82,6 +83,19 @@ static inline void output_advance(struct output *output, const char *end)
 
 /* Bytes of any number. Zero, or negative when broken. */
 int output_write(struct output *output, const char *bytes, size_t size);
+
+/* A text, at most output_most long, as it is. Zero, or negative when broken. */
+static inline int output_puts(struct output *output, const char *text)
+{
+	const size_t size = strlen(text);
+	char *at = output_room(output, size);
+
+	if (!at)
+		return -1;
+	memcpy(at, text, size);
+	output_advance(output, at + size);
+	return 0;
+}
 
 /* A file with the lines of @text, the last of which may have no end. Zero or a negative code. */
 int output_text(const char *path, const char *text, struct sb_error *err);

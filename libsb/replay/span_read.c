@@ -192,19 +192,31 @@ static int get_other_block(struct span_reader *reader)
 	return 0;
 }
 
+/* There is room. */
 static int get_guessed(struct span_reader *reader, uint64_t count)
 {
-	struct span_blocks *told = &reader->told;
+	const struct span_block *of = reader->told.of;
+	struct pt_run_block *to = reader->blocks + reader->nblocks;
+	uint32_t last = reader->told.last;
 
+	reader->nblocks += count;
 	for (; count; --count) {
-		const uint32_t guess = told->of[told->last].next[0];
-
-		if (!guess)
+		last = of[last].next[0];
+		if (!last)
 			return -sbe_format;
-		told->last = guess;
-		reader->blocks[reader->nblocks++] = told->of[guess].block;
+		*to++ = of[last].block;
 	}
+	reader->told.last = last;
 	return 0;
+}
+
+static uint32_t ninsn_of(const struct pt_run_block *block, uint64_t nblocks)
+{
+	uint32_t ninsn = 0;
+
+	for (uint64_t i = 0; i < nblocks; ++i)
+		ninsn += block[i].ninsn;
+	return ninsn;
 }
 
 /* The blocks of a path, behind those that are there. Zero or a negative code. */
@@ -229,9 +241,7 @@ static int get_blocks(struct span_reader *reader, struct pt_run_path *path)
 			status = get_other_block(reader);
 	}
 	path->nblocks = (uint32_t)nblocks;
-	path->ninsn = 0;
-	for (uint64_t i = 0; status == 0 && i < nblocks; ++i)
-		path->ninsn += reader->blocks[first + i].ninsn;
+	path->ninsn = status == 0 ? ninsn_of(reader->blocks + first, nblocks) : 0;
 	return status;
 }
 

@@ -24,8 +24,8 @@
 	X(bind_int64)                                                                                        \
 	X(bind_null)                                                                                         \
 	X(bind_text)                                                                                         \
-	X(clear_bindings)                                                                                    \
 	X(close)                                                                                             \
+	X(config)                                                                                            \
 	X(errmsg)                                                                                            \
 	X(exec)                                                                                              \
 	X(finalize)                                                                                          \

@@ -18,6 +18,7 @@ int json_out_number(struct output *output, uint64_t number);
 /* The same with ",\"NAME\":" before it. */
 int json_out_named_string(struct output *output, const char *name, const char *text, size_t most);
 int json_out_named_number(struct output *output, const char *name, uint64_t number);
+int json_out_named_integer(struct output *output, const char *name, int32_t number);
 int json_out_named_address(struct output *output, const char *name, uint64_t address); /* "0x..." */
 
 #endif

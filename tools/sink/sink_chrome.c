@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "sink/printable.h"
+#include "sink/text.h"
 #include "sink/timeline.h"
 
 /* Where Linux has no process: its numbers end at 4 Mi. */
@@ -47,7 +48,7 @@ static int put_next(struct chrome_state *state)
 	const bool first = !state->begun;
 
 	state->begun = true;
-	return output_printf(state->output, first ? "\n" : ",\n");
+	return output_puts(state->output, first ? "\n" : ",\n");
 }
 
 /* At most 2 KiB of text without control characters, in quotes. */
@@ -69,9 +70,35 @@ static int put_string(struct output *output, const char *text)
 	return 0;
 }
 
-static int put_time(struct output *output, const char *key, uint64_t ns)
+/* @before has the key. */
+static int put_time(struct output *output, const char *before, uint64_t ns)
 {
-	return output_printf(output, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned int)(ns % 1000));
+	char *at = output_room(output, strlen(before) + 2 * text_slack);
+	uint64_t below;
+
+	if (!at)
+		return -1;
+	at = text_u64(text_put(at, before), ns / 1000);
+	below = ns % 1000;
+	*at++ = '.';
+	*at++ = (char)('0' + below / 100);
+	*at++ = (char)('0' + below / 10 % 10);
+	*at++ = (char)('0' + below % 10);
+	output_advance(output, at);
+	return 0;
+}
+
+/* @before has the key of the process, too. */
+static int put_who(struct output *output, const char *before, int32_t pid, int64_t tid)
+{
+	char *at = output_room(output, strlen(before) + 3 * text_slack);
+
+	if (!at)
+		return -1;
+	at = text_i32(text_put(at, before), pid);
+	at = text_put(at, ",\"tid\":");
+	output_advance(output, text_i64(at, tid));
+	return 0;
 }
 
 /* A name of a process or thread. */
@@ -121,19 +148,18 @@ static int on_end(void *context, const struct timeline_slice *slice)
 		return 0;
 	status = put_next(state);
 	if (!status)
-		status = output_printf(output, "{\"ph\":\"X\",\"name\":");
+		status = output_puts(output, "{\"ph\":\"X\",\"name\":");
 	if (!status)
 		status = put_string(output, slice->name);
 	if (!status)
-		status = output_printf(output, ",\"cat\":\"function\",\"pid\":%" PRId32 ",\"tid\":%" PRId64,
-		                       slice->pid, tid_of(slice));
+		status = put_who(output, ",\"cat\":\"function\",\"pid\":", slice->pid, tid_of(slice));
 	if (!status)
-		status = put_time(output, "ts", slice->begin);
+		status = put_time(output, ",\"ts\":", slice->begin);
 	if (!status)
-		status = put_time(output, "dur", slice->end - slice->begin);
+		status = put_time(output, ",\"dur\":", slice->end - slice->begin);
 	if (!status && slice->unsure)
-		status = output_printf(output, ",\"args\":{\"guess\":true}");
-	return status ? status : output_printf(output, "}");
+		status = output_puts(output, ",\"args\":{\"guess\":true}");
+	return status ? status : output_puts(output, "}");
 }
 
 /* A thread for a CPU's runs (0) or gaps (1). */
@@ -171,9 +197,9 @@ static int on_gap(void *context, const struct sb_gap *gap, uint64_t begin, uint6
 		        output, "{\"ph\":\"%s\",\"name\":\"%s\",\"cat\":\"gap\",\"pid\":%d,\"tid\":%" PRId32,
 		        end > begin ? "X" : "i", sb_gap_reason_name(gap->reason), gaps_pid, gap->cpu);
 	if (!status)
-		status = put_time(output, "ts", begin);
+		status = put_time(output, ",\"ts\":", begin);
 	if (!status)
-		status = end > begin ? put_time(output, "dur", end - begin)
+		status = end > begin ? put_time(output, ",\"dur\":", end - begin)
 		                     : output_printf(output, ",\"s\":\"t\"");
 	if (!status)
 		status = output_printf(output, ",\"args\":{\"bytes\":%" PRIu64 ",\"detail\":", gap->bytes);
@@ -195,19 +221,18 @@ static int on_run(void *context, const struct timeline_run *run)
 	if (!status)
 		status = put_next(state);
 	if (!status)
-		status = output_printf(output, "{\"ph\":\"X\",\"name\":");
+		status = output_puts(output, "{\"ph\":\"X\",\"name\":");
 	if (!status)
 		status = put_string(output, *run->comm ? printable(comm, run->comm, 16) : "?");
 	if (!status)
-		status = output_printf(output, ",\"cat\":\"cpu\",\"pid\":%d,\"tid\":%" PRId32, cpus_pid,
-		                       run->cpu);
+		status = put_who(output, ",\"cat\":\"cpu\",\"pid\":", cpus_pid, run->cpu);
 	if (!status)
-		status = put_time(output, "ts", run->begin);
+		status = put_time(output, ",\"ts\":", run->begin);
 	if (!status)
-		status = put_time(output, "dur", run->end - run->begin);
-	return status ? status
-	              : output_printf(output, ",\"args\":{\"pid\":%" PRId32 ",\"tid\":%" PRId32 "}}",
-	                              run->pid, run->tid);
+		status = put_time(output, ",\"dur\":", run->end - run->begin);
+	if (!status)
+		status = put_who(output, ",\"args\":{\"pid\":", run->pid, run->tid);
+	return status ? status : output_puts(output, "}}");
 }
 
 /* ---- The sink --------------------------------------------------------------------------------------- */

@@ -59,18 +59,13 @@ static char *put_process(const struct count_sink *sink, const struct code_part *
 	return at;
 }
 
-static char *put_text(char *at, const char *text, size_t size)
-{
-	memcpy(at, text, size);
-	return at + size;
-}
-
 /* FILE ADDRESS, and a tab behind each. */
 static char *put_place(const struct lines *lines, const struct code_part *part, uint64_t offset, char *at)
 {
 	const struct shown *name = &lines->name[part - lines->view->part];
 
-	at = put_text(at, name->text, name->size);
+	memcpy(at, name->text, name->size);
+	at += name->size;
 	*at++ = '\t';
 	at = text_hex(at, code_part_address(part, offset));
 	*at++ = '\t';
@@ -93,22 +88,21 @@ static int put_insn(const struct lines *lines, const struct code_part *part, con
 	if (!at)
 		return -1;
 	at = put_process(lines->sink, part, at);
-	at = put_text(at, "insn\t", 5);
+	at = text_put(at, "insn\t");
 	at = put_place(lines, part, insn->offset, at);
 	return put_count(output, insn->count, at);
 }
 
 static int put_edge(const struct lines *lines, const struct code_part *part, const struct code_edge *edge)
 {
-	const char *kind = code_edge_kind_name(edge->kind);
 	struct output *output = lines->sink->output;
 	char *at = output_room(output, numbers_size + 2 * (size_t)count_sink_name_most);
 
 	if (!at)
 		return -1;
 	at = put_process(lines->sink, part, at);
-	at = put_text(at, "edge\t", 5);
-	at = put_text(at, kind, strlen(kind));
+	at = text_put(at, "edge\t");
+	at = text_put(at, code_edge_kind_name(edge->kind));
 	*at++ = '\t';
 	at = put_place(lines, part, edge->from, at);
 	at = put_place(lines, edge->part, edge->to, at);

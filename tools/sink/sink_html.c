@@ -41,7 +41,8 @@ struct gap_text {
 struct running {
 	int32_t cpu;
 	uint32_t process;
-	uint64_t since; /* ticks */
+	uint64_t since;                /* ticks */
+	struct switch_search switches; /* of the CPU */
 };
 
 struct html_state {
@@ -162,19 +163,20 @@ static struct running *running_on(struct html_state *state, int32_t cpu)
 	state->running = bigger;
 	bigger += state->nrunning++;
 	*bigger = (struct running){.cpu = cpu, .process = UINT32_MAX};
+	/* Its schedule is in ns. */
+	bigger->switches =
+	        switch_search(state->context->clock->time_mult ? state->context->system : NULL, cpu);
 	return bigger;
 }
 
 /* Whoever ran on the CPU ran until @now at most. */
 static int end_running(struct html_state *state, struct running *running, uint64_t now)
 {
-	/* Its schedule is in ns. */
-	const struct sb_system *system = state->context->clock->time_mult ? state->context->system : NULL;
 	uint64_t end;
 
 	if (running->process == UINT32_MAX || now <= running->since)
 		return 0;
-	end = switched_before(system, running->cpu, running->since, now);
+	end = switch_search_before(&running->switches, running->since, now);
 	return add_span(state, running->cpu, running->process, running->since, end);
 }
 
@@ -182,13 +184,20 @@ static int end_running(struct html_state *state, struct running *running, uint64
 
 static void split(const struct sb_flow *flow, uint64_t *user, uint64_t *kernel)
 {
-	*user = *kernel = 0;
-	for (uint32_t i = 0; i < flow->npaths; i++)
-		for (uint32_t k = 0; k < flow->path[i]->nblocks; k++) {
-			const struct pt_run_block *block = &flow->path[i]->block[k];
+	uint64_t all = 0, of_kernel = 0;
 
-			*(block->ip >> 63 ? kernel : user) += block->ninsn;
+	for (uint32_t i = 0; i < flow->npaths; i++) {
+		const struct pt_run_path *path = flow->path[i];
+
+		for (uint32_t k = 0; k < path->nblocks; k++) {
+			const uint64_t is_kernel = path->block[k].ip >> 63;
+
+			all += path->block[k].ninsn;
+			of_kernel += path->block[k].ninsn & (0 - is_kernel);
 		}
+	}
+	*user = all - of_kernel;
+	*kernel = of_kernel;
 }
 
 static void see_time(struct html_state *state, uint64_t now)
@@ -218,8 +227,8 @@ static int html_flow(void *context, const struct sb_flow *flow)
 	process->nblocks += flow->nblocks;
 	if (flow->membership && flow->membership->container)
 		process->container = flow->membership->container;
-	*running = (struct running){
-	        .cpu = flow->cpu, .process = (uint32_t)(process - state->process), .since = now};
+	running->process = (uint32_t)(process - state->process);
+	running->since = now;
 	see_time(state, now);
 	if (report_time_add(&state->time, flow->cpu, now, running->process,
 	                    (const uint64_t[3]){0, user, kernel}))

@@ -57,18 +57,21 @@ static const struct sink_option jsonl_options[] = {
 
 static void begin(const struct jsonl_state *state, const char *type)
 {
-	output_printf(state->output, "{\"type\":\"%s\"", type);
+	output_puts(state->output, "{\"type\":\"");
+	output_puts(state->output, type);
+	output_puts(state->output, "\"");
 }
 
 static int end(const struct jsonl_state *state)
 {
-	return output_printf(state->output, "}\n");
+	return output_puts(state->output, "}\n");
 }
 
 static void put_who(const struct jsonl_state *state, int32_t cpu, int32_t pid, int32_t tid)
 {
-	output_printf(state->output, ",\"cpu\":%" PRId32 ",\"pid\":%" PRId32 ",\"tid\":%" PRId32, cpu, pid,
-	              tid);
+	json_out_named_integer(state->output, "cpu", cpu);
+	json_out_named_integer(state->output, "pid", pid);
+	json_out_named_integer(state->output, "tid", tid);
 }
 
 /* In ns; null when the clock is not known. */
@@ -115,8 +118,8 @@ static void put_switches(const struct jsonl_state *state, int32_t cpu)
 		begin(state, "switch");
 		put_who(state, cpu, sched[i].pid, sched[i].tid);
 		json_out_named_number(state->output, "time", sched[i].time);
-		output_printf(state->output, ",\"prev_pid\":%" PRId32 ",\"prev_tid\":%" PRId32,
-		              sched[i].prev_pid, sched[i].prev_tid);
+		json_out_named_integer(state->output, "prev_pid", sched[i].prev_pid);
+		json_out_named_integer(state->output, "prev_tid", sched[i].prev_tid);
 		end(state);
 	}
 }
@@ -148,11 +151,12 @@ static int put_call(const struct jsonl_state *state, const struct sb_call_thread
 	begin(state, type);
 	put_who(state, thread->cpu, thread->pid, thread->tid);
 	put_when(state, thread->tsc);
-	output_printf(state->output, ",\"how\":\"%s\",\"depth\":%" PRIu32, how, thread->depth);
+	json_out_named_string(state->output, "how", how, name_most);
+	json_out_named_number(state->output, "depth", thread->depth);
 	json_out_named_string(state->output, "function", frame->function->name, name_most);
 	json_out_named_string(state->output, "dso", frame->function->dso, path_most);
 	json_out_named_address(state->output, "ip", frame->ip);
-	output_printf(state->output, ",\"unsure\":%s", frame->unsure ? "true" : "false");
+	output_puts(state->output, frame->unsure ? ",\"unsure\":true" : ",\"unsure\":false");
 	return 0;
 }
 
@@ -223,7 +227,7 @@ static int put_run(const struct jsonl_state *state, const struct sb_flow *flow)
 	json_out_named_address(state->output, "ip", flow->path[0]->block[0].ip);
 	json_out_named_address(state->output, "end_ip", last_block(flow)->end_ip);
 	json_out_named_number(state->output, "instructions", flow->ninsn);
-	output_printf(state->output, ",\"blocks\":%" PRIu32, flow->nblocks);
+	json_out_named_number(state->output, "blocks", flow->nblocks);
 	return end(state);
 }
 
@@ -235,7 +239,7 @@ static int put_block(const struct jsonl_state *state, const struct sb_flow *flow
 	put_when(state, flow->tsc);
 	json_out_named_address(state->output, "ip", block->ip);
 	json_out_named_address(state->output, "end_ip", block->end_ip);
-	output_printf(state->output, ",\"instructions\":%u", block->ninsn);
+	json_out_named_number(state->output, "instructions", block->ninsn);
 	return end(state);
 }
 
@@ -280,7 +284,8 @@ static int jsonl_gap(void *context, const struct sb_gap *gap)
 static void put_thread(const struct jsonl_state *state, const struct sb_account_thread *thread)
 {
 	begin(state, "thread");
-	output_printf(state->output, ",\"pid\":%" PRId32 ",\"tid\":%" PRId32, thread->pid, thread->tid);
+	json_out_named_integer(state->output, "pid", thread->pid);
+	json_out_named_integer(state->output, "tid", thread->tid);
 	json_out_named_string(state->output, "comm", thread->comm, sizeof(thread->comm));
 	json_out_named_number(state->output, "instructions", thread->ninsn);
 	json_out_named_number(state->output, "blocks", thread->nblocks);

@@ -23,11 +23,25 @@ static inline char *text_u64(char *at, uint64_t value)
 	return at + (sizeof(digits) - n);
 }
 
-static inline char *text_i32(char *at, int32_t value)
+/* @text as it is. */
+static inline char *text_put(char *at, const char *text)
+{
+	const size_t size = strlen(text);
+
+	memcpy(at, text, size);
+	return at + size;
+}
+
+static inline char *text_i64(char *at, int64_t value)
 {
 	if (value < 0)
 		*at++ = '-';
-	return text_u64(at, value < 0 ? 0 - (uint64_t)(int64_t)value : (uint64_t)value);
+	return text_u64(at, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
+static inline char *text_i32(char *at, int32_t value)
+{
+	return text_i64(at, value);
 }
 
 /* The eight hexadecimal digits of @value, as eight bytes of a number whose top byte comes first:
