@@ -92,7 +92,7 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 		if (sum->is_learned && !(function->traits & trait_learned))
 			return -sbe_order;
 		function->is_summed |= sum->jumps || !sum->is_kernel;
-		calls->sum[i] = (struct sb_calls_sum){&function->public, sum->below, sum->ninsn};
+		calls->sum[i] = (struct sb_calls_sum){&function->public, sum->below, sum->is_kernel, sum->ninsn};
 	}
 	return 0;
 }

@@ -467,17 +467,20 @@ static int merge_as(struct sb_session *session, const struct sb_sink *sink, unsi
  * comes to the same account. */
 static int merge(struct sb_session *session, const struct sb_sink *sink, struct sb_error *err)
 {
-	const unsigned int sums = span_adds_up(&session->options), counts = sums & sb_sums_counts,
-	                   stacks = sums & sb_sums_stacks;
-	int status = counts || !stacks ? merge_as(session, sink, counts, err) : 0;
+	const unsigned int sums = span_adds_up(&session->options);
+	const unsigned int way[] = {sums & sb_sums_counts, sums & sb_sums_stacks, sums & sb_sums_threads};
+	int status = 0, nmerged = 0;
 
-	if (status != 0 || !stacks)
-		return status;
-	if (counts) {
-		ledger_fini(&session->ledger);
-		begin_ledger(session, sink);
+	for (size_t i = 0; i < sizeof(way) / sizeof(way[0]) && status == 0; ++i) {
+		if (!way[i])
+			continue;
+		if (nmerged++) {
+			ledger_fini(&session->ledger);
+			begin_ledger(session, sink);
+		}
+		status = merge_as(session, sink, way[i], err);
 	}
-	return merge_as(session, sink, stacks, err);
+	return nmerged ? status : merge_as(session, sink, sb_sums_none, err);
 }
 
 struct session_code session_code(const struct sb_session *session)

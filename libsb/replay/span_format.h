@@ -69,6 +69,7 @@ enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 enum span_channel {
 	span_flows, /* flow one by one, or counts */
 	span_calls,
+	span_threads, /* flow one by one, without its code */
 	span_channels
 };
 enum { SPAN_CHANNEL_SHIFT = 28 };
@@ -98,13 +99,16 @@ enum span_flow_flag {
 	span_flow_sums = 1 << 4,       /* nblocks and ninsn follow; else they are the paths' */
 	span_flow_times = 1 << 5,      /* see struct sb_flow; only where sums are wanted */
 	span_flow_calls = 1 << 6,      /* see struct sb_flow; only where calls are added up */
-	span_flow_flags = (1 << 7) - 1
+	span_flow_kernel = 1 << 7,     /* only sums: ninsn_kernel follows; only where those are wanted */
+	span_flow_flags = (1 << 8) - 1
 };
 
 /* That of flow that comes so (enum sb_sums). */
 static inline enum span_channel span_channel_of(unsigned int sums)
 {
-	return sums & sb_sums_stacks ? span_calls : span_flows;
+	if (sums & sb_sums_stacks)
+		return span_calls;
+	return sums & sb_sums_threads ? span_threads : span_flows;
 }
 
 /* Of a block: the halves of a checkpoint's sum, which takes a tenth of what a CRC-32 does, in one. */

@@ -153,7 +153,8 @@ static int open_queue(struct queue *queue, struct span_merge *merge, size_t firs
 	queue->strand = calloc(most, sizeof(*queue->strand));
 	queue->tsc = calloc(most, sizeof(*queue->tsc));
 	queue->heap = calloc(most, sizeof(*queue->heap));
-	queue->looks_at_order = merge->sums >= sb_sums_ways;
+	queue->looks_at_order =
+	        (merge->sums & sb_sums_counts) >= sb_sums_ways || merge->sums & sb_sums_stacks;
 	if (!queue->strand || !queue->tsc || !queue->heap || span_order_init(&queue->order) < 0)
 		return -sbe_nomem;
 	while (first < line->nspans) {

@@ -86,8 +86,32 @@ static int adds_up(const struct spanner *spanner)
 	return spanner->counts || spanner->calls;
 }
 
+/* Who ran, and how much of that was the kernel's. */
+static int add_thread(struct span_writer *writer, const struct sb_flow *flow)
+{
+	struct sb_flow who = *flow;
+
+	who.ninsn = who.ninsn_kernel = who.left_ip = 0;
+	who.epoch = NULL;
+	for (uint32_t i = 0; i < flow->npaths; ++i) {
+		const struct pt_run_path *path = flow->path[i];
+
+		for (uint32_t k = 0; k < path->nblocks; ++k) {
+			const uint64_t is_kernel = path->block[k].ip >> 63;
+
+			who.ninsn += path->block[k].ninsn;
+			who.ninsn_kernel += path->block[k].ninsn & (0 - is_kernel);
+		}
+	}
+	who.path = NULL;
+	who.npaths = 0;
+	return span_write_flow(writer, &who, 0);
+}
+
 static int add_flow(struct spanner *spanner, struct channel *channel, const struct sb_flow *flow)
 {
+	if (channel->is == span_threads)
+		return add_thread(&channel->writer, flow);
 	if (channel->is == span_flows && spanner->counts)
 		return span_sums_add(&spanner->sums, flow);
 	if (channel->is == span_calls && spanner->calls)
@@ -364,9 +388,12 @@ static int open_channel(struct spanner *spanner, enum span_channel is)
 static int open_channels(struct spanner *spanner)
 {
 	const struct span_walk *walk = spanner->walk;
-	const unsigned int counts = walk->sums & sb_sums_counts, stacks = walk->sums & sb_sums_stacks;
-	int status = counts || !stacks ? open_channel(spanner, span_flows) : 0;
+	const unsigned int counts = walk->sums & sb_sums_counts, stacks = walk->sums & sb_sums_stacks,
+	                   threads = walk->sums & sb_sums_threads;
+	int status = counts || !(stacks | threads) ? open_channel(spanner, span_flows) : 0;
 
+	if (status == 0 && threads)
+		status = open_channel(spanner, span_threads);
 	if (status == 0 && stacks)
 		status = open_channel(spanner, span_calls);
 	if (status < 0 || !walk->sink->flow)

@@ -28,7 +28,7 @@ static inline unsigned int span_adds_up(const struct sb_replay_options *options)
 {
 	if (options->tsc_from || options->tsc_to || options->sums <= 0)
 		return sb_sums_none;
-	return (unsigned int)options->sums & (sb_sums_counts | sb_sums_stacks);
+	return (unsigned int)options->sums & (sb_sums_counts | sb_sums_stacks | sb_sums_threads);
 }
 
 /* *account (may be NULL) becomes the sums. Zero or a negative code. */

@@ -139,6 +139,7 @@ static void read_all(struct result *result, const struct span_world *world, unsi
 		if (item.kind != span_flow)
 			continue;
 		check_flow(&item.flow);
+		FUZZ_CHECK(item.flow.ninsn_kernel <= item.flow.ninsn, "%s", "a span");
 		if (item.flow.ways)
 			check_ways(&reader, item.flow.ways);
 		if (item.flow.calls)
@@ -166,9 +167,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += length;
 		size -= length;
 	}
-	/* Of one channel: the other one differs by its number alone. */
+	/* Of one channel: the others differ by their numbers alone. */
 	read_all(&result, &world, sb_sums_ways);
 	read_all(&result, &world, sb_sums_stacks);
+	read_all(&result, &world, sb_sums_threads);
 	span_world_fini(&world);
 	sb_system_free(system);
 	return 0;

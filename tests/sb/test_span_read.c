@@ -96,7 +96,8 @@ static void put_piece_end(struct result *result, uint64_t nslots, size_t nbytes)
 }
 
 /* What reading the result comes to; the reader is left as it is then. */
-static int read_it(struct result *result, struct span_reader *reader, struct span_item *item)
+static int read_as(struct result *result, struct span_reader *reader, struct span_item *item,
+                   unsigned int sums)
 {
 	struct sb_system *system = system_new(0);
 	struct span_world world;
@@ -110,11 +111,16 @@ static int read_it(struct result *result, struct span_reader *reader, struct spa
 	end(result);
 	reader->context = result;
 	reader->read = read_result;
-	reader->sums = 1;
+	reader->sums = sums;
 	status = span_read(reader, item, &err);
 	span_world_fini(&world);
 	sb_system_free(system);
 	return status;
+}
+
+static int read_it(struct result *result, struct span_reader *reader, struct span_item *item)
+{
+	return read_as(result, reader, item, sb_sums_blocks);
 }
 
 static void done(struct result *result, struct span_reader *reader)
@@ -194,8 +200,8 @@ static int keep_bytes(void *context, const void *bytes, size_t size)
 	return 0;
 }
 
-/* Calls in one channel, a gap and nothing else in the other one. */
-static void write_two_channels(struct result *result, const struct span_world *world)
+/* Calls in one channel, a gap and nothing else in another one, and who ran in a third one. */
+static void write_channels(struct result *result, const struct span_world *world)
 {
 	static const struct sb_flow_call_edge edges[] = {{.caller = sb_flow_call_base,
 	                                                  .callee = 0,
@@ -213,6 +219,8 @@ static void write_two_channels(struct result *result, const struct span_world *w
 	                                           .edge = edges,
 	                                           .nedges = 1};
 	const struct sb_flow flow = {.pid = 3, .tid = 4, .tsc = 7, .calls = &calls};
+	const struct sb_flow who = {
+	        .pid = 3, .tid = 4, .tsc = 8, .nblocks = 2, .ninsn = 9, .ninsn_kernel = 5};
 	const struct sb_gap gap = {.cpu = 1, .bytes = 11};
 	struct span_writer writer[span_channels];
 
@@ -222,6 +230,7 @@ static void write_two_channels(struct result *result, const struct span_world *w
 	assert_int_equal(span_write_flow(&writer[span_calls], &flow, 1), 0);
 	assert_int_equal(span_write_edges(&writer[span_calls], 3, NULL, &calls), 0);
 	assert_int_equal(span_write_gap(&writer[span_flows], &gap, 0), 0);
+	assert_int_equal(span_write_flow(&writer[span_threads], &who, 0), 0);
 	for (int i = 0; i < span_channels; i++) {
 		assert_int_equal(span_write_end(&writer[i], 0), 0);
 		span_writer_fini(&writer[i]);
@@ -260,7 +269,7 @@ static void each_channel_by_itself(void **state)
 	assert_non_null(system);
 	assert_int_equal(system_seal(system, 0), 0);
 	assert_int_equal(span_world_init(&world, system), 0);
-	write_two_channels(&result, &world);
+	write_channels(&result, &world);
 
 	open_channel(&reader, &result, &world, sb_sums_ways);
 	assert_int_equal(span_read(&reader, &item, &err), 1);
@@ -281,6 +290,14 @@ static void each_channel_by_itself(void **state)
 	assert_int_equal(item.kind, span_end);
 	span_reader_fini(&reader);
 
+	open_channel(&reader, &result, &world, sb_sums_threads);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_true(item.flow.tid == 4 && item.flow.tsc == 8 && !item.flow.npaths);
+	assert_true(item.flow.nblocks == 2 && item.flow.ninsn == 9 && item.flow.ninsn_kernel == 5);
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_int_equal(item.kind, span_end);
+	span_reader_fini(&reader);
+
 	/* Who does not expect calls is not given any. */
 	open_channel(&reader, &result, &world, sb_sums_ways);
 	reader.channel = span_calls;
@@ -291,6 +308,58 @@ static void each_channel_by_itself(void **state)
 	free(result.bytes);
 }
 
+/* Of so many instructions, no more can be the kernel's; and who does not ask is not told. */
+static void no_more_of_the_kernel_than_there_is(void **state)
+{
+	static const struct {
+		uint64_t kernel;
+		unsigned int sums;
+		int status;
+	} row[] = {
+	        {9, sb_sums_threads, 1}, {10, sb_sums_threads, -sbe_format}, {9, sb_sums_calls, -sbe_format}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct span_reader reader;
+		struct span_item item;
+		struct result result;
+
+		begin(&result);
+		put(&result, span_flow);
+		result.bytes[result.size++] = span_flow_sums | span_flow_kernel;
+		put(&result, span_zigzag(1)); /* tsc */
+		put(&result, 2);              /* blocks */
+		put(&result, 9);              /* instructions */
+		put(&result, row[i].kernel);
+		put(&result, 0); /* paths */
+		assert_int_equal(read_as(&result, &reader, &item, row[i].sums), row[i].status);
+		done(&result, &reader);
+	}
+}
+
+/* A number that the block's end cuts off is none, whatever would come behind it. */
+static void no_number_goes_on_behind_its_block(void **state)
+{
+	(void)state;
+	for (size_t cut = 0; cut < 4; cut++) {
+		struct span_reader reader;
+		struct span_item item;
+		struct result result;
+
+		begin(&result);
+		put(&result, span_flow);
+		result.bytes[result.size++] = span_flow_calls;
+		put(&result, span_zigzag(1)); /* tsc */
+		put_same(&result, 0, 1 + 3);  /* paths, tsc_to, credit, more_credit */
+		put(&result, 2);              /* sums */
+		put_same(&result, 0, 4);      /* low, high, traits, ninsn */
+		memcpy(result.bytes + result.size, "\0\x80\x80\x80", cut); /* function 0, at ... */
+		result.size += cut;
+		assert_int_equal(read_as(&result, &reader, &item, sb_sums_calls), -sbe_format);
+		done(&result, &reader);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -298,6 +367,8 @@ int main(void)
 	        cmocka_unit_test(many_paths_are_none),
 	        cmocka_unit_test(as_many_threads_as_there_are),
 	        cmocka_unit_test(each_channel_by_itself),
+	        cmocka_unit_test(no_more_of_the_kernel_than_there_is),
+	        cmocka_unit_test(no_number_goes_on_behind_its_block),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Shards of a job that wants call stacks add up what happens above the frames that they do not know: each output is, with
 # any number of shards, that of one machine, over longjmp, exceptions, tail calls, trampolines, signals and coroutines.
-# So it is for who called whom (callgrind), and where other outputs of the job count (lcov, counts, summary).
+# So it is for who called whom (callgrind), and where other outputs of the job count (lcov, counts, summary), and for
+# the report (html) where that keeps all stacks.
 # What is called and returns as it should is not decoded once more.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
@@ -10,12 +11,16 @@ with_truth=
 workloads=$BUILD_DIR/tests/workloads
 cd "$dir" || exit 1
 
-# job OUT RECORDING WHAT: stacks, all (with what counts), callgrind (alone), or time
+# job OUT RECORDING WHAT: stacks, all (with what counts), callgrind (alone), html (and folded), or time
 job()
 {
 	mkdir -p "$1"
 	printf 'version: 1\nroots: [%s.root]\nhost_root: false\nrecording: %s.data\nrun_record: %s/run.json\nsinks:\n' "$2" "$2" "$1"
-	[ "$3" != callgrind ] || { echo "- {name: callgrind, file: $1/callgrind}"; return; }
+	case $3 in
+	callgrind) echo "- {name: callgrind, file: $1/callgrind}"; return ;;
+	html) printf -- '- {name: html, file: %s/html, with: {stacks: all}}\n- {name: folded, file: %s/folded.comm}\n' "$1" "$1"
+		return ;;
+	esac
 	for by in comm process thread container none; do
 		echo "- {name: folded, file: $1/folded.$by, with: {by: $by}}"
 	done
@@ -59,6 +64,12 @@ same()
 		[ "$(ls whole | wc -l)" -eq "$(ls out | wc -l)" ] || fail "$name in $n shards: not all outputs"
 	done
 	shards "$n" "$name" callgrind
+	job whole "$name" html >whole.yaml
+	expect 0 '' "$SBTRACE" job run --jobs 1 whole.yaml
+	rm whole/run.json
+	for n in "$@"; do
+		shards "$n" "$name" html
+	done
 }
 
 record many -c 2 --mtc --psb-period 512 -- sh -c "ls /usr | sort | head -n 3; (ls / ; true) | cat" && same many 1 2 7 64

@@ -55,7 +55,7 @@ bool job_filters(const struct job_filter *filter)
 static unsigned int takes_sums(const struct job *job)
 {
 	const struct sink_type *type;
-	unsigned int counts = sb_sums_none, stacks = sb_sums_none;
+	unsigned int counts = sb_sums_none, others = sb_sums_none;
 
 	if (job->filter.address.count || job->filter.function.count)
 		return sb_sums_none;
@@ -71,9 +71,9 @@ static unsigned int takes_sums(const struct job *job)
 			return sb_sums_none;
 		if ((takes & sb_sums_counts) > counts)
 			counts = takes & sb_sums_counts;
-		stacks |= takes & sb_sums_stacks;
+		others |= takes & (sb_sums_stacks | sb_sums_threads);
 	}
-	return counts || stacks ? counts | stacks : sb_sums_blocks;
+	return counts || others ? counts | others : sb_sums_blocks;
 }
 
 static bool wants_order_of_time(const struct job *job)

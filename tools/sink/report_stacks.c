@@ -39,7 +39,7 @@ static void enter_parent(struct report_stacks *stacks, uint32_t index)
 
 static int grow(struct report_stacks *stacks)
 {
-	const uint32_t capacity = stacks->capacity ? 2 * stacks->capacity : 1024;
+	const uint32_t capacity = stacks->capacity ? 2 * stacks->capacity : 1024; /* at most 2^31 */
 	struct report_node *node = reallocarray(stacks->node, capacity, sizeof(*node));
 	uint32_t *slot;
 
@@ -71,7 +71,21 @@ static uint32_t add_node(struct report_stacks *stacks, const struct report_node 
 	return index;
 }
 
-/* The node of @frame below @parent; @parent itself where it is too deep. Zero: no memory. */
+/* The node that is @wanted below its parent; that itself where it is too deep. Zero: no memory. */
+static uint32_t find_child(struct report_stacks *stacks, const struct report_node *wanted, uint32_t depth)
+{
+	for (uint32_t i = stacks->slot[slot_of(stacks, wanted)]; i; i = stacks->node[i].beside) {
+		const struct report_node *node = &stacks->node[i];
+
+		if (node->parent == wanted->parent && node->function == wanted->function &&
+		    node->kernel == wanted->kernel && node->unsure == wanted->unsure)
+			return i;
+	}
+	if (depth >= report_depth_most)
+		return wanted->parent;
+	return add_node(stacks, wanted);
+}
+
 static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, const struct sb_call_frame *frame,
                          uint32_t depth)
 {
@@ -80,16 +94,7 @@ static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, const st
 	                                   .kernel = frame->ip >> 63,
 	                                   .unsure = frame->unsure != 0};
 
-	for (uint32_t i = stacks->slot[slot_of(stacks, &wanted)]; i; i = stacks->node[i].beside) {
-		const struct report_node *node = &stacks->node[i];
-
-		if (node->parent == parent && node->function == wanted.function &&
-		    node->kernel == wanted.kernel && node->unsure == wanted.unsure)
-			return i;
-	}
-	if (depth >= report_depth_most)
-		return parent;
-	return add_node(stacks, &wanted);
+	return find_child(stacks, &wanted, depth);
 }
 
 static int keep_function(struct report_stacks *stacks, const struct sb_function *function)
@@ -166,6 +171,9 @@ static int make_room(struct report_stacks *stacks)
 
 	if (stacks->nnodes + report_depth_most < stacks->most)
 		return 0;
+	/* In a billion nodes nothing is given up: memory is. */
+	if (stacks->most == report_nodes_all)
+		return -sbe_nomem;
 	total = report_stacks_totals(stacks);
 	if (!total)
 		return -sbe_nomem;
@@ -258,6 +266,117 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	return 0;
 }
 
+/* One that was called above frames that are in place. */
+static int add_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum, uint32_t index)
+{
+	const struct report_node wanted = {.parent = stacks->summed[sum->below],
+	                                   .function = sum->function->index,
+	                                   .kernel = sum->is_kernel != 0};
+	const uint32_t depth = stacks->deep[sum->below] + 1;
+	uint32_t node;
+
+	if (keep_function(stacks, sum->function) || make_room(stacks))
+		return -sbe_nomem;
+	node = find_child(stacks, &wanted, depth);
+	if (!node)
+		return -sbe_nomem;
+	stacks->node[node].self += sum->ninsn;
+	stacks->summed[index] = node;
+	stacks->deep[index] = depth;
+	return 0;
+}
+
+static int on_sums(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
+                   uint32_t count)
+{
+	struct report_stacks *stacks = context;
+	int status = on_run(stacks, thread, sum[0].ninsn);
+
+	if (status == 0 && (vector_reach(&stacks->summed, &stacks->nsummed, count, sizeof(*stacks->summed)) ||
+	                    vector_reach(&stacks->deep, &stacks->ndeep, count, sizeof(*stacks->deep))))
+		status = -sbe_nomem;
+	if (status < 0)
+		return status;
+	stacks->summed[0] = (uint32_t)sb_calls_top(thread)->note.number;
+	stacks->deep[0] = thread->depth - 1;
+	for (uint32_t i = 1; i < count && status == 0; i++)
+		status = add_sum(stacks, &sum[i], i);
+	return status;
+}
+
+/* ---- In order --------------------------------------------------------------------------------- */
+
+static int compare_names(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) : (a != NULL) - (b != NULL);
+}
+
+static int compare_functions(const void *left, const void *right)
+{
+	const struct sb_function *a = *(const struct sb_function *const *)left,
+	                         *b = *(const struct sb_function *const *)right;
+	int order = compare_names(a->name, b->name);
+
+	order = order ? order : compare_names(a->dso, b->dso);
+	order = order ? order : (a->address > b->address) - (a->address < b->address);
+	return order ? order : compare_names(a->mangled, b->mangled);
+}
+
+/* A node and what it is sorted by. */
+struct node_key {
+	uint64_t key;
+	uint32_t node;
+};
+
+static int compare_keys(const void *left, const void *right)
+{
+	const struct node_key *a = left, *b = right;
+
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+/* The lists of what is below nodes are made anew: those that come first are put in front last. */
+static void link_sorted(struct report_stacks *stacks, struct node_key *key, const uint32_t *rank)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 1; i < stacks->nnodes; i++) {
+		struct report_node *node = &stacks->node[i];
+
+		node->child = node->next = 0;
+		if (node->parent)
+			key[count++] = (struct node_key){(uint64_t)rank[node->function] << 2 |
+			                                         (uint64_t)node->kernel << 1 | node->unsure,
+			                                 i};
+	}
+	qsort(key, count, sizeof(*key), compare_keys);
+	while (count)
+		enter_parent(stacks, key[--count].node);
+}
+
+int report_stacks_sort(struct report_stacks *stacks, uint32_t **rank, const struct sb_function ***order,
+                       uint32_t *count)
+{
+	struct node_key *key = calloc(stacks->nnodes, sizeof(*key));
+
+	*count = 0;
+	*rank = calloc(stacks->nfunctions + 1, sizeof(**rank));
+	*order = calloc(stacks->nfunctions + 1, sizeof(struct sb_function *));
+	if (!key || !*rank || !*order) {
+		free(key);
+		return -1;
+	}
+	for (size_t i = 0; i < stacks->nfunctions; i++)
+		if (stacks->function[i])
+			(*order)[(*count)++] = stacks->function[i];
+	qsort(*order, *count, sizeof(struct sb_function *), compare_functions);
+	for (uint32_t i = 0; i < *count; i++)
+		(*rank)[(*order)[i]->index] = i;
+	link_sorted(stacks, key, *rank);
+	free(key);
+	return 0;
+}
+
 /* ---- Begin and end ---------------------------------------------------------------------------- */
 
 int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context, uint32_t most)
@@ -267,7 +386,8 @@ int report_stacks_init(struct report_stacks *stacks, const struct sink_context *
 	                                         .clock = context->clock,
 	                                         .system = context->system,
 	                                         .holes = context->cut};
-	const struct sb_calls_consumer consumer = {.context = stacks, .run = on_run, .enter = on_enter};
+	const struct sb_calls_consumer consumer = {
+	        .context = stacks, .run = on_run, .enter = on_enter, .sums = on_sums};
 
 	*stacks = (struct report_stacks){.nnodes = 1, .most = most};
 	if (grow(stacks))
@@ -283,5 +403,7 @@ void report_stacks_free(struct report_stacks *stacks)
 	free(stacks->slot);
 	free(stacks->group);
 	free(stacks->function);
+	free(stacks->summed);
+	free(stacks->deep);
 	*stacks = (struct report_stacks){0};
 }

@@ -198,6 +198,9 @@ int sink_set_sums(struct sink_set *set, unsigned int sums)
 {
 	set->comes_again = set->sums != sb_sums_none;
 	set->sums = sums;
+	for (size_t i = 0; i < set->count; i++)
+		if (set->sink[i].type->sums)
+			set->sink[i].type->sums(set->sink[i].state, sums);
 	return 0;
 }
 
@@ -211,7 +214,7 @@ static bool is_given(const struct sink_set *set, const struct open_sink *sink)
 	if (!sink->flow)
 		return !set->comes_again;
 	/* Of what is counted, more will do. */
-	return !set->sums || both & sb_sums_stacks ||
+	return !set->sums || both & (sb_sums_stacks | sb_sums_threads) ||
 	       (sink->takes & sb_sums_counts && set->sums & sb_sums_counts);
 }
 

@@ -77,6 +77,9 @@ struct sink_type {
 	int (*flow)(void *state, const struct sb_flow *flow);
 	int (*gap)(void *state, const struct sb_gap *gap);            /* NULL: not wanted */
 	int (*event)(void *state, const struct sb_flow_event *event); /* NULL: not wanted */
+	/* How flow comes from now on: again, when it came before (enum sb_sums). NULL: it makes no difference
+	 */
+	void (*sums)(void *state, unsigned int sums);
 	/* After the last flow; NULL: nothing to add. */
 	int (*end)(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata);
 	void (*free)(void *state); /* what the state owns; NULL: nothing. Not called when begin() failed. */

@@ -56,6 +56,7 @@ struct html_state {
 	struct running *running;            /* owned */
 	size_t nrunning;
 	struct gap_text detail[sb_gap_reasons][details_most];
+	unsigned int sums; /* how flow comes: calls, then threads; else all at once */
 	bool begun;
 	uint64_t first, last; /* ticks of all */
 };
@@ -209,9 +210,26 @@ static void see_time(struct html_state *state, uint64_t now)
 	state->begun = true;
 }
 
-static int html_flow(void *context, const struct sb_flow *flow)
+/* Flow comes once for the stacks, and once for the times. */
+static void html_sums(void *context, unsigned int sums)
 {
 	struct html_state *state = context;
+
+	state->sums = sums;
+}
+
+static bool has_times(const struct html_state *state)
+{
+	return !(state->sums & sb_sums_stacks);
+}
+
+static bool has_calls(const struct html_state *state)
+{
+	return !(state->sums & sb_sums_threads);
+}
+
+static int add_times(struct html_state *state, const struct sb_flow *flow)
+{
 	const uint64_t now = time_of(state, flow->tsc);
 	struct report_process *process = process_of(state, flow->pid);
 	struct running *running = running_on(state, flow->cpu);
@@ -219,7 +237,12 @@ static int html_flow(void *context, const struct sb_flow *flow)
 
 	if (!process || !running || end_running(state, running, now))
 		return -1;
-	split(flow, &user, &kernel);
+	if (state->sums & sb_sums_threads) {
+		kernel = flow->ninsn_kernel;
+		user = flow->ninsn - kernel;
+	} else {
+		split(flow, &user, &kernel);
+	}
 	process->first = process->nblocks ? process->first : now;
 	process->last = now > process->last ? now : process->last;
 	process->user += user;
@@ -230,10 +253,19 @@ static int html_flow(void *context, const struct sb_flow *flow)
 	running->process = (uint32_t)(process - state->process);
 	running->since = now;
 	see_time(state, now);
-	if (report_time_add(&state->time, flow->cpu, now, running->process,
-	                    (const uint64_t[3]){0, user, kernel}))
-		return -1;
-	return sb_calls_flow(state->stacks.calls, flow) < 0 ? -1 : 0;
+	return report_time_add(&state->time, flow->cpu, now, running->process,
+	                       (const uint64_t[3]){0, user, kernel});
+}
+
+static int html_flow(void *context, const struct sb_flow *flow)
+{
+	struct html_state *state = context;
+	int status = has_times(state) ? add_times(state, flow) : 0;
+
+	if (status || !has_calls(state))
+		return status;
+	status = sb_calls_flow(state->stacks.calls, flow);
+	return status < 0 && status != -sbe_order ? -1 : status;
 }
 
 static void keep_detail(struct html_state *state, const struct sb_gap *gap)
@@ -261,9 +293,11 @@ static int html_gap(void *context, const struct sb_gap *gap)
 
 	if ((unsigned int)gap->reason >= sb_gap_reasons)
 		return 0;
-	keep_detail(state, gap);
-	if (sb_calls_gap(state->stacks.calls, gap) < 0)
+	if (has_calls(state) && sb_calls_gap(state->stacks.calls, gap) < 0)
 		return -1;
+	if (!has_times(state))
+		return 0;
+	keep_detail(state, gap);
 	if (gap->cpu < 0 || !gap->tsc_from)
 		return 0;
 	running = running_on(state, gap->cpu);
@@ -416,19 +450,20 @@ static int put_gaps(const struct html_state *state, const struct sb_account *acc
 
 /* ---- Call trees ------------------------------------------------------------------------------- */
 
-/* Names by the number that nodes have; those of functions that nobody ran, too. */
-static int put_functions(const struct html_state *state)
+/* Names by the number that nodes have. */
+static int put_functions(const struct html_state *state, const struct sb_function *const *order,
+                         uint32_t count)
 {
 	struct output *output = state->output;
 
 	output_printf(output, ",\n\"functions\":[");
-	for (size_t i = 0; i < state->stacks.nfunctions; i++) {
-		const struct sb_function *function = state->stacks.function[i];
-		const char *dso = function && function->dso ? function->dso : "";
+	for (uint32_t i = 0; i < count; i++) {
+		const struct sb_function *function = order[i];
+		const char *dso = function->dso ? function->dso : "";
 		const char *base = strrchr(dso, '/');
 
 		output_printf(output, i ? ",\n[" : "[");
-		json_out_string(output, function && function->name ? function->name : "", 512);
+		json_out_string(output, function->name ? function->name : "", 512);
 		output_printf(output, ",");
 		json_out_string(output, base ? base + 1 : dso, 255);
 		output_printf(output, "]");
@@ -438,7 +473,8 @@ static int put_functions(const struct html_state *state)
 
 /* Nodes in the order in which they are met: depth, function, 1: kernel, 2: unsure, and its own instructions.
  * What has less than @least counts for the node above. */
-static int put_tree(const struct html_state *state, const uint64_t *total, uint32_t root, uint64_t least)
+static int put_tree(const struct html_state *state, const uint64_t *total, const uint32_t *rank,
+                    uint32_t root, uint64_t least)
 {
 	const struct report_stacks *stacks = &state->stacks;
 	struct output *output = state->output;
@@ -452,7 +488,8 @@ static int put_tree(const struct html_state *state, const uint64_t *total, uint3
 		for (uint32_t i = node->child; i; i = stacks->node[i].next)
 			below += total[i] < least ? total[i] : 0;
 		output_printf(output, "%s%" PRIu32 ",%" PRIu32 ",%d,%" PRIu64, depth ? "," : "", depth,
-		              depth ? node->function : 0, (int)node->kernel | (int)node->unsure << 1, below);
+		              depth ? rank[node->function] : 0, (int)node->kernel | (int)node->unsure << 1,
+		              below);
 		depth++;
 		for (;;) {
 			while (next && total[next] < least)
@@ -469,31 +506,83 @@ static int put_tree(const struct html_state *state, const uint64_t *total, uint3
 	}
 }
 
-/* {process, container, total, nodes: [...]} of each process in each container. */
-static int put_trees(struct html_state *state)
+/* A process in a container, as trees are sorted. */
+struct tree_place {
+	int64_t process;
+	int container;
+	uint32_t group;
+};
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct tree_place *a = left, *b = right;
+
+	if (a->process != b->process)
+		return a->process < b->process ? -1 : 1;
+	return (a->container > b->container) - (a->container < b->container);
+}
+
+/* NULL: no memory. */
+static struct tree_place *sort_trees(struct html_state *state)
 {
 	const struct report_stacks *stacks = &state->stacks;
-	uint64_t *total = report_stacks_totals(stacks), least;
-	struct output *output = state->output;
+	struct tree_place *place = calloc(stacks->ngroups + 1, sizeof(*place));
 
-	if (!total)
-		return -1;
-	least = total[0] / nodes_told + 1;
-	output_printf(output, ",\n\"trees\":[");
-	for (uint32_t i = 0; i < stacks->ngroups; i++) {
+	for (uint32_t i = 0; place && i < stacks->ngroups; i++) {
 		const struct report_group *group = &stacks->group[i];
 		const struct report_process *process = process_of(state, group->pid);
 
-		if (!process)
-			break;
-		output_printf(output, "%s{\"process\":%td,\"container\":%d,\"total\":%" PRIu64 ",\"nodes\":[",
-		              i ? ",\n" : "", process - state->process,
-		              group->container ? (int)group->container->index : -1, total[group->root]);
-		put_tree(state, total, group->root, least);
+		if (!process) {
+			free(place);
+			return NULL;
+		}
+		place[i] = (struct tree_place){process - state->process,
+		                               group->container ? (int)group->container->index : -1, i};
+	}
+	if (place)
+		qsort(place, stacks->ngroups, sizeof(*place), compare_places);
+	return place;
+}
+
+/* {process, container, total, nodes: [...]} of each process in each container. */
+static int put_trees(struct html_state *state, const uint32_t *rank)
+{
+	const struct report_stacks *stacks = &state->stacks;
+	struct tree_place *place = sort_trees(state);
+	uint64_t *total = place ? report_stacks_totals(stacks) : NULL, least;
+	struct output *output = state->output;
+
+	if (!total) {
+		free(place);
+		return -1;
+	}
+	least = total[0] / nodes_told + 1;
+	output_printf(output, ",\n\"trees\":[");
+	for (uint32_t i = 0; i < stacks->ngroups; i++) {
+		const uint32_t root = stacks->group[place[i].group].root;
+
+		output_printf(output,
+		              "%s{\"process\":%" PRId64 ",\"container\":%d,\"total\":%" PRIu64 ",\"nodes\":[",
+		              i ? ",\n" : "", place[i].process, place[i].container, total[root]);
+		put_tree(state, total, rank, root, least);
 		output_printf(output, "]}");
 	}
 	free(total);
+	free(place);
 	return output_printf(output, "]");
+}
+
+static int put_calls(struct html_state *state)
+{
+	const struct sb_function **order;
+	uint32_t *rank, count;
+	int status = report_stacks_sort(&state->stacks, &rank, &order, &count);
+
+	if (!status)
+		status = put_functions(state, order, count) || put_trees(state, rank) ? -1 : 0;
+	free(rank);
+	free(order);
+	return status;
 }
 
 /* ---- The page --------------------------------------------------------------------------------- */
@@ -510,25 +599,42 @@ static int html_end(void *context, const struct sb_account *account, const struc
 		return -1;
 	if (output_write(state->output, report_page_before, report_page_before_size) ||
 	    put_meta(state, account) || put_processes(state, account) || put_containers(state) ||
-	    put_cpus(state) || put_gaps(state, account) || put_functions(state) || put_trees(state) ||
+	    put_cpus(state) || put_gaps(state, account) || put_calls(state) ||
 	    output_printf(state->output, "}\n"))
 		return -1;
 	return output_write(state->output, report_page_behind, report_page_behind_size);
 }
+
+static const char keep_all[] = "all";
 
 static int set_stacks(void *context, const char *value, struct option_error *error)
 {
 	struct html_state *state = context;
 	uint64_t number;
 
+	if (!strcmp(value, keep_all)) {
+		state->most = report_nodes_all;
+		return 0;
+	}
 	if (option_number(value, report_nodes_least, 1 << 28, &number, error))
 		return -1;
 	state->most = (uint32_t)number;
 	return 0;
 }
 
+/* Which stacks are given up depends on the order of the flow. */
+static unsigned int html_takes_sums(const struct sink_setting *setting, size_t nsettings)
+{
+	bool keeps_all = false;
+
+	for (size_t i = 0; i < nsettings; i++)
+		if (setting[i].option->set == set_stacks)
+			keeps_all = !strcmp(setting[i].value, keep_all);
+	return keeps_all ? sb_sums_threads | sb_sums_calls : sb_sums_none;
+}
+
 static const struct sink_option html_options[] = {
-        {"stacks", "N", "call stacks to be kept; beyond, the least ones count for their callers (262144)",
+        {"stacks", "N|all", "call stacks to be kept; beyond, the least ones count for their callers (262144)",
          set_stacks},
 };
 
@@ -541,6 +647,8 @@ const struct sink_type sink_html = {
         .symbols = sink_symbols_always,
         .by_time = true,
         .of_all = true,
+        .takes_sums = html_takes_sums,
+        .sums = html_sums,
         .begin = html_begin,
         .flow = html_flow,
         .gap = html_gap,

@@ -109,6 +109,7 @@ struct sb_call_thread {
 struct sb_calls_sum {
 	const struct sb_function *function;
 	uint32_t below; /* the index of its sum, which comes before it */
+	int is_kernel;  /* not of sum[0] */
 	uint64_t ninsn;
 };
 

@@ -88,6 +88,8 @@ struct sb_flow {
 	/* Not NULL: what the thread executed behind the last block, up to its next flow, was added up
 	 * (sb_sums_calls); left_ip is of the end of that. Only struct sb_calls takes it. */
 	const struct sb_flow_calls *calls;
+	/* With sb_sums_threads: how many of ninsn are the kernel's; else nothing. */
+	uint64_t ninsn_kernel;
 };
 
 /* Calls of one function by another one, from one place, that were added up. */
@@ -293,6 +295,9 @@ enum sb_sums {
 	sb_sums_calls = 1 << 2,
 	sb_sums_edges =
 	        1 << 3, /* likewise, but who called whom; what ran in which stack is not told without calls */
+	/* No code at all, but each flow by itself: who ran how many blocks and instructions, and how many of
+	 * these were the kernel's (struct sb_flow, ninsn_kernel). */
+	sb_sums_threads = 1 << 4,
 	/* All of those that exclude each other. */
 	sb_sums_counts = sb_sums_blocks | sb_sums_ways | sb_sums_processes,
 	sb_sums_stacks = sb_sums_calls | sb_sums_edges
