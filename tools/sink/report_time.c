@@ -52,23 +52,38 @@ static int compare(const void *a, const void *b)
 {
 	const struct report_entry *left = a, *right = b;
 
-	if (left->bin != right->bin)
-		return left->bin < right->bin ? -1 : 1;
 	return left->who < right->who ? -1 : left->who > right->who;
+}
+
+/* Those of a bin, which stand together. */
+static void sort_bin(struct report_entry *entry, size_t count)
+{
+	/* Mostly there are one or two. */
+	if (count == 2 && compare(entry, entry + 1) > 0) {
+		const struct report_entry first = entry[0];
+
+		entry[0] = entry[1];
+		entry[1] = first;
+	} else if (count > 2) {
+		qsort(entry, count, sizeof(*entry), compare);
+	}
 }
 
 static void widen_cpu(struct report_cpu *cpu)
 {
-	size_t count = 0;
+	size_t count = 0, first = 0;
 
 	for (size_t i = 0; i < cpu->count; i++)
 		cpu->entry[i].bin >>= 1;
-	if (cpu->count)
-		qsort(cpu->entry, cpu->count, sizeof(*cpu->entry), compare);
+	for (size_t i = 0; i < cpu->count; i++)
+		if (i + 1 == cpu->count || cpu->entry[i + 1].bin != cpu->entry[i].bin) {
+			sort_bin(cpu->entry + first, i + 1 - first);
+			first = i + 1;
+		}
 	for (size_t i = 0; i < cpu->count; i++) {
 		struct report_entry *last = count ? &cpu->entry[count - 1] : NULL;
 
-		if (last && !compare(last, &cpu->entry[i]))
+		if (last && last->bin == cpu->entry[i].bin && last->who == cpu->entry[i].who)
 			add_sums(last, cpu->entry[i].sum);
 		else
 			cpu->entry[count++] = cpu->entry[i];

@@ -14,6 +14,7 @@
 #include "sink/report_stacks.h"
 #include "sink/report_time.h"
 #include "sink/switch_time.h"
+#include "sink/text.h"
 #include "version.h"
 
 enum {
@@ -384,6 +385,21 @@ static int put_containers(const struct html_state *state)
 	return output_printf(output, "]");
 }
 
+/* At most four, with commas between them. */
+static void put_numbers(struct output *output, const uint64_t *number, size_t count)
+{
+	char *at = output_room(output, 4 * (size_t)text_slack);
+
+	if (!at)
+		return;
+	for (size_t i = 0; i < count; i++) {
+		if (i)
+			*at++ = ',';
+		at = text_u64(at, number[i]);
+	}
+	output_advance(output, at);
+}
+
 /* {cpu, runs: [bin, process, time, user, kernel, ...], gaps: [bin, reason, count, bytes, ...]}; bins from
  * that of the first time on. */
 static int put_cpu(const struct html_state *state, const struct report_cpu *cpu)
@@ -403,11 +419,13 @@ static int put_cpu(const struct html_state *state, const struct report_cpu *cpu)
 
 			if (!(entry->who & gap_who) != !gaps)
 				continue;
-			output_printf(output, "%s%" PRIu64 ",%" PRIu32, comma,
-			              entry->bin > first ? entry->bin - first : 0,
-			              entry->who & ~(uint32_t)gap_who);
-			for (int k = gaps; k < 3; k++)
-				output_printf(output, ",%" PRIu64, entry->sum[k]);
+			output_puts(output, comma);
+			put_numbers(output,
+			            (const uint64_t[]){entry->bin > first ? entry->bin - first : 0,
+			                               entry->who & ~(uint32_t)gap_who},
+			            2);
+			output_puts(output, ",");
+			put_numbers(output, entry->sum + gaps, 3 - (size_t)gaps);
 			comma = ",";
 		}
 	}
@@ -487,9 +505,11 @@ static int put_tree(const struct html_state *state, const uint64_t *total, const
 
 		for (uint32_t i = node->child; i; i = stacks->node[i].next)
 			below += total[i] < least ? total[i] : 0;
-		output_printf(output, "%s%" PRIu32 ",%" PRIu32 ",%d,%" PRIu64, depth ? "," : "", depth,
-		              depth ? rank[node->function] : 0, (int)node->kernel | (int)node->unsure << 1,
-		              below);
+		output_puts(output, depth ? "," : "");
+		put_numbers(output,
+		            (const uint64_t[]){depth, depth ? rank[node->function] : 0,
+		                               (uint64_t)node->kernel | (uint64_t)node->unsure << 1, below},
+		            4);
 		depth++;
 		for (;;) {
 			while (next && total[next] < least)
