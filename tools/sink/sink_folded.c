@@ -4,11 +4,11 @@
  * The sum of all weights is what the account counts as instructions. */
 #include "sink/sink.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sink/call_tree.h"
+#include "sink/text.h"
 #include "vector.h"
 
 struct folded_state {
@@ -92,12 +92,21 @@ static size_t add_name(struct folded_state *state, size_t length, const struct c
 	return (size_t)(at - state->line);
 }
 
-/* Stacks may be so deep that a line has more than what output_printf() takes. */
+/* Stacks may be so deep that a line has more than there can be room for at once. */
 static int put_line(struct folded_state *state, size_t length, uint64_t weight)
 {
+	char *at;
+
 	if (output_write(state->output, state->line, length))
 		return -1;
-	return output_printf(state->output, " %" PRIu64 "\n", weight);
+	at = output_room(state->output, 2 * (size_t)text_slack);
+	if (!at)
+		return -1;
+	*at++ = ' ';
+	at = text_u64(at, weight);
+	*at++ = '\n';
+	output_advance(state->output, at);
+	return 0;
 }
 
 /* How long the line is up to the end of each name on the way to the present node. */
