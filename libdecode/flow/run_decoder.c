@@ -109,6 +109,17 @@ int pt_blk_resync_whole(struct pt_block_decoder *decoder)
 	return pt_flow_resync_whole(&decoder->flow);
 }
 
+int pt_blk_retry(struct pt_block_decoder *decoder)
+{
+	struct pt_flow *flow = decoder ? &decoder->flow : NULL;
+
+	/* Code is looked for before anything of the trace is used. */
+	if (!flow || flow->status != -pte_nomap || !pt_face_may_move(flow))
+		return -pte_invalid;
+	flow->status = 0;
+	return pt_flow_status(flow);
+}
+
 int pt_blk_is_non_root(const struct pt_block_decoder *decoder)
 {
 	return decoder ? decoder->flow.non_root : -pte_invalid;

@@ -107,7 +107,7 @@ struct pt_run {
  * (that it did may also come to light with the next call).
  * A run ends where time changes (unless events are inside) or an observer was called, and may be empty.
  * On an error (negative pt_error_code) *run holds the blocks that were decoded before it; the
- * decoder must be synchronised again, except after -pte_eos, which is final.
+ * decoder must be synchronised again, except after -pte_eos, which is final, and see pt_blk_retry().
  */
 extern pt_export int pt_blk_run(struct pt_block_decoder *decoder, struct pt_run *run, size_t size);
 
@@ -176,6 +176,11 @@ extern pt_export int pt_blk_time_bound(const struct pt_block_decoder *decoder, u
  * packet holds as a whole, or a PSB. So whatever led to the error does not mislead what follows. */
 extern pt_export int pt_blk_resync_whole(struct pt_block_decoder *decoder);
 
+/* pt_blk_run() failed with -pte_nomap, and now the image has code there: goes on where it failed, as if it had
+ * been there all the time. The decoder must not have been synchronised or moved since. Returns status bits, or
+ * -pte_invalid. */
+extern pt_export int pt_blk_retry(struct pt_block_decoder *decoder);
+
 /* What a decoder has come to know of the trace and goes on by: a copy, without the code and who observes.
  * NULL: no memory, or no decoder. */
 struct pt_run_state;
@@ -192,7 +197,7 @@ extern pt_export int pt_blk_is_in_state(const struct pt_block_decoder *decoder,
  * know of the trace; its own image and observers stay, and are not told. Both were made with the same flags
  * and errata. So a way can be tried with other code, without @from being touched: which may be asked in
  * callbacks of @from's observers, too, but not in one that reads an image. Returns status bits; or a negative
- * code: @from has failed; -pte_invalid: it was never synchronised, or @decoder must not move. */
+ * code: @from has failed, and so has @decoder: pt_blk_retry() may help; -pte_invalid: it was never synchronised, or @decoder must not move. */
 extern pt_export int pt_blk_copy_state(struct pt_block_decoder *decoder, const struct pt_block_decoder *from);
 
 #ifdef __cplusplus

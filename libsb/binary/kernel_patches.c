@@ -38,7 +38,8 @@ static void add_poke(struct kernel_patches *patches, const struct sb_text_poke *
 	                                          .old_bytes = poke->old_bytes,
 	                                          .new_bytes = poke->new_bytes,
 	                                          .old_size = poke->old_len,
-	                                          .new_size = poke->new_len});
+	                                          .new_size = poke->new_len,
+	                                          .is_poke = 1});
 }
 
 static void add_arrival(struct kernel_patches *patches, const struct kernel_body *body)

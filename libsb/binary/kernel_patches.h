@@ -27,6 +27,7 @@ struct kernel_patch {
 	uint64_t begin, end;
 	const uint8_t *old_bytes, *new_bytes;
 	uint64_t old_size, new_size;
+	int is_poke; /* of a TEXT_POKE record, not a body */
 };
 
 struct kernel_interval {

@@ -18,6 +18,7 @@ struct builder {
 	const struct kernel_regions *regions;
 	int base; /* the file of the regions; -1: none */
 	struct kernel_patches patches;
+	struct kernel_losses losses;
 	uint64_t written; /* to the file of versions */
 	size_t piece_capacity, version_capacity;
 	struct sb_error *err;
@@ -46,8 +47,10 @@ static int add_version(struct builder *builder, uint64_t from, char *path, uint6
 	if (array_reserve(&text->version, &builder->version_capacity, text->nversions,
 	                  sizeof(*text->version)) < 0)
 		return -sbe_nomem;
-	text->version[text->nversions++] = (struct kernel_version){
-	        .from = from, .binary = {.path = path, .offset = offset, .size = size}};
+	text->version[text->nversions++] =
+	        (struct kernel_version){.from = from,
+	                                .binary = {.path = path, .offset = offset, .size = size},
+	                                .usual = KERNEL_CONTENTS_MAX};
 	piece->nversions += 1;
 	return 0;
 }
@@ -145,8 +148,15 @@ static void put_before_pokes(struct content *content, const struct kernel_patch 
 			put(content, patch[end], 0);
 }
 
-/* What is there at the beginning: of each byte the first patch tells best what was there before it; what came
- * before all is there. */
+/* What came before all is there. */
+static void put_first_bodies(struct content *content, const struct kernel_patch *const *patch,
+                             uint64_t npatches)
+{
+	for (uint64_t i = 0; i < npatches && !patch[i]->time; ++i)
+		put(content, patch[i], 1);
+}
+
+/* What is there at the beginning: of each byte the first patch tells best what was there before it. */
 static void put_beginning(struct content *content, const struct builder *builder,
                           const struct kernel_interval *interval)
 {
@@ -156,9 +166,193 @@ static void put_beginning(struct content *content, const struct builder *builder
 	for (uint64_t i = interval->npatches; i-- > 0;)
 		if (patch[i]->time)
 			put(content, patch[i], 0);
-	for (uint64_t i = 0; i < interval->npatches && !patch[i]->time; ++i)
-		put(content, patch[i], 1);
+	put_first_bodies(content, patch, interval->npatches);
 	put_before_pokes(content, patch, interval->npatches);
+}
+
+static int content_init(struct content *content, const struct kernel_interval *interval)
+{
+	*content = (struct content){.begin = interval->begin, .size = interval->end - interval->begin};
+	content->bytes = calloc(2, content->size);
+	content->known = content->bytes + content->size;
+	return content->bytes ? 0 : -sbe_nomem;
+}
+
+static void content_copy(struct content *content, const struct content *from)
+{
+	memcpy(content->bytes, from->bytes, 2 * from->size);
+}
+
+static int content_is_same(const struct content *a, const struct content *b)
+{
+	return memcmp(a->bytes, b->bytes, a->size) == 0 && memcmp(a->known, b->known, a->size) == 0;
+}
+
+/* ---- What stands there where records were lost ----------------------------------------------------- */
+
+/* An interval that pokes change, in a recording with losses. */
+struct doubt {
+	struct builder *builder;
+	struct content before, behind; /* owned: a patch, or what it comes behind */
+	uint8_t *contents;             /* owned: all that ever stands there */
+	uint32_t ncontents;            /* more than KERNEL_CONTENTS_MAX: too many */
+};
+
+static int doubt_init(struct doubt *doubt, struct builder *builder, const struct kernel_interval *interval)
+{
+	*doubt = (struct doubt){.builder = builder};
+	if (content_init(&doubt->before, interval) < 0 || content_init(&doubt->behind, interval) < 0)
+		return -sbe_nomem;
+	doubt->contents = calloc(KERNEL_CONTENTS_MAX, doubt->before.size);
+	return doubt->contents ? 0 : -sbe_nomem;
+}
+
+static void doubt_fini(struct doubt *doubt)
+{
+	free(doubt->before.bytes);
+	free(doubt->behind.bytes);
+	free(doubt->contents);
+}
+
+/* The number of what stands there; KERNEL_CONTENTS_MAX: it is none that is known. */
+static uint32_t number_of(struct doubt *doubt, const struct content *content)
+{
+	const uint64_t size = content->size;
+
+	if (memchr(content->known, 0, size))
+		return KERNEL_CONTENTS_MAX;
+	for (uint32_t i = 0; i < doubt->ncontents && i < KERNEL_CONTENTS_MAX; ++i)
+		if (memcmp(doubt->contents + i * size, content->bytes, size) == 0)
+			return i;
+	if (doubt->ncontents < KERNEL_CONTENTS_MAX)
+		memcpy(doubt->contents + doubt->ncontents * size, content->bytes, size);
+	return doubt->ncontents > KERNEL_CONTENTS_MAX ? KERNEL_CONTENTS_MAX : doubt->ncontents++;
+}
+
+static int add_open(struct doubt *doubt, uint64_t from, uint32_t usual)
+{
+	struct kernel_text *text = doubt->builder->text;
+	const int status = add_version(doubt->builder, from, NULL, 0);
+
+	if (status < 0)
+		return status;
+	text->version[text->nversions - 1].is_open = 1;
+	text->version[text->nversions - 1].usual = usual;
+	text->nopen += 1;
+	return 0;
+}
+
+/* The losses between two patches: their number, and where they begin and end. */
+static size_t losses_between(const struct kernel_losses *losses, uint64_t from, uint64_t to,
+                             struct kernel_loss *all)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < losses->count && losses->loss[i].from < to; ++i) {
+		if (losses->loss[i].to <= from)
+			continue;
+		if (!count++)
+			all->from = losses->loss[i].from > from ? losses->loss[i].from : from;
+		all->to = losses->loss[i].to;
+	}
+	return count;
+}
+
+/* From @from on, @content stands there, up to @next, or for good: unless records were lost. Behind the last
+ * of these, it is what the next one says. @is_sure: there is no doubt about @from. */
+static int write_open(struct doubt *doubt, const struct content *content, uint64_t from,
+                      const struct kernel_patch *next, int is_sure)
+{
+	const uint64_t to = next ? next->time : UINT64_MAX;
+	const int ends = next && next->is_poke;
+	uint32_t before = number_of(doubt, content), behind = before;
+	struct kernel_loss all = {0};
+	const size_t nlosses = losses_between(&doubt->builder->losses, from, to, &all);
+	int status = 0;
+
+	content_copy(&doubt->behind, content);
+	if (ends) {
+		put(&doubt->behind, next, 0);
+		behind = number_of(doubt, &doubt->behind);
+	}
+	if (!nlosses || is_sure)
+		status = write_version(doubt->builder, content, from);
+	if (!nlosses || status < 0)
+		return status;
+	status = add_open(doubt, is_sure ? all.from : from,
+	                  is_sure && before == behind ? before : KERNEL_CONTENTS_MAX);
+	return status < 0 || !ends || all.to >= to - 1
+	               ? status
+	               : write_version(doubt->builder, &doubt->behind, all.to + 1);
+}
+
+/* They stand behind the piece's versions. */
+static int write_contents(struct doubt *doubt)
+{
+	struct builder *builder = doubt->builder;
+	struct kernel_text *text = builder->text;
+	struct kernel_piece *piece = &text->piece[text->npieces - 1];
+	const uint32_t nversions = piece->nversions;
+	struct content content = doubt->before;
+	int status = 0;
+
+	if (doubt->ncontents > KERNEL_CONTENTS_MAX)
+		return 0;
+	memset(content.known, 1, content.size);
+	for (uint32_t i = 0; i < doubt->ncontents && status == 0; ++i) {
+		memcpy(content.bytes, doubt->contents + i * content.size, content.size);
+		status = write_version(builder, &content, UINT64_MAX);
+	}
+	piece->nversions = nversions;
+	piece->ncontents = doubt->ncontents;
+	return status;
+}
+
+/* kcore is copied when a recording begins: it and the first patch say the same of the beginning, or nobody
+ * knows. */
+static int is_beginning_sure(struct doubt *doubt, const struct kernel_interval *interval,
+                             const struct content *content)
+{
+	const struct builder *builder = doubt->builder;
+
+	put_base(&doubt->before, builder);
+	put_first_bodies(&doubt->before, builder->patches.of + interval->first, interval->npatches);
+	number_of(doubt, &doubt->before);
+	return content_is_same(&doubt->before, content);
+}
+
+static const struct kernel_patch *next_patch(const struct kernel_patch *const *patch, uint64_t npatches,
+                                             uint64_t from)
+{
+	while (from < npatches && !patch[from]->time)
+		from += 1;
+	return from < npatches ? patch[from] : NULL;
+}
+
+/* ---- Versions ------------------------------------------------------------------------------------- */
+
+/* Each patch makes a version; and so do losses. */
+static int write_doubtful(struct builder *builder, const struct kernel_interval *interval,
+                          struct content *content)
+{
+	const struct kernel_patch *const *patch = builder->patches.of + interval->first;
+	const uint64_t npatches = interval->npatches;
+	const struct kernel_patch *next = next_patch(patch, npatches, 0);
+	struct doubt doubt;
+	int status = doubt_init(&doubt, builder, interval);
+
+	if (status == 0)
+		status = write_open(&doubt, content, 0, next, is_beginning_sure(&doubt, interval, content));
+	for (uint64_t i = 0; i < npatches && status == 0; ++i) {
+		if (!patch[i]->time)
+			continue;
+		put(content, patch[i], 1);
+		status = write_open(&doubt, content, patch[i]->time, next_patch(patch, npatches, i + 1), 1);
+	}
+	if (status == 0)
+		status = write_contents(&doubt);
+	doubt_fini(&doubt);
+	return status;
 }
 
 /* Each patch makes a version. */
@@ -166,10 +360,8 @@ static int write_versions(struct builder *builder, const struct kernel_interval 
                           struct content *content)
 {
 	const struct kernel_patch *const *patch = builder->patches.of + interval->first;
-	int status;
+	int status = write_version(builder, content, 0);
 
-	put_beginning(content, builder, interval);
-	status = write_version(builder, content, 0);
 	for (uint64_t i = 0; i < interval->npatches && status == 0; ++i) {
 		if (!patch[i]->time)
 			continue;
@@ -179,19 +371,32 @@ static int write_versions(struct builder *builder, const struct kernel_interval 
 	return status;
 }
 
+/* Pokes change it, and records of pokes may have been lost. */
+static int is_doubtful(const struct builder *builder, const struct kernel_interval *interval)
+{
+	const struct kernel_patch *const *patch = builder->patches.of + interval->first;
+
+	for (uint64_t i = 0; builder->losses.count && i < interval->npatches; ++i)
+		if (patch[i]->is_poke)
+			return 1;
+	return 0;
+}
+
 static int add_interval(struct builder *builder, const struct kernel_interval *interval)
 {
-	struct content content = {.begin = interval->begin, .size = interval->end - interval->begin};
-	int status = add_piece(builder, interval->begin, interval->end);
+	struct content content;
+	int status;
 
-	if (content.size > PATCHES_MAX)
+	if (interval->end - interval->begin > PATCHES_MAX)
 		return too_much(builder);
-	content.bytes = calloc(2, content.size);
-	if (!content.bytes)
-		return -sbe_nomem;
-	content.known = content.bytes + content.size;
+	status = content_init(&content, interval);
 	if (status == 0)
-		status = write_versions(builder, interval, &content);
+		status = add_piece(builder, interval->begin, interval->end);
+	if (status == 0) {
+		put_beginning(&content, builder, interval);
+		status = is_doubtful(builder, interval) ? write_doubtful(builder, interval, &content)
+		                                        : write_versions(builder, interval, &content);
+	}
 	free(content.bytes);
 	return status;
 }
@@ -256,11 +461,11 @@ static int list_changes(struct kernel_text *text)
 	return 0;
 }
 
-static int build(struct builder *builder, const struct kernel_body *body, size_t nbodies,
-                 const struct sb_text_poke *poke, size_t npokes)
+static int build(struct builder *builder, const struct kernel_history *history)
 {
 	struct kernel_text *text = builder->text;
-	int status = kernel_patches_init(&builder->patches, poke, npokes, body, nbodies);
+	int status = kernel_patches_init(&builder->patches, history->poke, history->npokes, history->body,
+	                                 history->nbodies);
 
 	if (status == -sbe_unsupported)
 		return too_much(builder);
@@ -277,16 +482,17 @@ static int build(struct builder *builder, const struct kernel_body *body, size_t
 	return status == 0 ? list_changes(text) : status;
 }
 
-int kernel_text_init(struct kernel_text *text, struct kernel_base *base, const struct kernel_body *body,
-                     size_t nbodies, const struct sb_text_poke *poke, size_t npokes, struct sb_error *err)
+int kernel_text_init(struct kernel_text *text, struct kernel_base *base, const struct kernel_history *history,
+                     struct sb_error *err)
 {
-	struct builder builder = {.text = text, .regions = &text->base.regions, .err = err};
+	struct builder builder = {
+	        .text = text, .regions = &text->base.regions, .losses = history->losses, .err = err};
 	int status;
 
 	*text = (struct kernel_text){.patches = -1, .base = *base};
 	*base = kernel_base_none();
 	builder.base = kernel_base_fd(&text->base);
-	status = build(&builder, body, nbodies, poke, npokes);
+	status = build(&builder, history);
 	kernel_patches_free(&builder.patches);
 	if (status < 0)
 		kernel_text_fini(text);

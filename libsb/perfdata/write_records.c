@@ -51,6 +51,12 @@ static void put_u64(struct sb_perfdata_writer *writer, uint64_t value)
 	writer->record_size += 8;
 }
 
+static void put_bytes(struct sb_perfdata_writer *writer, const uint8_t *bytes, size_t size)
+{
+	memcpy(writer->record + writer->record_size, bytes, size);
+	writer->record_size += size;
+}
+
 static void put_pair(struct sb_perfdata_writer *writer, int32_t first, int32_t second)
 {
 	put_u32(writer, (uint32_t)first);
@@ -271,6 +277,25 @@ int sb_write_ksymbol(struct sb_perfdata_writer *writer, const struct sb_write_sa
 	return end(writer, sample, from_dummy, err);
 }
 
+int sb_write_text_poke(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint64_t addr,
+                       const uint8_t *old_bytes, const uint8_t *new_bytes, uint16_t size,
+                       struct sb_error *err)
+{
+	enum { MOST = 64 };
+
+	if (size > MOST)
+		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX, "a patch of more than %d bytes",
+		                    MOST);
+	begin(writer, PERF_RECORD_TEXT_POKE, 0);
+	put_u64(writer, addr);
+	put_u16(writer, size);
+	put_u16(writer, size);
+	put_bytes(writer, old_bytes, size);
+	put_bytes(writer, new_bytes, size);
+	put_padding(writer);
+	return end(writer, sample, from_dummy, err);
+}
+
 int sb_write_bpf_event(struct sb_perfdata_writer *writer, const struct sb_write_sample *sample, uint32_t id,
                        const uint8_t tag[8], struct sb_error *err)
 {
@@ -278,8 +303,7 @@ int sb_write_bpf_event(struct sb_perfdata_writer *writer, const struct sb_write_
 	put_u16(writer, PERF_BPF_EVENT_PROG_LOAD);
 	put_u16(writer, 0);
 	put_u32(writer, id);
-	memcpy(writer->record + writer->record_size, tag, 8);
-	writer->record_size += 8;
+	put_bytes(writer, tag, 8);
 	return end(writer, sample, from_dummy, err);
 }
 

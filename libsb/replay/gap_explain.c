@@ -25,7 +25,10 @@ static void explain_missing_kernel(const struct stream_replay *replay, struct sb
 	const struct kernel_image *kernel = replay->observer->kernel;
 
 	gap->ip = kernel->has_missing_ip ? kernel->missing_ip : replay->last_ip;
-	if (!kernel->text || !kernel->text->base.path)
+	if (kernel_image_open_at(kernel, gap->ip) >= 0)
+		say(gap, sb_gap_lost_patch,
+		    "the kernel may have patched its code there: records of that may be among the lost ones");
+	else if (!kernel->text || !kernel->text->base.path)
 		say(gap, sb_gap_no_kernel, "the kernel's code is not there: record with perf record --kcore");
 	else if (kernel->text->base.code >= 0)
 		say(gap, sb_gap_no_kernel,
@@ -146,6 +149,7 @@ int gap_leaves_flow_right(const struct sb_gap *gap, const struct stream_replay *
 	case sb_gap_unknown_process:
 	case sb_gap_no_kernel:
 	case sb_gap_vmx_guest:
+	case sb_gap_lost_patch:
 		return 1;
 	default:
 		return 0;
@@ -163,6 +167,7 @@ enum gap_resume gap_resume(const struct sb_gap *gap, const struct stream_replay 
 	case sb_gap_unknown_process:
 	case sb_gap_no_kernel:
 	case sb_gap_vmx_guest:
+	case sb_gap_lost_patch:
 		return gap_resume_address;
 	case sb_gap_decode_error:
 		/* Who knows since when, if nothing was missing before. */

@@ -22,10 +22,20 @@ static int nothing_there(uint8_t *buffer, size_t size, const struct pt_asid *asi
 	return -pte_nomap;
 }
 
+/* What stands there when @nchanges patches are in force, or is taken to do so. */
+static const struct kernel_version *version_of(const struct kernel_image *kernel,
+                                               const struct kernel_piece *piece, size_t nchanges)
+{
+	const struct kernel_version *version = kernel_text_version(kernel->text, piece, nchanges);
+	const uint8_t choice = version->is_open ? kernel->choice[version - kernel->text->version] : 0;
+
+	return choice ? kernel_text_content(kernel->text, piece, choice - 1u) : version;
+}
+
 /* The section of a piece's version when @nchanges patches are in force; zero when it is nothing. */
 static int section_of(struct kernel_image *kernel, const struct kernel_piece *piece, size_t nchanges)
 {
-	const struct kernel_version *version = kernel_text_version(kernel->text, piece, nchanges);
+	const struct kernel_version *version = version_of(kernel, piece, nchanges);
 	const struct sb_binary *binary = &version->binary;
 	int *known = &kernel->isid[version - kernel->text->version], isid = *known;
 
@@ -81,7 +91,9 @@ int kernel_image_init(struct kernel_image *kernel, const struct kernel_text *tex
 	kernel->image = pt_image_alloc("kernel");
 	kernel->isid = calloc(text && text->nversions ? text->nversions : 1, sizeof(*kernel->isid));
 	kernel->filled = calloc(text && text->npieces ? text->npieces : 1, 1);
-	if (!kernel->image || !kernel->isid || !kernel->filled) {
+	if (text && text->nopen)
+		kernel->choice = calloc(text->nversions, 1);
+	if (!kernel->image || !kernel->isid || !kernel->filled || (text && text->nopen && !kernel->choice)) {
 		kernel_image_fini(kernel);
 		return -sbe_nomem;
 	}
@@ -95,6 +107,7 @@ void kernel_image_fini(struct kernel_image *kernel)
 	pt_image_free(kernel->image);
 	free(kernel->isid);
 	free(kernel->filled);
+	free(kernel->choice);
 	memset(kernel, 0, sizeof(*kernel));
 }
 
@@ -143,4 +156,37 @@ uint64_t kernel_image_until(const struct kernel_image *kernel)
 	return kernel->text && kernel->nchanges < kernel->text->nchanges
 	               ? kernel->text->change[kernel->nchanges].time
 	               : UINT64_MAX;
+}
+
+int64_t kernel_image_open_at(const struct kernel_image *kernel, uint64_t ip)
+{
+	const struct kernel_piece *piece = kernel->choice ? kernel_text_find(kernel->text, ip) : NULL;
+	const struct kernel_version *version = piece ? version_of(kernel, piece, kernel->nchanges) : NULL;
+
+	return version && version->is_open ? version - kernel->text->version : -1;
+}
+
+void kernel_image_choose(struct kernel_image *kernel, size_t version, uint32_t content)
+{
+	kernel->nchosen += !kernel->choice[version];
+	kernel->choice[version] = (uint8_t)(content + 1);
+}
+
+void kernel_image_forget_choices(struct kernel_image *kernel)
+{
+	if (!kernel->nchosen)
+		return;
+	memset(kernel->choice, 0, kernel->text->nversions);
+	kernel->nchosen = 0;
+	empty(kernel);
+}
+
+void kernel_image_take(struct kernel_image *kernel, const struct kernel_image *from)
+{
+	empty(kernel);
+	if (kernel->choice)
+		memcpy(kernel->choice, from->choice, kernel->text->nversions);
+	kernel->nchosen = from->nchosen;
+	kernel->nchanges = from->nchanges;
+	kernel->no_memory = kernel->has_missing_ip = 0;
 }

@@ -10,6 +10,7 @@
 #include "binary/kernel_bpf.h"
 #include "binary/kernel_modules.h"
 #include "binary/resolver.h"
+#include "replay/lost_spans.h"
 
 /* Files that are named; and those that were found, which are owned. NULL: there is none. */
 struct kernel_sources {
@@ -134,6 +135,46 @@ static int find_bodies(struct kernel_bodies *bodies, const struct kernel_base *b
 	return status < 0 ? status : kernel_bpf_add(bodies, image, nimages, system);
 }
 
+/* When records were lost, of whatever CPU. Zero or -sbe_nomem. */
+static int find_losses(struct lost_spans *spans, struct kernel_losses *losses, const struct sb_system *system)
+{
+	struct kernel_loss *loss;
+	int status = lost_spans_init(spans, system);
+
+	*losses = (struct kernel_losses){0};
+	if (status < 0 || !spans->nany)
+		return status;
+	losses->loss = loss = calloc(spans->nany, sizeof(*loss));
+	if (!loss)
+		return -sbe_nomem;
+	losses->count = spans->nany;
+	for (size_t i = 0; i < spans->nany; ++i)
+		loss[i] = (struct kernel_loss){spans->any[i].from, spans->any[i].to};
+	return 0;
+}
+
+/* Takes @base. */
+static int make_history(struct kernel_text *text, struct kernel_base *base,
+                        const struct kernel_bodies *bodies, const struct sb_system *system,
+                        struct sb_error *err)
+{
+	struct kernel_history history = {.body = bodies->body, .nbodies = bodies->count};
+	struct lost_spans spans;
+	int status = 0;
+
+	history.poke = sb_system_text_pokes(system, &history.npokes);
+	if (history.npokes)
+		status = find_losses(&spans, &history.losses, system);
+	if (status == 0)
+		status = kernel_text_init(text, base, &history, err);
+	else
+		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
+	if (history.npokes)
+		lost_spans_fini(&spans);
+	free((void *)(uintptr_t)history.losses.loss);
+	return status;
+}
+
 static int make_text(struct kernel_text *text, const struct kernel_sources *sources,
                      const struct sb_perfdata *perfdata, const struct sb_system *system,
                      struct sb_resolver *resolver, struct sb_error *err)
@@ -141,8 +182,6 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 	static const char *const switches[] = {"__switch_to_asm", "__switch_to", NULL};
 	struct kernel_base base = kernel_base_none();
 	struct kernel_bodies bodies = {0};
-	size_t npokes;
-	const struct sb_text_poke *poke = sb_system_text_pokes(system, &npokes);
 	uint64_t switch_ip = sources->kallsyms ? kallsyms_find(sources->kallsyms, switches) : 0;
 	int status = 0;
 
@@ -159,7 +198,7 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 		status = sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
 		                      "its BPF programs and modules came and went millions of times");
 	if (status == 0)
-		status = kernel_text_init(text, &base, bodies.body, bodies.count, poke, npokes, err);
+		status = make_history(text, &base, &bodies, system, err);
 	if (status == 0)
 		text->switch_ip = switch_ip;
 	kernel_base_close(&base);

@@ -25,6 +25,7 @@ static const char *const reason_name[sb_gap_reasons] = {
         [sb_gap_truncated] = "truncated",
         [sb_gap_no_kernel] = "no-kernel",
         [sb_gap_vmx_guest] = "vmx-guest",
+        [sb_gap_lost_patch] = "lost-patch",
         [sb_gap_filtered] = "filtered",
 };
 

@@ -52,6 +52,7 @@ int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *p
 	                                 .observer = observer,
 	                                 .err = err,
 	                                 .border = UINT64_MAX};
+	patch_trial_init(&replay->patches, kernel, observer->clock);
 	if (run_watch_init(&replay->watch, kernel && kernel->text ? kernel->text->switch_ip : 0) < 0)
 		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	return 0;
@@ -61,6 +62,7 @@ void stream_replay_fini(struct stream_replay *replay)
 {
 	pt_blk_free_decoder(replay->decoder);
 	replay->decoder = NULL;
+	patch_trial_fini(&replay->patches);
 	run_watch_fini(&replay->watch);
 }
 
@@ -170,6 +172,14 @@ static int confirm(struct stream_replay *replay)
 	return status < 0 ? status : ledger_confirm(replay->ledger);
 }
 
+/* Which patches were in force is found out anew. */
+static void forget_patches(struct stream_replay *replay)
+{
+	if (replay->observer->kernel)
+		kernel_image_forget_choices(replay->observer->kernel);
+	patch_trial_begin(&replay->patches);
+}
+
 /* The decoder failed. */
 static int lose_way(struct stream_replay *replay, int errcode)
 {
@@ -179,6 +189,12 @@ static int lose_way(struct stream_replay *replay, int errcode)
 	sideband_observer_paging(replay->observer, 0);
 	gap_explain(&gap, replay, errcode);
 	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
+	/* What was taken for a patch that was in force may not have been. */
+	if (gap.reason == sb_gap_decode_error && replay->observer->kernel &&
+	    replay->observer->kernel->nchosen) {
+		right = 0;
+		kernel_image_forget_choices(replay->observer->kernel);
+	}
 	replay->resume = gap_resume(&gap, replay, errcode);
 	status = right ? confirm(replay) : ledger_discard(replay->ledger);
 	/* It did not get far enough since the gap before to make another one. */
@@ -223,6 +239,7 @@ static int reach_psb(struct stream_replay *replay)
 	replay->resumed = 0;
 	replay->last_ip = 0;
 	forget_missing_code(replay);
+	forget_patches(replay);
 	status = confirm(replay);
 	if (status == 0)
 		status = account_to(replay, passed);
@@ -425,6 +442,29 @@ static int note_psb(struct stream_replay *replay)
 	return position < replay->border ? 0 : replay->at_border(replay->border_context, position);
 }
 
+/* There is no code where the decoder stands. Positive: there is by now, since what the trace shows next tells
+ * which of the kernel's patches was in force. Zero, or a negative code. */
+static int find_patch(struct stream_replay *replay)
+{
+	struct kernel_image *kernel = replay->observer->kernel;
+	const int64_t version = replay->observer->in_kernel && kernel->has_missing_ip
+	                                ? kernel_image_open_at(kernel, kernel->missing_ip)
+	                                : -1;
+	uint32_t content;
+	int status;
+
+	if (version < 0)
+		return 0;
+	replay->patches.tsc_base = replay->observer->tsc_base;
+	status = patch_trial_find(&replay->patches, replay->decoder, (size_t)version, !replay->resumed,
+	                          &content);
+	if (status <= 0)
+		return status < 0 ? fatal(replay, status) : 0;
+	kernel_image_choose(kernel, (size_t)version, content);
+	kernel->has_missing_ip = 0;
+	return 1;
+}
+
 /* From a PSB on; @bits: the decoder's status. Returns enum course or a negative code. */
 static int follow(struct stream_replay *replay, int bits)
 {
@@ -449,6 +489,13 @@ static int follow(struct stream_replay *replay, int bits)
 				status = hold(replay, &run);
 			if (status < 0)
 				return status;
+		}
+		if (bits == -pte_nomap) {
+			status = find_patch(replay);
+			if (status < 0)
+				return status;
+			if (status > 0)
+				bits = pt_blk_retry(replay->decoder);
 		}
 		if (bits == -pte_eos || (bits >= 0 && (bits & pts_eos)))
 			return course_end;
@@ -498,6 +545,7 @@ static int synchronise(struct stream_replay *replay, int *bits)
 	replay->noted = UINT64_MAX;
 	replay->last_tsc = replay->psb_tsc = 0;
 	begin_again(replay, psbs(replay).read);
+	forget_patches(replay);
 	sideband_observer_stray(replay->observer, 0);
 	replay->resumed = 0;
 	return settle_gap(replay);

@@ -7,6 +7,7 @@
 
 #include "replay/jit_code.h"
 #include "replay/ledger.h"
+#include "replay/patch_trial.h"
 #include "replay/run_watch.h"
 #include "replay/segment.h"
 #include "replay/sideband_observer.h"
@@ -30,6 +31,7 @@ struct stream_replay {
 	struct jit_code *jit; /* for what it knows of code that is missing; NULL: nothing */
 
 	struct run_watch watch; /* for the kernel switching */
+	struct patch_trial patches;
 
 	/* Asked at the first PSB at or behind @border, bytes of the stream, before anything behind it is
 	 * decoded: positive ends the replay there. */

@@ -175,6 +175,71 @@ static void another_decoder_goes_on_from_the_same_place(void **state)
 	program_remove(&program);
 }
 
+/* Runs until it fails; all instructions before. */
+static uint64_t run_to_failure(struct pt_block_decoder *decoder, int *errcode)
+{
+	struct pt_run run;
+	uint64_t ninsn = 0;
+	int status = 0;
+
+	do {
+		status = fetch_events(decoder, status);
+		if (status >= 0)
+			status = pt_blk_run(decoder, &run, sizeof(run));
+		ninsn += run.ninsn;
+	} while (status >= 0);
+	*errcode = status;
+	return ninsn;
+}
+
+/* The code at 1002 is not there at first. Who goes on is not told apart from who always had it; and who is a
+ * copy can do the same. */
+static void with_code_that_was_missing_it_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_config config;
+	struct pt_block_decoder *decoder, *scout;
+	struct pt_image *part = pt_image_alloc(NULL);
+	uint64_t rest;
+	int errcode, expected;
+
+	fixture->trace.size = 0;
+	put_psb(fixture, 0, 100);
+	trace_tnt(&fixture->trace, "ntn"); /* on; the return, which comes back to 1007, and needs more */
+	put_psb(fixture, 1, 200);
+	decoder = decoder_at(fixture, 0, 0);
+	rest = run_to_failure(decoder, &expected) - 1;
+	assert_true(rest > 0);
+	pt_blk_free_decoder(decoder);
+	decoder = decoder_at(fixture, 0, 0);
+	config = trace_config(&fixture->trace);
+	scout = pt_blk_alloc_decoder(&config);
+	assert_int_equal(pt_image_add_file(part, fixture->program.path, 0, 2, NULL, 0x1000), 0);
+	assert_int_equal(pt_blk_set_image(decoder, part), 0);
+	assert_int_equal(pt_blk_set_image(scout, fixture->image), 0);
+	assert_int_equal(pt_blk_retry(NULL), -pte_invalid);
+	assert_int_equal(pt_blk_retry(decoder), -pte_invalid);
+	assert_int_equal(run_to_failure(decoder, &errcode), 1);
+	assert_int_equal(errcode, -pte_nomap);
+	assert_int_equal(pt_blk_copy_state(scout, decoder), -pte_nomap);
+	assert_int_equal(pt_blk_retry(scout), 0);
+	assert_int_equal(run_to_failure(scout, &errcode), rest);
+	assert_int_equal(errcode, expected);
+	assert_int_equal(pt_blk_retry(scout), -pte_invalid);
+	/* As long as there is no code, it fails again. */
+	assert_int_equal(pt_blk_retry(decoder), 0);
+	assert_int_equal(run_to_failure(decoder, &errcode), 0);
+	assert_int_equal(errcode, -pte_nomap);
+	assert_int_equal(pt_image_add_file(part, fixture->program.path, 2, sizeof(code) - 2, NULL, 0x1002),
+	                 0);
+	assert_int_equal(pt_blk_retry(decoder), 0);
+	assert_int_equal(run_to_failure(decoder, &errcode), rest);
+	assert_int_equal(errcode, expected);
+	pt_blk_free_decoder(scout);
+	pt_blk_free_decoder(decoder);
+	pt_image_free(part);
+}
+
 static void a_state_is_copied_from_who_was_synchronised(void **state)
 {
 	struct fixture *fixture = *state;
@@ -198,6 +263,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(behind_the_psb_it_is_another_state, setup, teardown),
 	        cmocka_unit_test_setup_teardown(what_is_not_there_is_refused, setup, teardown),
 	        cmocka_unit_test_setup_teardown(another_decoder_goes_on_from_the_same_place, setup, teardown),
+	        cmocka_unit_test_setup_teardown(with_code_that_was_missing_it_goes_on, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_state_is_copied_from_who_was_synchronised, setup, teardown),
 	};
 

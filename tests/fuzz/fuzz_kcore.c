@@ -14,7 +14,7 @@
 #include "support/memory_file.h"
 #include "support/target.h"
 
-enum { POKES_MAX = 8, POKE_MAX = 16, BODIES_MAX = 4, BODY_MAX = 64 };
+enum { POKES_MAX = 8, POKE_MAX = 16, BODIES_MAX = 4, BODY_MAX = 64, LOSSES_MAX = 4 };
 
 static const uint64_t text_begin = 0xffffffff81000000;
 static struct memory_file file;
@@ -58,6 +58,21 @@ static size_t draw_bodies(struct fuzz_input *in, struct kernel_body body[BODIES_
 	return count;
 }
 
+static size_t draw_losses(struct fuzz_input *in, struct kernel_loss loss[LOSSES_MAX])
+{
+	const size_t count = fuzz_below(in, LOSSES_MAX + 1);
+	uint64_t time = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		loss[i].from = time + fuzz_below(in, 4);
+		loss[i].to = fuzz_u8(in) > 250 ? UINT64_MAX : loss[i].from + fuzz_below(in, 4);
+		time = loss[i].to + 1;
+		if (!time)
+			return i + 1;
+	}
+	return count;
+}
+
 static void check_version(const struct kernel_text *text, const struct kernel_piece *piece,
                           const struct kernel_version *version)
 {
@@ -87,6 +102,11 @@ static void check_text(const struct kernel_text *text)
 		           "piece %zu is not found", i);
 		for (size_t changes = 0; changes <= text->nchanges; changes++)
 			check_version(text, piece, kernel_text_version(text, piece, changes));
+		for (uint32_t content = 0; content < piece->ncontents; content++) {
+			FUZZ_CHECK(kernel_text_content(text, piece, content)->binary.size,
+			           "content %u is nothing", (unsigned int)content);
+			check_version(text, piece, kernel_text_content(text, piece, content));
+		}
 	}
 }
 
@@ -98,15 +118,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kernel_body body[BODIES_MAX];
 	struct kernel_base base;
 	struct kernel_text text;
-	size_t count, nbodies;
+	struct kernel_loss loss[LOSSES_MAX];
+	struct kernel_history history = {.body = body, .poke = poke, .losses = {.loss = loss}};
 
 	if (!file.name[0])
 		memory_file_open(&file);
-	count = draw_pokes(&in, poke, bytes);
-	nbodies = draw_bodies(&in, body);
+	history.npokes = draw_pokes(&in, poke, bytes);
+	history.nbodies = draw_bodies(&in, body);
+	history.losses.count = draw_losses(&in, loss);
 	memory_file_set(&file, in.pos, (size_t)(in.end - in.pos));
 	if (kernel_base_open_kcore(&base, file.name, NULL) < 0 ||
-	    kernel_text_init(&text, &base, body, nbodies, poke, count, NULL) < 0)
+	    kernel_text_init(&text, &base, &history, NULL) < 0)
 		return 0;
 	check_text(&text);
 	kernel_text_fini(&text);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -84,7 +85,9 @@ static void patches_are_intervals_in_time(void **state)
 	temp_dir_make(&dir);
 	kcore = write_kcore(&dir);
 	assert_int_equal(kernel_base_open_kcore(&base, kcore, NULL), 0);
-	assert_int_equal(kernel_text_init(&text, &base, NULL, 0, pokes, 5, NULL), 0);
+	assert_int_equal(
+	        kernel_text_init(&text, &base, &(struct kernel_history){.poke = pokes, .npokes = 5}, NULL),
+	        0);
 	assert_int_equal(text.npieces, 4); /* before, patched, behind, the new one */
 	assert_int_equal(text.nchanges, 5);
 	assert_string_equal(text_at(&text, 0x41, 0), "ABC");
@@ -103,6 +106,110 @@ static void patches_are_intervals_in_time(void **state)
 	temp_dir_remove(&dir);
 }
 
+/* What stands at @offset at @time, where records may be lost: "open", and what stands there as a rule. */
+static const char *open_at(const struct kernel_text *text, uint64_t offset, uint64_t time)
+{
+	static char bytes[64];
+	const struct kernel_piece *piece = kernel_text_find(text, TEXT + offset);
+	const struct kernel_version *version =
+	        kernel_text_version(text, piece, kernel_text_changes(text, time));
+	const struct kernel_version *usual;
+
+	if (!version->is_open)
+		return text_at(text, offset, time);
+	assert_int_equal(version->binary.size, 0);
+	if (version->usual >= piece->ncontents)
+		return "open";
+	usual = kernel_text_content(text, piece, version->usual);
+	snprintf(bytes, sizeof(bytes), "open: ");
+	assert_int_equal(
+	        pread(text->patches, bytes + strlen(bytes), usual->binary.size, (off_t)usual->binary.offset),
+	        usual->binary.size);
+	return bytes;
+}
+
+/* From the losses on, up to the next record, which says what was there; all that ever was is listed. */
+static void where_records_were_lost_patches_are_open(void **state)
+{
+	struct temp_dir dir;
+	struct kernel_base base;
+	struct kernel_text text;
+	const struct sb_text_poke pokes[] = {
+	        poke(100, 0x41, "AB", "xy"), poke(200, 0x41, "xy", "AB"), /* as it is in kcore */
+	        poke(210, 0x61, "no", "ab"), poke(300, 0x61, "cd", "ef"), /* neither here nor there */
+	        poke(150, 0x71, "qr", "st"), poke(160, 0x2000, "", "new"),
+	};
+	const struct kernel_loss losses[] = {{110, 120}, {130, 140}, {220, 230}};
+	const struct kernel_history history = {
+	        .poke = pokes, .npokes = 6, .losses = {.loss = losses, .count = 3}};
+	char *kcore;
+
+	(void)state;
+	temp_dir_make(&dir);
+	kcore = write_kcore(&dir);
+	assert_int_equal(kernel_base_open_kcore(&base, kcore, NULL), 0);
+	assert_int_equal(kernel_text_init(&text, &base, &history, NULL), 0);
+	assert_string_equal(open_at(&text, 0x41, 0), "AB");
+	assert_string_equal(open_at(&text, 0x41, 109), "xy");
+	assert_string_equal(open_at(&text, 0x41, 110), "open: xy");
+	assert_string_equal(open_at(&text, 0x41, 125), "open: xy");
+	assert_string_equal(open_at(&text, 0x41, 141), "xy");
+	assert_string_equal(open_at(&text, 0x41, 219), "AB");
+	assert_string_equal(open_at(&text, 0x41, 220), "open: AB");
+	assert_string_equal(open_at(&text, 0x41, 1000), "open: AB");
+	assert_int_equal(kernel_text_find(&text, TEXT + 0x41)->ncontents, 2);
+	assert_string_equal(open_at(&text, 0x61, 0), "open");
+	assert_string_equal(open_at(&text, 0x61, 141), "no");
+	assert_string_equal(open_at(&text, 0x61, 225), "open");
+	assert_string_equal(open_at(&text, 0x61, 231), "cd");
+	assert_string_equal(open_at(&text, 0x61, 300), "ef");
+	assert_int_equal(kernel_text_find(&text, TEXT + 0x61)->ncontents, 4);
+	assert_string_equal(open_at(&text, 0x71, 109), "qr");
+	assert_string_equal(open_at(&text, 0x71, 110), "open: qr");
+	assert_string_equal(open_at(&text, 0x71, 149), "qr");
+	assert_string_equal(open_at(&text, 0x2000, 109), "nothing");
+	assert_string_equal(open_at(&text, 0x2000, 110), "open");
+	assert_string_equal(open_at(&text, 0x2000, 160), "new");
+	assert_string_equal(open_at(&text, 0x2000, 220), "open: new");
+	assert_int_equal(open_at(&text, 0x43, 225)[0], 'C'); /* is never patched */
+	kernel_text_fini(&text);
+	free(kcore);
+	temp_dir_remove(&dir);
+}
+
+/* One that has had too many contents. */
+static void too_many_contents_are_none(void **state)
+{
+	static char old_bytes[KERNEL_CONTENTS_MAX][2], new_bytes[KERNEL_CONTENTS_MAX][2];
+	struct temp_dir dir;
+	struct kernel_base base;
+	struct kernel_text text;
+	struct sb_text_poke pokes[KERNEL_CONTENTS_MAX];
+	const struct kernel_loss loss = {1000, 1000};
+
+	(void)state;
+	temp_dir_make(&dir);
+	for (uint32_t most = KERNEL_CONTENTS_MAX - 1; most <= KERNEL_CONTENTS_MAX; ++most) {
+		const struct kernel_history history = {
+		        .poke = pokes, .npokes = most, .losses = {.loss = &loss, .count = 1}};
+		char *kcore = write_kcore(&dir);
+
+		for (uint32_t i = 0; i < most; ++i) {
+			old_bytes[i][0] = (char)('A' + i);
+			new_bytes[i][0] = (char)('B' + i);
+			pokes[i] = poke(i + 1, 0x41, old_bytes[i], new_bytes[i]);
+		}
+		assert_int_equal(kernel_base_open_kcore(&base, kcore, NULL), 0);
+		assert_int_equal(kernel_text_init(&text, &base, &history, NULL), 0);
+		assert_int_equal(kernel_text_find(&text, TEXT + 0x41)->ncontents,
+		                 most < KERNEL_CONTENTS_MAX ? KERNEL_CONTENTS_MAX : 0);
+		assert_int_equal(strncmp(open_at(&text, 0x41, 1000), "open", 4), 0);
+		kernel_text_fini(&text);
+		free(kcore);
+	}
+	temp_dir_remove(&dir);
+}
+
 static void other_files_are_refused(void **state)
 {
 	static const char *const names[] = {"a", NULL};
@@ -117,7 +224,7 @@ static void other_files_are_refused(void **state)
 	path = temp_dir_write(&dir, "kcore", (const uint8_t *)"no ELF", 6);
 	assert_true(kernel_base_open_kcore(&base, path, &err) < 0);
 	assert_string_equal(err.file, path);
-	assert_int_equal(kernel_text_init(&text, &base, NULL, 0, NULL, 0, &err), 0);
+	assert_int_equal(kernel_text_init(&text, &base, &(struct kernel_history){0}, &err), 0);
 	assert_null(kernel_text_find(&text, TEXT));
 	kernel_text_fini(&text);
 	assert_int_equal(kallsyms_find(path, names), 0);
@@ -162,6 +269,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(patches_are_intervals_in_time),
+	        cmocka_unit_test(where_records_were_lost_patches_are_open),
+	        cmocka_unit_test(too_many_contents_are_none),
 	        cmocka_unit_test(other_files_are_refused),
 	        cmocka_unit_test(kallsyms_has_the_first_of_the_names),
 	        cmocka_unit_test(kallsyms_that_is_a_pipe_is_none),

@@ -16,6 +16,7 @@ static const char *const advice[sb_gap_reasons] = {
         [sb_gap_no_kernel] = "perf record --kcore as the superuser; or --kcore, --vmlinux",
         [sb_gap_vmx_guest] = "record inside of the virtual machine, too",
         [sb_gap_filtered] = "leave out --cpu",
+        [sb_gap_lost_patch] = "larger buffers (perf record -m): records of patches were lost",
 };
 
 const char *gap_advice(enum sb_gap_reason reason)

@@ -104,6 +104,10 @@ sb_export int sb_write_ksymbol(struct sb_perfdata_writer *, const struct sb_writ
                                uint32_t size, const char *name, struct sb_error *);
 sb_export int sb_write_bpf_event(struct sb_perfdata_writer *, const struct sb_write_sample *, uint32_t id,
                                  const uint8_t tag[8], struct sb_error *);
+/* The kernel patched as many bytes of its code; no more than 64. */
+sb_export int sb_write_text_poke(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t addr,
+                                 const uint8_t *old_bytes, const uint8_t *new_bytes, uint16_t size,
+                                 struct sb_error *);
 /* So many records found no room before this one. */
 sb_export int sb_write_lost(struct sb_perfdata_writer *, const struct sb_write_sample *, uint64_t lost,
                             struct sb_error *);

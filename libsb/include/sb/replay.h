@@ -28,10 +28,11 @@ enum sb_gap_reason {
 	sb_gap_decode_error,    /* trace and code do not fit */
 	sb_gap_bad_trace,       /* bytes that are no packets */
 	sb_gap_no_sync,         /* bytes before the first PSB */
-	sb_gap_truncated, /* AUX data that the recording promises but does not hold, or flagged as cut */
-	sb_gap_no_kernel, /* the kernel's code is not known */
-	sb_gap_vmx_guest, /* a virtual machine ran: its code is not the host's */
-	sb_gap_filtered,  /* the trace of CPUs that the caller did not ask for */
+	sb_gap_truncated,  /* AUX data that the recording promises but does not hold, or flagged as cut */
+	sb_gap_no_kernel,  /* the kernel's code is not known */
+	sb_gap_vmx_guest,  /* a virtual machine ran: its code is not the host's */
+	sb_gap_filtered,   /* the trace of CPUs that the caller did not ask for */
+	sb_gap_lost_patch, /* the kernel may have patched its code there: records of that may be lost */
 	sb_gap_reasons
 };
 sb_export const char *sb_gap_reason_name(enum sb_gap_reason reason); /* "overflow", "no-binary", ... */
