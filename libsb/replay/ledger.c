@@ -248,7 +248,7 @@ static int emit(struct ledger *ledger, const struct held_item *item)
 	case held_gap:
 		return emit_gap(ledger, item->gap);
 	case held_event:
-		return emit_event(ledger, item);
+		return item->place.unwanted ? 0 : emit_event(ledger, item);
 	default:
 		return emit_flow(ledger, item);
 	}
@@ -260,6 +260,8 @@ static void forget(struct ledger *ledger)
 	free_gaps(ledger);
 	ledger->nblocks = 0;
 	ledger->npaths = 0;
+	ledger->ncut = 0;
+	ledger->handed_out += 1;
 	path_store_clear(&ledger->memory);
 }
 
@@ -315,7 +317,7 @@ static int same_place(const struct ledger_place *a, const struct ledger_place *b
 static int add_flow(struct ledger *ledger, const struct ledger_place *place, const struct pt_run *run,
                     uint32_t npaths)
 {
-	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
+	struct held_item *last = ledger->nitems > ledger->ncut ? &ledger->item[ledger->nitems - 1] : NULL;
 
 	if (last && last->kind == held_flow && !last->left_ip && same_place(&last->place, place)) {
 		last->npaths += npaths;
@@ -336,7 +338,7 @@ static int add_flow(struct ledger *ledger, const struct ledger_place *place, con
 static int hold_run(struct ledger *ledger, struct ledger_place place, const struct pt_run *run)
 {
 	/* Who only counts needs no paths. */
-	const uint32_t npaths = ledger->sink->flow && !place.unwanted ? run->npaths : 0;
+	const uint32_t npaths = ledger->sink->flow && place.unwanted != ledger_unwanted ? run->npaths : 0;
 	const size_t before = ledger->npaths;
 
 	if (add_flow(ledger, &place, run, npaths) < 0)
@@ -377,6 +379,12 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 	return keep_paths(ledger, 0, 1);
 }
 
+size_t ledger_cut(struct ledger *ledger)
+{
+	ledger->ncut = ledger->nitems;
+	return ledger->ncut;
+}
+
 void ledger_pass_time(struct ledger *ledger, uint64_t tsc)
 {
 	if (tsc > ledger->last_tsc)
@@ -407,7 +415,7 @@ int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)
 
 int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_flow_event *event)
 {
-	if (!ledger->sink->event || place.unwanted)
+	if (!ledger->sink->event || place.unwanted == ledger_unwanted)
 		return 0;
 	if (array_reserve(&ledger->item, &ledger->item_capacity, ledger->nitems, sizeof(*ledger->item)) < 0)
 		return -sbe_nomem;

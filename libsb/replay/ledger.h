@@ -12,13 +12,20 @@
 
 #include "replay/path_store.h"
 
+/* Whether somebody wants it. */
+enum ledger_want {
+	ledger_wanted,
+	ledger_unwanted, /* left out */
+	ledger_unnamed   /* left out, unless it gets another name before it is handed out */
+};
+
 /* Where the flow of a moment belongs. */
 struct ledger_place {
 	int32_t pid, tid;
 	uint64_t tsc;
 	const struct sb_epoch *epoch;           /* or NULL */
 	const struct sb_membership *membership; /* NULL: not known */
-	int unwanted;                           /* left out */
+	enum ledger_want unwanted;
 };
 
 enum held_kind { held_flow, held_gap, held_event };
@@ -69,6 +76,8 @@ struct ledger {
 	size_t nblocks;
 	struct held_item *item; /* owned */
 	size_t nitems, item_capacity;
+	size_t ncut;         /* items that nothing is added to */
+	uint64_t handed_out; /* how often what was held back was, or was forgotten */
 	struct path_store memory;
 	uint64_t numbering; /* of struct sb_flow: one more when the numbers of paths begin anew */
 };
@@ -98,6 +107,9 @@ void ledger_hold_left(struct ledger *ledger, uint64_t ip);
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap);
 /* An event, of which kind, from and to are set. */
 int ledger_hold_event(struct ledger *ledger, struct ledger_place place, const struct sb_flow_event *event);
+
+/* What comes is another item than what is held back; its number. */
+size_t ledger_cut(struct ledger *ledger);
 
 /* Whether anything is held back. */
 static inline int ledger_holds(const struct ledger *ledger)

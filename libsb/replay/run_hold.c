@@ -26,7 +26,7 @@ static struct ledger_place place_of(const struct stream_replay *replay, const st
 	return (struct ledger_place){.pid = owner->pid,
 	                             .tid = owner->tid,
 	                             .membership = owner->membership,
-	                             .unwanted = owner->unwanted,
+	                             .unwanted = switch_window_want(&replay->window, owner),
 	                             .epoch = replay->observer->run_epoch,
 	                             .tsc = run->has_tsc ? run->tsc | replay->observer->tsc_base : 0};
 }
@@ -82,6 +82,7 @@ static int hold_switches(struct stream_replay *replay, const struct pt_run *run)
 
 	while (status == 0 && run_watch_find(&replay->watch, run, &at)) {
 		status = hold_between(replay, run, from, at);
+		switch_window_pass(&replay->window, replay->ledger);
 		if (status == 0)
 			status = sideband_observer_pass(replay->observer, run->has_tsc ? run->tsc : 0);
 		from = at;

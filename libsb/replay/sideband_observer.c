@@ -687,6 +687,30 @@ static int forget(struct sideband_observer *observer, int jump)
 	return use_image(observer);
 }
 
+void sideband_observer_know(const struct sideband_observer *observer, struct flow_owner *owner, uint64_t now)
+{
+	struct filter_subject subject = {.pid = owner->pid, .tid = owner->tid};
+
+	subject.membership = sb_system_membership(observer->system, owner->pid, owner->tid, now);
+	if (observer->filter->by_name) {
+		uint64_t until;
+
+		subject.comm = sb_system_comm_until(observer->system, owner->pid, owner->tid, now, &until);
+	}
+	owner->membership = subject.membership;
+	owner->unwanted = !filter_wants(observer->filter, observer->memory, &subject);
+}
+
+void sideband_observer_settle(struct sideband_observer *observer, const struct flow_owner *owner, size_t next)
+{
+	const uint64_t now = sideband_observer_now(observer);
+
+	switch_track_settle(&observer->track, owner->pid, owner->tid, next);
+	find_space(observer, now);
+	find_out(observer, now);
+	begin_run(observer);
+}
+
 int sideband_observer_move(struct sideband_observer *observer, const struct observed_schedule *schedule)
 {
 	take_schedule(observer, schedule);

@@ -115,6 +115,13 @@ int sideband_observer_watch(struct sideband_observer *observer, struct pt_block_
  * negative pt_error_code. */
 int sideband_observer_jump(struct sideband_observer *observer);
 
+/* Fills in what else is known of @owner, whose pid and tid are there, at @now. */
+void sideband_observer_know(const struct sideband_observer *observer, struct flow_owner *owner, uint64_t now);
+
+/* @owner certainly runs, and the first @next entries of the schedule have taken effect. */
+void sideband_observer_settle(struct sideband_observer *observer, const struct flow_owner *owner,
+                              size_t next);
+
 /* What is decoded from now on is other trace: its PSBs are others. */
 void sideband_observer_begin_buffer(struct sideband_observer *observer);
 

@@ -187,6 +187,7 @@ static int lose_way(struct stream_replay *replay, int errcode)
 	int right, status;
 
 	sideband_observer_paging(replay->observer, 0);
+	switch_window_spoil(&replay->window);
 	gap_explain(&gap, replay, errcode);
 	right = gap_leaves_flow_right(&gap, replay, errcode) && ledger_holds(replay->ledger);
 	/* What was taken for a patch that was in force may not have been. */
@@ -240,6 +241,9 @@ static int reach_psb(struct stream_replay *replay)
 	replay->last_ip = 0;
 	forget_missing_code(replay);
 	forget_patches(replay);
+	if (psbs(replay).read == passed)
+		switch_window_end(&replay->window, replay->observer, replay->ledger);
+	switch_window_spoil(&replay->window);
 	status = confirm(replay);
 	if (status == 0)
 		status = account_to(replay, passed);
@@ -300,7 +304,7 @@ static int note_event(struct stream_replay *replay, const struct pt_event *event
 	place = (struct ledger_place){.pid = owner->pid,
 	                              .tid = owner->tid,
 	                              .membership = owner->membership,
-	                              .unwanted = owner->unwanted,
+	                              .unwanted = switch_window_want(&replay->window, owner),
 	                              .tsc = event->has_tsc ? event->tsc | observer->tsc_base : 0};
 	return ledger_hold_event(replay->ledger, place, &told);
 }
@@ -338,6 +342,9 @@ static void note_interruption(struct stream_replay *replay, const struct pt_even
 		ledger_hold_left(replay->ledger, event->variant.async_branch.from);
 	else if (event->type == ptev_async_disabled)
 		ledger_hold_left(replay->ledger, event->variant.async_disabled.at);
+	if (event->type == ptev_disabled || event->type == ptev_async_disabled ||
+	    event->type == ptev_overflow)
+		switch_window_spoil(&replay->window);
 	if (event->type == ptev_disabled || event->type == ptev_async_disabled)
 		sideband_observer_disabled(replay->observer, event->type == ptev_async_disabled);
 	else if (event->type == ptev_overflow)
@@ -437,6 +444,8 @@ static int note_psb(struct stream_replay *replay)
 	replay->noted = replay->confirmed;
 	replay->last_tsc = latest_tsc(replay);
 	replay->psb_tsc = replay->last_tsc;
+	if (psbs(replay).read == replay->confirmed)
+		switch_window_begin(&replay->window, replay->observer, replay->ledger);
 	if (replay->confirmed >= replay->released + RELEASE_STEP)
 		release(replay, replay->confirmed);
 	return position < replay->border ? 0 : replay->at_border(replay->border_context, position);
@@ -546,6 +555,7 @@ static int synchronise(struct stream_replay *replay, int *bits)
 	replay->last_tsc = replay->psb_tsc = 0;
 	begin_again(replay, psbs(replay).read);
 	forget_patches(replay);
+	switch_window_spoil(&replay->window);
 	sideband_observer_stray(replay->observer, 0);
 	replay->resumed = 0;
 	return settle_gap(replay);
@@ -642,6 +652,7 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 	replay->noted = UINT64_MAX;
 	replay->last_tsc = replay->psb_tsc = 0;
 	replay->in_gap = replay->resumed = 0;
+	switch_window_spoil(&replay->window);
 	replay->resume = gap_resume_psb;
 	sideband_observer_begin_buffer(replay->observer);
 }

@@ -11,6 +11,7 @@
 #include "replay/run_watch.h"
 #include "replay/segment.h"
 #include "replay/sideband_observer.h"
+#include "replay/switch_window.h"
 
 /* How decoding goes on behind an error. */
 enum gap_resume {
@@ -32,6 +33,7 @@ struct stream_replay {
 
 	struct run_watch watch; /* for the kernel switching */
 	struct patch_trial patches;
+	struct switch_window window; /* since the last PSB */
 
 	/* Asked at the first PSB at or behind @border, bytes of the stream, before anything behind it is
 	 * decoded: positive ends the replay there. */

@@ -152,6 +152,15 @@ void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
 	track->inferred = 1;
 }
 
+void switch_track_settle(struct switch_track *track, int32_t pid, int32_t tid, size_t next)
+{
+	track->next = next;
+	track->pid = pid;
+	track->tid = tid;
+	track->by_time = track->inferred = track->is_half = 0;
+	come_from(track, pid, tid);
+}
+
 void switch_track_doubt(struct switch_track *track)
 {
 	switch_track_infer(track, -1, -1, sb_switch_uncertain);

@@ -94,6 +94,9 @@ int switch_track_is_confirmed(const struct switch_track *track);
 void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
                         enum sb_switch_evidence evidence);
 
+/* Whoever is named certainly runs, and the first @next entries have taken effect. */
+void switch_track_settle(struct switch_track *track, int32_t pid, int32_t tid, size_t next);
+
 /* Nothing says who runs. */
 void switch_track_doubt(struct switch_track *track);
 
