@@ -41,13 +41,6 @@ void switch_window_pass(struct switch_window *window, struct ledger *ledger)
 		window->pass[window->npasses++] = ledger_cut(ledger);
 }
 
-enum ledger_want switch_window_want(const struct switch_window *window, const struct flow_owner *owner)
-{
-	if (!owner->unwanted)
-		return ledger_wanted;
-	return window->is_open && owner->tid < 0 ? ledger_unnamed : ledger_unwanted;
-}
-
 /* ---- Which switches were between both PSBs ------------------------------------------------------- */
 
 /* Entries of the schedule. */
@@ -263,13 +256,14 @@ void switch_window_end(struct switch_window *window, struct sideband_observer *o
                        struct ledger *ledger)
 {
 	const struct switch_track *track = &observer->track;
-	const uint64_t until = sideband_observer_now(observer);
 	struct run_of_switches found;
+	uint64_t until;
 	int is_known;
 
 	if (!window->is_open || window->handed_out != ledger->handed_out)
 		return;
 	window->is_open = 0;
+	until = sideband_observer_now(observer);
 	is_known = find_switches(track, window, until, &found);
 	/* Passes are seen, all of them: there are no more records. */
 	if (is_known && found.count > window->npasses)

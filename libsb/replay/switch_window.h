@@ -42,7 +42,13 @@ static inline void switch_window_spoil(struct switch_window *window)
 }
 
 /* Whether anybody wants what @owner executes now. */
-enum ledger_want switch_window_want(const struct switch_window *window, const struct flow_owner *owner);
+static inline enum ledger_want switch_window_want(const struct switch_window *window,
+                                                  const struct flow_owner *owner)
+{
+	if (!owner->unwanted)
+		return ledger_wanted;
+	return window->is_open && owner->tid < 0 ? ledger_unnamed : ledger_unwanted;
+}
 
 /* The flow stands at the next PSB. */
 void switch_window_end(struct switch_window *window, struct sideband_observer *observer,
