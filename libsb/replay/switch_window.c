@@ -122,35 +122,37 @@ static int find_switches(const struct switch_track *track, const struct switch_w
 	return 1;
 }
 
-/* Whether each goes from whoever the one before came to. */
-static int are_linked(const struct switch_window *window, const struct run_of_switches *found)
+static void add_runner(struct switch_window *window, size_t *npasses, int32_t pid, int32_t tid)
 {
+	*npasses += 1;
+	if (*npasses <= window->npasses)
+		window->who[*npasses] = (struct flow_owner){.pid = pid, .tid = tid};
+}
+
+/* Lists who ran behind each pass, if there were no more than there must have been: so many. */
+static size_t list_runners(struct switch_window *window, const struct run_of_switches *found)
+{
+	size_t npasses = 0;
 	int32_t pid = window->pid, tid = window->tid;
 
+	if (tid < 0 && found->count) {
+		pid = found->first->prev_pid;
+		tid = found->first->prev_tid;
+	}
+	window->who[0] = (struct flow_owner){.pid = pid, .tid = tid};
 	for (size_t i = 0; i < found->count; ++i) {
 		const struct sb_sched *entry = &found->first[i];
 
 		if (tid >= 0 && entry->prev_tid >= 0 && !is_same(pid, tid, entry->prev_pid, entry->prev_tid))
-			return 0;
+			add_runner(window, &npasses, entry->prev_pid, entry->prev_tid);
+		add_runner(window, &npasses, entry->pid, entry->tid);
 		pid = entry->pid;
 		tid = entry->tid;
 	}
-	return 1;
+	return npasses;
 }
 
 /* ---- Names ----------------------------------------------------------------------------------------- */
-
-/* Who ran behind so many passes; tid -1: not known. */
-static struct flow_owner runner(const struct switch_window *window, const struct run_of_switches *found,
-                                size_t npasses)
-{
-	if (npasses)
-		return (struct flow_owner){.pid = found->first[npasses - 1].pid,
-		                           .tid = found->first[npasses - 1].tid};
-	if (window->tid < 0 && found->count)
-		return (struct flow_owner){.pid = found->first->prev_pid, .tid = found->first->prev_tid};
-	return (struct flow_owner){.pid = window->pid, .tid = window->tid};
-}
 
 /* Where the part behind so many passes ends in the ledger. */
 static size_t part_end(const struct switch_window *window, const struct ledger *ledger, size_t npasses)
@@ -191,13 +193,13 @@ static void name(struct ledger *ledger, size_t from, size_t to, const struct flo
 }
 
 /* Names the first @nparts parts; zero: something contradicts that. */
-static int name_parts(const struct switch_window *window, const struct run_of_switches *found, size_t nparts,
-                      struct sideband_observer *observer, struct ledger *ledger)
+static int name_parts(const struct switch_window *window, size_t nparts, struct sideband_observer *observer,
+                      struct ledger *ledger)
 {
 	for (int is_sure = 0; is_sure < 2; ++is_sure)
 		for (size_t i = 0, from = window->first; i < nparts;
 		     from = part_end(window, ledger, i), ++i) {
-			struct flow_owner owner = runner(window, found, i);
+			struct flow_owner owner = window->who[i];
 			const size_t to = part_end(window, ledger, i);
 
 			if (owner.tid < 0)
@@ -231,25 +233,23 @@ static size_t first_later(const struct switch_track *track, const struct switch_
 }
 
 /* It is known who ran behind each pass: the track goes on from there. */
-static void settle(const struct switch_window *window, const struct run_of_switches *found,
-                   struct sideband_observer *observer, uint64_t until)
+static void settle(const struct switch_window *window, struct sideband_observer *observer, uint64_t until)
 {
 	struct switch_track *track = &observer->track;
-	const struct flow_owner last = runner(window, found, window->npasses);
+	const struct flow_owner *last = &window->who[window->npasses];
 
 	memcpy(track->nswitches, window->nswitches, sizeof(track->nswitches));
 	track->nswitches[sb_switch_seen] += window->npasses;
-	if (last.tid >= 0)
-		sideband_observer_settle(observer, &last, first_later(track, window, until, &last));
+	if (last->tid >= 0)
+		sideband_observer_settle(observer, last, first_later(track, window, until, last));
 }
 
 /* Whether the track has come to the same. */
-static int agrees(const struct switch_window *window, const struct run_of_switches *found,
-                  const struct switch_track *track)
+static int agrees(const struct switch_window *window, const struct switch_track *track)
 {
-	const struct flow_owner last = runner(window, found, window->npasses);
+	const struct flow_owner *last = &window->who[window->npasses];
 
-	return track->tid < 0 || last.tid < 0 || is_same(last.pid, last.tid, track->pid, track->tid);
+	return track->tid < 0 || last->tid < 0 || is_same(last->pid, last->tid, track->pid, track->tid);
 }
 
 void switch_window_end(struct switch_window *window, struct sideband_observer *observer,
@@ -257,6 +257,7 @@ void switch_window_end(struct switch_window *window, struct sideband_observer *o
 {
 	const struct switch_track *track = &observer->track;
 	struct run_of_switches found;
+	size_t npasses = 0;
 	uint64_t until;
 	int is_known;
 
@@ -265,15 +266,16 @@ void switch_window_end(struct switch_window *window, struct sideband_observer *o
 	window->is_open = 0;
 	until = sideband_observer_now(observer);
 	is_known = find_switches(track, window, until, &found);
-	/* Passes are seen, all of them: there are no more records. */
-	if (is_known && found.count > window->npasses)
+	if (is_known)
+		npasses = list_runners(window, &found);
+	/* Passes are seen, all of them: there cannot have been more. */
+	if (npasses > window->npasses)
 		return;
-	is_known = is_known && found.count == window->npasses && are_linked(window, &found);
-	if (!is_known)
-		found.count = 0;
-	is_known |= !window->npasses;
-	if (is_known && !agrees(window, &found, track))
+	if (!is_known || npasses < window->npasses)
+		window->who[0] = (struct flow_owner){.pid = window->pid, .tid = window->tid};
+	is_known = npasses == window->npasses && (is_known || !npasses);
+	if (is_known && !agrees(window, track))
 		return;
-	if (name_parts(window, &found, is_known ? window->npasses + 1 : 1, observer, ledger) && is_known)
-		settle(window, &found, observer, until);
+	if (name_parts(window, is_known ? npasses + 1 : 1, observer, ledger) && is_known)
+		settle(window, observer, until);
 }

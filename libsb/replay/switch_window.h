@@ -3,8 +3,10 @@
  * Where records of switches are missing, no order of passes and records can be relied on while time stands
  * still: a pass may be that of a record, or of none. But at PSBs, time is exact. If the flow between two of
  * them is known as a whole, so are all passes; and if as many switches as that have records that were surely
- * made between both, no switch is without a record there, and the passes are theirs, in order. Before the
- * first pass, and where there is none, whoever ran at the PSB before still does.
+ * made between both, no switch is without a record there, and the passes are theirs, in order. Where a record
+ * names another one who goes than came before, there was at least one switch without: if there were just so
+ * many more passes, there was just one at each such place. Before the first pass, and where there is none,
+ * whoever ran at the PSB before still does.
  *
  * So what the ledger holds back is given its names when the second PSB is reached: only to what was nobody's,
  * and only if nothing that has a name contradicts that.
@@ -26,6 +28,8 @@ struct switch_window {
 	size_t npasses;
 	size_t pass[SWITCH_WINDOW_PASSES_MAX]; /* the first item of the ledger behind each */
 	size_t first;                          /* and behind the PSB */
+	struct flow_owner
+	        who[SWITCH_WINDOW_PASSES_MAX + 1]; /* behind so many passes: pid and tid; -1: not known */
 };
 
 /* The flow stands at a PSB. */

@@ -89,6 +89,33 @@ static void as_many_records_as_passes_are_theirs(void **state)
 	check(fixture, &trace, "1 2 3 -1 5 6 7");
 }
 
+/* Between 4 and 6, a switch has no record: there was just one, as there is one more pass than there are
+ * records. */
+static void a_gap_in_the_records_is_a_switch(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	trace_window(&trace, 2000000, 3);
+	trace_window(&trace, 3000000, 0);
+	switches(fixture, 0, 2300000, 3, 4);
+	switches(fixture, 0, 2600000, 6, 7);
+	check(fixture, &trace, "3 4 6 7");
+}
+
+/* There are two passes more, and nobody knows where; but up to the first one. */
+static void more_passes_than_gaps_prove_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	trace_window(&trace, 2000000, 4);
+	trace_window(&trace, 3000000, 0);
+	switches(fixture, 0, 2300000, 3, 4);
+	switches(fixture, 0, 2600000, 6, 7);
+	check(fixture, &trace, "3 -1");
+}
+
 /* Two passes behind the second PSB, and two switches, the first one with a record at @first. */
 static void check_first(struct fixture *fixture, uint64_t first, const char *expected)
 {
@@ -133,6 +160,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(as_many_records_as_passes_are_theirs, setup_still,
+	                                        teardown_still),
+	        cmocka_unit_test_setup_teardown(a_gap_in_the_records_is_a_switch, setup_still,
+	                                        teardown_still),
+	        cmocka_unit_test_setup_teardown(more_passes_than_gaps_prove_nothing, setup_still,
 	                                        teardown_still),
 	        cmocka_unit_test_setup_teardown(switches_inside_count, setup_still, teardown_still),
 	        cmocka_unit_test_setup_teardown(more_records_than_passes_prove_nothing, setup_still,
