@@ -176,9 +176,9 @@ extern pt_export int pt_blk_time_bound(const struct pt_block_decoder *decoder, u
  * packet holds as a whole, or a PSB. So whatever led to the error does not mislead what follows. */
 extern pt_export int pt_blk_resync_whole(struct pt_block_decoder *decoder);
 
-/* pt_blk_run() failed with -pte_nomap, and now the image has code there: goes on where it failed, as if it had
- * been there all the time. The decoder must not have been synchronised or moved since. Returns status bits, or
- * -pte_invalid. */
+/* pt_blk_run() failed with -pte_nomap, and now the image has code there: goes on where it failed, as if it
+ * had been there all the time. The decoder must not have been synchronised or moved since. Returns status
+ * bits, or -pte_invalid. */
 extern pt_export int pt_blk_retry(struct pt_block_decoder *decoder);
 
 /* What a decoder has come to know of the trace and goes on by: a copy, without the code and who observes.
@@ -197,7 +197,8 @@ extern pt_export int pt_blk_is_in_state(const struct pt_block_decoder *decoder,
  * know of the trace; its own image and observers stay, and are not told. Both were made with the same flags
  * and errata. So a way can be tried with other code, without @from being touched: which may be asked in
  * callbacks of @from's observers, too, but not in one that reads an image. Returns status bits; or a negative
- * code: @from has failed, and so has @decoder: pt_blk_retry() may help; -pte_invalid: it was never synchronised, or @decoder must not move. */
+ * code: @from has failed, and so has @decoder: pt_blk_retry() may help; -pte_invalid: it was never
+ * synchronised, or @decoder must not move. */
 extern pt_export int pt_blk_copy_state(struct pt_block_decoder *decoder, const struct pt_block_decoder *from);
 
 #ifdef __cplusplus
