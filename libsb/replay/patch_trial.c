@@ -4,6 +4,8 @@
 #include <intel-pt-run.h>
 #include <sb/perfdata.h>
 
+#include "replay/last_class.h"
+
 /* In blocks. What is there as a rule needs no more proof than that nothing else leads so far; else they go
  * farther. Between two PSBs, all trials together end after so many, of which each takes some. */
 enum { COST_LEAST = 32, FAR = 512, FARTHEST = 1 << 16, SPEND_MOST = 1 << 18 };
@@ -140,21 +142,6 @@ static int begin(struct search *search)
 	return pt_blk_retry(trial->scout);
 }
 
-/* Whether an instruction of @iclass can lead from the kernel to user space. */
-static int can_leave(uint8_t iclass)
-{
-	switch (iclass) {
-	case ptic_call:
-	case ptic_return:
-	case ptic_jump:
-	case ptic_cond_jump:
-	case ptic_indirect:
-		return 0;
-	default:
-		return 1;
-	}
-}
-
 /* There is no code where the scout stands; @iclass: of the instruction before. */
 static int judge_missing(struct search *search, uint8_t iclass)
 {
@@ -166,7 +153,7 @@ static int judge_missing(struct search *search, uint8_t iclass)
 	if (!kernel->has_missing_ip)
 		return fits;
 	if (!(kernel->missing_ip >> 63))
-		return can_leave(iclass) ? fits : refuted;
+		return last_class_can_leave(iclass) ? fits : refuted;
 	version = kernel_image_open_at(kernel, kernel->missing_ip);
 	if (version < 0 || search->nguesses == GUESSES_MAX ||
 	    !piece_of(kernel->text, (size_t)version)->ncontents)
@@ -218,13 +205,6 @@ static int is_behind_psb(const struct search *search)
 	return pt_blk_get_psb_offset(search->trial->scout, &passed, &read) < 0 || passed != search->psb;
 }
 
-static uint8_t last_class(const struct pt_run *run, uint8_t before)
-{
-	const struct pt_run_path *last = run->npaths ? run->path[run->npaths - 1] : NULL;
-
-	return last ? last->block[last->nblocks - 1].iclass : before;
-}
-
 /* Goes one way, with what is guessed; enum verdict, or -pte_nomem. */
 static int go(struct search *search)
 {
@@ -248,7 +228,7 @@ static int go(struct search *search)
 			return fits;
 		bits = pt_blk_run(trial->scout, &run, sizeof(run));
 		trial->spent += run.nblocks;
-		iclass = last_class(&run, iclass);
+		iclass = last_class_of(&run, iclass);
 	}
 }
 

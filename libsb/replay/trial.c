@@ -3,6 +3,7 @@
 
 #include <intel-pt-run.h>
 
+#include "replay/last_class.h"
 #include "system/address_space.h"
 
 /* In blocks: a trial costs so many, even when it is refuted at once, and is given up after so many; behind a
@@ -111,29 +112,6 @@ static int judge_error(const struct trial *trial, const struct code_window *subj
 	}
 }
 
-/* What the last instruction of @run does; @before: there is none. */
-static uint8_t last_class(const struct pt_run *run, uint8_t before)
-{
-	const struct pt_run_path *last = run->npaths ? run->path[run->npaths - 1] : NULL;
-
-	return last ? last->block[last->nblocks - 1].iclass : before;
-}
-
-/* Whether an instruction can lead from user space to the kernel. */
-static int can_leave(uint8_t iclass)
-{
-	switch (iclass) {
-	case ptic_call:
-	case ptic_return:
-	case ptic_jump:
-	case ptic_cond_jump:
-	case ptic_indirect:
-		return 0;
-	default:
-		return 1;
-	}
-}
-
 /* What is not over yet. */
 enum { goes_on = trial_open + 1 };
 
@@ -145,7 +123,7 @@ static int judge_event(const struct pt_event *event, uint8_t iclass)
 		return goes_on;
 	switch (event->type) {
 	case ptev_disabled:
-		return event->ip_suppressed && !can_leave(iclass) ? trial_refuted : trial_fits;
+		return event->ip_suppressed && !last_class_can_leave(iclass) ? trial_refuted : trial_fits;
 	case ptev_async_disabled:
 	case ptev_overflow:
 		return trial_fits;
@@ -197,7 +175,7 @@ static int go(struct trial *trial, const struct code_window *subject, int is_who
 			return trial_open;
 		bits = pt_blk_run(trial->scout, &run, sizeof(run));
 		trial->spent += run.nblocks;
-		iclass = last_class(&run, iclass);
+		iclass = last_class_of(&run, iclass);
 	}
 }
 
