@@ -755,6 +755,7 @@ struct sideband_state sideband_observer_state(const struct sideband_observer *ob
 	        .from_pid = track->from_pid,
 	        .from_tid = track->from_tid,
 	        .nunknown = track->nunknown,
+	        .nlate = track->nlate,
 	        .unknown_until = track->unknown_until,
 	        .stale_until = switch_track_until(track) <= track->stale_until ? track->stale_until : 0,
 	        .is_half = track->is_half,
@@ -773,11 +774,11 @@ int sideband_state_equal(const struct sideband_state *a, const struct sideband_s
 	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
 	       a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
 	       a->from_pid == b->from_pid && a->from_tid == b->from_tid && a->nunknown == b->nunknown &&
-	       a->unknown_until == b->unknown_until && a->stale_until == b->stale_until &&
-	       a->is_half == b->is_half && a->passed == b->passed && a->by_time == b->by_time &&
-	       a->late == b->late && a->is_fresh == b->is_fresh && a->inferred == b->inferred &&
-	       a->interrupted == b->interrupted && a->is_unbroken == b->is_unbroken &&
-	       a->has_strayed == b->has_strayed && a->just_off == b->just_off &&
-	       a->is_judged == b->is_judged && a->limit == b->limit && a->cr3 == b->cr3 &&
-	       a->mm_insns == b->mm_insns;
+	       a->nlate == b->nlate && a->unknown_until == b->unknown_until &&
+	       a->stale_until == b->stale_until && a->is_half == b->is_half && a->passed == b->passed &&
+	       a->by_time == b->by_time && a->late == b->late && a->is_fresh == b->is_fresh &&
+	       a->inferred == b->inferred && a->interrupted == b->interrupted &&
+	       a->is_unbroken == b->is_unbroken && a->has_strayed == b->has_strayed &&
+	       a->just_off == b->just_off && a->is_judged == b->is_judged && a->limit == b->limit &&
+	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
 }

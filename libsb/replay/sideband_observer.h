@@ -178,7 +178,7 @@ struct sideband_state {
 	int is_judged;              /* time stands still since then */
 	size_t next, late;          /* of the schedule: what is yet to come, and what may have come */
 	int32_t from_pid, from_tid; /* see struct switch_track */
-	uint32_t nunknown;
+	uint32_t nunknown, nlate;
 	uint64_t unknown_until, stale_until;
 	int is_half;
 	int passed, by_time; /* likewise, where records are missing */

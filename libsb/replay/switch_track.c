@@ -21,7 +21,7 @@ static void come_from(struct switch_track *track, int32_t pid, int32_t tid)
 {
 	track->from_pid = tid < 0 ? -1 : pid;
 	track->from_tid = tid;
-	track->nunknown = 0;
+	track->nunknown = track->nlate = 0;
 	track->unknown_until = track->stale_until = 0;
 }
 
@@ -105,8 +105,46 @@ static int is_half_at(const struct switch_track *track, uint64_t now)
 	       (track->next + 1 == track->nscheds || entry[1].time > now);
 }
 
+/* Whether the only pass without a record was that of @entry, which has come: it names who ran before. */
+static int is_only_pass(const struct switch_track *track, const struct sb_sched *entry)
+{
+	return track->nunknown == 1 && track->from_tid >= 0 && entry->prev_tid == track->from_tid &&
+	       entry->prev_pid == track->from_pid && entry->records != sb_sched_other;
+}
+
+/* Whether a pass without a record may be that of @entry, or may be behind it: time stood still. */
+static int is_unclear(const struct switch_track *track, const struct sb_sched *entry)
+{
+	return entry->time <= track->stale_until ||
+	       (entry->time <= track->unknown_until && !is_only_pass(track, entry));
+}
+
+/* Whether nobody knows who runs since whoever @entry names made a record. */
+static int is_obsolete(const struct switch_track *track, const struct sb_sched *entry)
+{
+	return is_unclear(track, entry) && proof_of(entry) <= later(track->stale_until, track->unknown_until);
+}
+
+/* Whether more passes were seen without a record, while time stood still, than there are records of that
+ * time: which of them those are is not known, nor who runs behind the last one. */
+static int has_more_passes(const struct switch_track *track)
+{
+	const size_t end =
+	        array_above(track->sched, track->nscheds, sizeof(*track->sched), track->unknown_until);
+
+	return track->sees_passes && track->nlate && end < track->next + track->nlate;
+}
+
+/* Whether nothing shows that whoever @entry names, whose time has come, still runs. */
+static int is_passed_by(const struct switch_track *track, const struct sb_sched *entry, uint64_t now)
+{
+	return entry->time <= track->unknown_until && (proof_of(entry) > now || is_obsolete(track, entry));
+}
+
 void switch_track_go_to(struct switch_track *track, uint64_t now)
 {
+	int has_more;
+
 	if (track->jump && now) {
 		seek(track, track->nscheds, now);
 		track->jump = 0;
@@ -115,8 +153,12 @@ void switch_track_go_to(struct switch_track *track, uint64_t now)
 	if ((track->by_time || !track->stands_still) && track->next &&
 	    track->sched[track->next - 1].time > now)
 		seek(track, track->next, now);
+	has_more = has_more_passes(track);
 	while (switch_track_until(track) <= now && !is_half_at(track, now))
-		take_next(track, 1);
+		if (has_more && is_passed_by(track, switch_track_next(track), now))
+			track->next += 1;
+		else
+			take_next(track, 1);
 }
 
 int switch_track_expects(const struct switch_track *track, uint64_t now)
@@ -175,26 +217,6 @@ static int explains(const struct switch_track *track, const struct sb_sched *ent
 	if (track->from_tid < 0 || entry->prev_tid < 0 || count > 2)
 		return 1;
 	return comes_from == (count == 1);
-}
-
-/* Whether the only pass without a record was that of @entry, which has come: it names who ran before. */
-static int is_only_pass(const struct switch_track *track, const struct sb_sched *entry)
-{
-	return track->nunknown == 1 && track->from_tid >= 0 && entry->prev_tid == track->from_tid &&
-	       entry->prev_pid == track->from_pid && entry->records != sb_sched_other;
-}
-
-/* Whether a pass without a record may be that of @entry, or may be behind it: time stood still. */
-static int is_unclear(const struct switch_track *track, const struct sb_sched *entry)
-{
-	return entry->time <= track->stale_until ||
-	       (entry->time <= track->unknown_until && !is_only_pass(track, entry));
-}
-
-/* Whether nobody knows who runs since whoever @entry names made a record. */
-static int is_obsolete(const struct switch_track *track, const struct sb_sched *entry)
-{
-	return is_unclear(track, entry) && proof_of(entry) <= later(track->stale_until, track->unknown_until);
 }
 
 /* That records do not say who runs from some time on is no news where it is seen that nobody was switched to.
@@ -334,6 +356,9 @@ static void pass_without_record(struct switch_track *track, const struct switch_
 	track->from_tid = before.from_tid;
 	track->nunknown = before.nunknown < UINT32_MAX ? before.nunknown + 1 : before.nunknown;
 	track->unknown_until = later(before.unknown_until, until);
+	track->nlate = !until                                        ? before.nlate
+	               : track->unknown_until > before.unknown_until ? 1
+	                                                             : before.nlate + 1;
 	track->stale_until = before.stale_until;
 }
 

@@ -34,6 +34,7 @@ struct switch_track {
 	int is_fresh;           /* the last entry took effect, and user space was not entered since */
 	uint64_t unknown_until; /* the last one of these may have been as late as that, much later than the
 	                           slack says; 0: it was not */
+	uint32_t nlate;         /* how many of these there were since the same moment */
 	uint64_t stale_until;   /* the last one before these, likewise: a record up to then may be of one that
 	                           was seen before it was concluded who ran */
 	int is_half;      /* the next entry's switch has begun: it may not have been seen because the flow

@@ -325,6 +325,27 @@ static void passes_are_nobodys_while_time_stands_still_and_records_are_missing(v
 
 static const struct switch_seen standing = {10000000, 30000000, -1, -1};
 
+/* More passes than records, and then time goes on: whoever came by the record may have gone. As many: whoever
+ * came is there. */
+static void who_runs_is_not_known_behind_more_passes_than_records(void **state)
+{
+	const struct sb_sched sched[] = {runs(0, 1), who_went(20 * ms, 1, 2), both(40 * ms, 9, 3, 4)};
+
+	(void)state;
+	for (int npasses = 1; npasses <= 2; ++npasses) {
+		struct switch_track track = BEGIN(sched);
+
+		track.sees_passes = track.stands_still = 1;
+		for (int i = 0; i < npasses; ++i) {
+			switch_track_pass(&track, &standing);
+			assert_int_equal(track.tid, -1);
+		}
+		switch_track_go_to(&track, 30 * ms);
+		assert_int_equal(track.tid, npasses == 1 ? 2 : -1);
+		assert_int_equal(pass(&track, 40 * ms + 5), 4);
+	}
+}
+
 /* Page tables, or addresses, say who runs. */
 static void concluded(struct switch_track *track, int32_t tid)
 {
@@ -490,6 +511,7 @@ int main(void)
 	        cmocka_unit_test(that_nobody_knows_is_no_news_without_a_pass),
 	        cmocka_unit_test(passes_come_in_order_while_time_stands_still),
 	        cmocka_unit_test(passes_are_nobodys_while_time_stands_still_and_records_are_missing),
+	        cmocka_unit_test(who_runs_is_not_known_behind_more_passes_than_records),
 	        cmocka_unit_test(records_of_passes_before_a_conclusion_are_stale),
 	        cmocka_unit_test(records_of_passes_that_page_tables_tell_are_stale),
 	        cmocka_unit_test(records_are_stale_where_none_is_missing),
