@@ -14,7 +14,8 @@ enum { COST_LEAST = 32, FAR = 512, FARTHEST = 1 << 16, SPEND_MOST = 1 << 18 };
 enum { GUESSES_MAX = 12 };
 
 struct guess {
-	size_t version;
+	const struct kernel_piece *piece;
+	size_t version;        /* of the piece; it is open */
 	uint32_t first, tried; /* the content that was tried first; how many were before the present one */
 };
 
@@ -97,35 +98,15 @@ static int make_scout(struct patch_trial *trial, const struct pt_block_decoder *
 
 /* ---- One way --------------------------------------------------------------------------------------- */
 
-static const struct kernel_piece *piece_of(const struct kernel_text *text, size_t version)
-{
-	const struct kernel_piece *piece = text->piece;
-
-	/* Pieces have their versions one behind the other. */
-	for (size_t low = 0, high = text->npieces; low < high;) {
-		const size_t middle = low + (high - low) / 2;
-
-		if (text->piece[middle].first <= version) {
-			piece = &text->piece[middle];
-			low = middle + 1;
-		} else {
-			high = middle;
-		}
-	}
-	return piece;
-}
-
 /* What is tried there now. */
-static uint32_t content_of(const struct search *search, const struct guess *guess)
+static uint32_t content_of(const struct guess *guess)
 {
-	const uint32_t ncontents = piece_of(search->trial->like->text, guess->version)->ncontents;
-
-	return (guess->first + guess->tried) % ncontents;
+	return (guess->first + guess->tried) % guess->piece->ncontents;
 }
 
 static void choose(struct search *search, const struct guess *guess)
 {
-	kernel_image_choose(&search->trial->kernel, guess->version, content_of(search, guess));
+	kernel_image_choose(&search->trial->kernel, guess->version, content_of(guess));
 }
 
 /* Where the decoder stands, with what is guessed. Status bits, or a negative code. */
@@ -148,6 +129,7 @@ static int judge_missing(struct search *search, uint8_t iclass)
 	struct patch_trial *trial = search->trial;
 	const struct kernel_image *kernel = &trial->kernel;
 	struct guess *guess = &search->guess[search->nguesses];
+	const struct kernel_piece *piece;
 	int64_t version;
 
 	if (!kernel->has_missing_ip)
@@ -155,10 +137,11 @@ static int judge_missing(struct search *search, uint8_t iclass)
 	if (!(kernel->missing_ip >> 63))
 		return last_class_can_leave(iclass) ? fits : refuted;
 	version = kernel_image_open_at(kernel, kernel->missing_ip);
-	if (version < 0 || search->nguesses == GUESSES_MAX ||
-	    !piece_of(kernel->text, (size_t)version)->ncontents)
+	piece = version < 0 ? NULL : kernel_text_find(kernel->text, kernel->missing_ip);
+	if (!piece || search->nguesses == GUESSES_MAX || !piece->ncontents)
 		return fits;
-	*guess = (struct guess){.version = (size_t)version,
+	*guess = (struct guess){.piece = piece,
+	                        .version = (size_t)version,
 	                        .first = kernel->text->version[version].usual % KERNEL_CONTENTS_MAX};
 	search->nguesses += 1;
 	choose(search, guess);
@@ -237,23 +220,21 @@ static int go(struct search *search)
 /* The next guesses, the last one that is not exhausted being another one. Zero: there are none. */
 static int guess_again(struct search *search)
 {
-	const struct kernel_text *text = search->trial->like->text;
-
 	for (; search->nguesses > 1; search->nguesses -= 1) {
 		struct guess *last = &search->guess[search->nguesses - 1];
 
-		if (++last->tried < piece_of(text, last->version)->ncontents)
+		if (++last->tried < last->piece->ncontents)
 			return 1;
 	}
 	return 0;
 }
 
-/* Whether any way with @content at @version fits: enum verdict, or -pte_nomem. */
-static int search_with(struct search *search, size_t version, uint32_t content)
+/* Whether any way with @content at the first place fits: enum verdict, or -pte_nomem. */
+static int search_with(struct search *search, uint32_t content)
 {
 	int verdict;
 
-	search->guess[0] = (struct guess){.version = version, .first = content};
+	search->guess[0].first = content;
 	search->nguesses = 1;
 	do {
 		if (search->trial->spent > SPEND_MOST)
@@ -263,14 +244,15 @@ static int search_with(struct search *search, size_t version, uint32_t content)
 	return verdict;
 }
 
-/* The only content but @except that fits: its number; @count: there is none; more: there are several; or
- * -pte_nomem. */
-static int find_only(struct search *search, size_t version, uint32_t count, uint32_t except)
+/* The only content but @except of the first place that fits: its number; as many as it has: there is none;
+ * more: there are several; or -pte_nomem. */
+static int find_only(struct search *search, uint32_t except)
 {
+	const uint32_t count = search->guess[0].piece->ncontents;
 	int found = (int)count;
 
 	for (uint32_t i = 0; i < count; ++i) {
-		const int verdict = i == except ? refuted : search_with(search, version, i);
+		const int verdict = i == except ? refuted : search_with(search, i);
 
 		if (verdict < 0)
 			return verdict;
@@ -286,8 +268,13 @@ int patch_trial_find(struct patch_trial *trial, const struct pt_block_decoder *d
                      int is_whole, uint32_t *content)
 {
 	const struct kernel_text *text = trial->like->text;
-	const uint32_t count = piece_of(text, version)->ncontents, usual = text->version[version].usual;
-	struct search search = {.trial = trial, .decoder = decoder, .is_whole = is_whole, .most = FAR};
+	const struct kernel_piece *piece = kernel_text_find(text, trial->like->missing_ip);
+	const uint32_t count = piece->ncontents, usual = text->version[version].usual;
+	struct search search = {.trial = trial,
+	                        .decoder = decoder,
+	                        .is_whole = is_whole,
+	                        .most = FAR,
+	                        .guess = {{.piece = piece, .version = version}}};
 	uint64_t read;
 	int found = -1;
 
@@ -296,14 +283,14 @@ int patch_trial_find(struct patch_trial *trial, const struct pt_block_decoder *d
 	if (make_scout(trial, decoder) < 0)
 		return -pte_nomem;
 	if (usual < count)
-		found = find_only(&search, version, count, usual);
+		found = find_only(&search, usual);
 	if (found == (int)count) {
 		*content = usual;
 		return 1;
 	}
 	search.most = FARTHEST;
 	if (found != -pte_nomem)
-		found = find_only(&search, version, count, count);
+		found = find_only(&search, count);
 	*content = (uint32_t)found;
 	return found < 0 ? found : found < (int)count;
 }

@@ -36,9 +36,9 @@ void patch_trial_fini(struct patch_trial *trial);
 /* The flow comes to another PSB. */
 void patch_trial_begin(struct patch_trial *trial);
 
-/* @decoder has failed to find code at the place of @version, which is open. @is_whole: the flow is known
- * since the last PSB, and so are all calls since then. Positive: *content is what stands there; zero: nobody
- * knows; or -pte_nomem. */
+/* @decoder has failed to find code where @like misses it, at the place of @version, which is open. @is_whole:
+ * the flow is known since the last PSB, and so are all calls since then. Positive: *content is what stands
+ * there; zero: nobody knows; or -pte_nomem. */
 int patch_trial_find(struct patch_trial *trial, const struct pt_block_decoder *decoder, size_t version,
                      int is_whole, uint32_t *content);
 

@@ -91,18 +91,9 @@ static int add_thread(struct span_writer *writer, const struct sb_flow *flow)
 {
 	struct sb_flow who = *flow;
 
-	who.ninsn = who.ninsn_kernel = who.left_ip = 0;
+	who.ninsn_kernel = sb_flow_kernel_insns(flow);
+	who.left_ip = 0;
 	who.epoch = NULL;
-	for (uint32_t i = 0; i < flow->npaths; ++i) {
-		const struct pt_run_path *path = flow->path[i];
-
-		for (uint32_t k = 0; k < path->nblocks; ++k) {
-			const uint64_t is_kernel = path->block[k].ip >> 63;
-
-			who.ninsn += path->block[k].ninsn;
-			who.ninsn_kernel += path->block[k].ninsn & (0 - is_kernel);
-		}
-	}
 	who.path = NULL;
 	who.npaths = 0;
 	return span_write_flow(writer, &who, 0);

@@ -129,10 +129,12 @@ static int is_obsolete(const struct switch_track *track, const struct sb_sched *
  * time: which of them those are is not known, nor who runs behind the last one. */
 static int has_more_passes(const struct switch_track *track)
 {
-	const size_t end =
-	        array_above(track->sched, track->nscheds, sizeof(*track->sched), track->unknown_until);
+	size_t end;
 
-	return track->sees_passes && track->nlate && end < track->next + track->nlate;
+	if (!track->sees_passes || !track->nlate)
+		return 0;
+	end = array_above(track->sched, track->nscheds, sizeof(*track->sched), track->unknown_until);
+	return end < track->next + track->nlate;
 }
 
 /* Whether nothing shows that whoever @entry names, whose time has come, still runs. */

@@ -153,6 +153,19 @@ static void the_next_record_tells_what_was_there(void **state)
 	                                   "ffffffff81000008 ffffffff8100000d 1003");
 }
 
+/* FIXME: no record of the jump is left, and nothing else names its place: what kcore has is taken to be
+ * there. The trace fits that by chance, and what never ran is told without a gap (81000006 for 81000008). */
+static void a_place_without_any_record_is_as_in_kcore(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	trace_call(&trace, 550, "t");
+	loses(fixture, 600);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_replay(fixture, "0/1/1@550: " ENTRY "ffffffff81000006 ffffffff8100000d 1003", "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -161,6 +174,8 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(what_fits_both_is_a_gap, setup_patched, teardown_patched),
 	        cmocka_unit_test_setup_teardown(what_fits_none_is_a_gap, setup_patched, teardown_patched),
 	        cmocka_unit_test_setup_teardown(the_next_record_tells_what_was_there, setup_patched,
+	                                        teardown_patched),
+	        cmocka_unit_test_setup_teardown(a_place_without_any_record_is_as_in_kcore, setup_patched,
 	                                        teardown_patched),
 	};
 

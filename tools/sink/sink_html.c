@@ -184,24 +184,6 @@ static int end_running(struct html_state *state, struct running *running, uint64
 
 /* ---- Flow and gaps ---------------------------------------------------------------------------- */
 
-static void split(const struct sb_flow *flow, uint64_t *user, uint64_t *kernel)
-{
-	uint64_t all = 0, of_kernel = 0;
-
-	for (uint32_t i = 0; i < flow->npaths; i++) {
-		const struct pt_run_path *path = flow->path[i];
-
-		for (uint32_t k = 0; k < path->nblocks; k++) {
-			const uint64_t is_kernel = path->block[k].ip >> 63;
-
-			all += path->block[k].ninsn;
-			of_kernel += path->block[k].ninsn & (0 - is_kernel);
-		}
-	}
-	*user = all - of_kernel;
-	*kernel = of_kernel;
-}
-
 static void see_time(struct html_state *state, uint64_t now)
 {
 	if (!now)
@@ -238,12 +220,8 @@ static int add_times(struct html_state *state, const struct sb_flow *flow)
 
 	if (!process || !running || end_running(state, running, now))
 		return -1;
-	if (state->sums & sb_sums_threads) {
-		kernel = flow->ninsn_kernel;
-		user = flow->ninsn - kernel;
-	} else {
-		split(flow, &user, &kernel);
-	}
+	kernel = state->sums & sb_sums_threads ? flow->ninsn_kernel : sb_flow_kernel_insns(flow);
+	user = flow->ninsn - kernel;
 	process->first = process->nblocks ? process->first : now;
 	process->last = now > process->last ? now : process->last;
 	process->user += user;

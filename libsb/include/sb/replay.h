@@ -93,6 +93,20 @@ struct sb_flow {
 	uint64_t ninsn_kernel;
 };
 
+/* How many of the instructions on its paths are the kernel's. */
+static inline uint64_t sb_flow_kernel_insns(const struct sb_flow *flow)
+{
+	uint64_t ninsn = 0;
+
+	for (uint32_t i = 0; i < flow->npaths; ++i) {
+		const struct pt_run_path *path = flow->path[i];
+
+		for (uint32_t k = 0; k < path->nblocks; ++k)
+			ninsn += path->block[k].ninsn & (0 - (path->block[k].ip >> 63));
+	}
+	return ninsn;
+}
+
 /* Calls of one function by another one, from one place, that were added up. */
 struct sb_flow_call_edge {
 	uint32_t caller, callee; /* numbers as of sums; sb_flow_call_base: the frame that execution is in */
