@@ -79,6 +79,7 @@ static void look_at_switches(struct forks *forks, int32_t cpu)
 	for (size_t i = 0; i < count; ++i) {
 		struct first_run *run = find_run(forks, sched[i].pid, sched[i].time);
 
+		system_schedule_pass(forks->system, cpu, i);
 		/* How it came to be before the recording, no trace shows. */
 		if (!run || !run->fact->time || run->from <= sched[i].time)
 			continue;

@@ -7,6 +7,7 @@
 
 #include "replay/late_time.h"
 #include "replay/sideband_observer.h"
+#include "system/system.h"
 
 enum { WAITING_MAX = 1024 }; /* addresses between two times */
 
@@ -186,8 +187,10 @@ int ip_scan(const struct sb_perfdata *perfdata, const struct sb_system *system,
 	if (status < 0)
 		return status;
 	scanner.tsc_base = sideband_upper_bits(scanner.clock, sched, nscheds);
-	while ((status = sb_trace_next(trace, &segment)) > 0 && scanner.status == 0)
+	while ((status = sb_trace_next(trace, &segment)) > 0 && scanner.status == 0) {
 		scan_segment(&scanner, perfdata, &segment);
+		system_schedule_release(system, stream->cpu);
+	}
 	pass_time(&scanner, UINT64_MAX);
 	sb_trace_close(trace);
 	return scanner.status ? scanner.status : status;

@@ -51,6 +51,7 @@ static int see_cpu(struct strangers *strangers, int32_t cpu)
 	int status = 0;
 
 	for (size_t i = 0; i < nscheds && status == 0; ++i) {
+		system_schedule_pass(strangers->system, cpu, i);
 		status = see(strangers, sched[i].prev_pid, sched[i].prev_tid);
 		if (status == 0)
 			status = see(strangers, sched[i].pid, sched[i].tid);

@@ -11,6 +11,7 @@
 #include "replay/gap_explain.h"
 #include "replay/run_hold.h"
 #include "replay/user_stretch.h"
+#include "system/system.h"
 
 /* What following the flow came to. */
 enum course { course_end, course_border, course_lost };
@@ -422,6 +423,7 @@ static void release(struct stream_replay *replay, uint64_t offset)
 	const uint8_t *const begin = replay->segment->begin;
 
 	sb_perfdata_release(replay->perfdata, begin + replay->released, begin + offset);
+	system_schedule_release(replay->observer->system, replay->ledger->cpu);
 	replay->released = offset;
 }
 

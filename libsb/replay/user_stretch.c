@@ -7,6 +7,7 @@
 
 #include "replay/segment.h"
 #include "replay/sideband_observer.h"
+#include "system/system.h"
 
 /* What packets say, one after the other. */
 struct reader {
@@ -200,7 +201,7 @@ static int read_segment(struct reader *reader, const struct pt_config *given,
 	return status;
 }
 
-static int read_stream(struct reader *reader, const struct sb_perfdata *perfdata,
+static int read_stream(struct reader *reader, const struct sb_system *system, int32_t cpu,
                        const struct pt_config *config, struct segment_cutter *cutter)
 {
 	struct sb_segment segment;
@@ -210,7 +211,8 @@ static int read_stream(struct reader *reader, const struct sb_perfdata *perfdata
 		status = read_segment(reader, config, &segment);
 		if (status)
 			return status;
-		sb_perfdata_release(perfdata, segment.begin, segment.begin + segment.stop);
+		sb_perfdata_release(cutter->perfdata, segment.begin, segment.begin + segment.stop);
+		system_schedule_release(system, cpu);
 	}
 	return status < 0 ? status : change_cr3(reader, 0);
 }
@@ -242,7 +244,7 @@ int user_stretches_walk(const struct sb_perfdata *perfdata, const struct sb_syst
 	status = segment_cutter_init(&cutter, stream, flag, nflags);
 	if (status == 0) {
 		cutter.perfdata = perfdata;
-		status = read_stream(&reader, perfdata, &config, &cutter);
+		status = read_stream(&reader, system, stream->cpu, &config, &cutter);
 		segment_cutter_fini(&cutter);
 	}
 	pt_clock_free(reader.time);

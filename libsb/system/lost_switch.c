@@ -42,7 +42,7 @@ struct losses {
 	size_t nboth, nsingle, nswitches, nlost;
 };
 
-static struct losses count_losses(const struct cpu_schedule *cpu)
+static struct losses count_losses(struct cpu_schedule *cpu)
 {
 	const uint32_t both = sb_sched_out | sb_sched_in;
 	struct losses losses = {0};
@@ -50,6 +50,7 @@ static struct losses count_losses(const struct cpu_schedule *cpu)
 	for (size_t i = 0; i < cpu->nscheds; ++i) {
 		const uint32_t records = cpu->sched[i].records & both;
 
+		schedule_pass(cpu, i);
 		losses.nlost += i && lacks_switch(&cpu->sched[i - 1], &cpu->sched[i]);
 		losses.nswitches += records != 0;
 		losses.nboth += records == both;
@@ -81,11 +82,12 @@ static int add_proof(struct proofs *proofs, uint32_t cpu, uint64_t time, int32_t
 	return 0;
 }
 
-static int add_proofs_of(struct proofs *proofs, const struct cpu_schedule *cpu, uint32_t number)
+static int add_proofs_of(struct proofs *proofs, struct cpu_schedule *cpu, uint32_t number)
 {
 	int status = 0;
 
 	for (size_t i = 0; i < cpu->nscheds && status == 0; ++i) {
+		schedule_pass(cpu, i);
 		status = add_proof(proofs, number, cpu->sched[i].time, cpu->sched[i].prev_tid);
 		if (status == 0)
 			status = add_proof(proofs, number, cpu->sched[i].time, cpu->sched[i].tid);
@@ -167,7 +169,7 @@ static int add_ends(struct signs *signs, const struct cpu_schedule *cpu)
 }
 
 /* Whoever was switched to, and was on another CPU before the next switch. */
-static int add_absences(struct signs *signs, const struct cpu_schedule *cpu, uint32_t number,
+static int add_absences(struct signs *signs, struct cpu_schedule *cpu, uint32_t number,
                         const struct proofs *proofs)
 {
 	int status = 0;
@@ -177,6 +179,7 @@ static int add_absences(struct signs *signs, const struct cpu_schedule *cpu, uin
 		const uint64_t end = i + 1 < cpu->nscheds ? entry[1].time : UINT64_MAX;
 		uint64_t time;
 
+		schedule_pass(cpu, i);
 		if (entry->tid <= 0 || end < entry->time + 2 * SAME_TIME)
 			continue;
 		time = seen_elsewhere(proofs, entry->tid, number, entry->time + SAME_TIME, end - SAME_TIME);
@@ -190,8 +193,8 @@ static int add_to_schedule(struct cpu_schedule *cpu, const struct signs *signs)
 {
 	if (!signs->count)
 		return 0;
-	if (array_reserve_more(&cpu->sched, &cpu->sched_capacity, cpu->nscheds, signs->count,
-	                       sizeof(*cpu->sched)) < 0)
+	if (spill_array_reserve(&cpu->spill, &cpu->sched, &cpu->sched_capacity, cpu->nscheds, signs->count,
+	                        sizeof(*cpu->sched)) < 0)
 		return -sbe_nomem;
 	memcpy(cpu->sched + cpu->nscheds, signs->of, signs->count * sizeof(*signs->of));
 	cpu->nscheds += signs->count;

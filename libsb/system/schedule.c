@@ -60,10 +60,11 @@ static void drop_repeats(struct cpu_schedule *cpu, size_t first, size_t end)
 	for (size_t i = first; i < end; ++i) {
 		const struct sb_sched *entry = &cpu->sched[i];
 
+		schedule_pass(cpu, kept);
 		if (kept && says_the_same(&cpu->sched[kept - 1], entry))
 			merge(&cpu->sched[kept - 1], entry);
-		else
-			cpu->sched[kept++] = *entry;
+		else if (kept++ < i)
+			cpu->sched[kept - 1] = *entry;
 	}
 	if (kept < end)
 		memmove(cpu->sched + kept, cpu->sched + end, (cpu->nscheds - end) * sizeof(*cpu->sched));
@@ -93,13 +94,15 @@ static int settle(struct cpu_schedule *cpu, uint64_t time)
 		cpu->settled_time = cpu->sched[end++].time;
 	drop_repeats(cpu, cpu->nsettled, end);
 	cpu->nsettled = end - (before - cpu->nscheds);
+	schedule_pass(cpu, cpu->nsettled);
 	cpu->settle_at = cpu->nsettled + 2 * (cpu->nscheds - cpu->nsettled) + AT_LEAST;
 	return status;
 }
 
 static int append(struct cpu_schedule *cpu, const struct sb_sched *entry)
 {
-	if (array_reserve(&cpu->sched, &cpu->sched_capacity, cpu->nscheds, sizeof(*cpu->sched)) < 0)
+	if (spill_array_reserve(&cpu->spill, &cpu->sched, &cpu->sched_capacity, cpu->nscheds, 1,
+	                        sizeof(*cpu->sched)) < 0)
 		return -sbe_nomem;
 	if (cpu->nscheds && entry->time < cpu->sched[cpu->nscheds - 1].time)
 		cpu->unsorted = 1;
@@ -541,6 +544,7 @@ void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void 
 		struct cpu_schedule *cpu = &schedule->cpu[i];
 
 		for (size_t j = 0; j < cpu->nscheds; ++j) {
+			schedule_pass(cpu, j);
 			find_pid(cpu, &cpu->sched[j].pid, &cpu->sched[j].tid, pid_of, context);
 			find_pid(cpu, &cpu->sched[j].prev_pid, &cpu->sched[j].prev_tid, pid_of, context);
 		}
@@ -558,12 +562,13 @@ static int follows(const struct sb_sched *before, const struct sb_sched *entry)
 }
 
 /* Whether all switches have records, and all have both where one has: but for the first and the last one. */
-static int is_whole(const struct cpu_schedule *cpu)
+static int is_whole(struct cpu_schedule *cpu)
 {
 	const uint32_t both = sb_sched_out | sb_sched_in;
 	size_t nboth = 0, nsingle = 0, nswitches = 0;
 
 	for (size_t i = 1; i < cpu->nscheds; ++i) {
+		schedule_pass(cpu, i);
 		if (!follows(&cpu->sched[i - 1], &cpu->sched[i]))
 			return 0;
 		nswitches += (cpu->sched[i].records & both) != 0;
@@ -601,7 +606,13 @@ int schedule_seal(struct schedule *schedule, int damaged)
 		drop_repeats(cpu, 0, cpu->nscheds);
 		cpu->is_whole = is_whole(cpu);
 	}
-	return status < 0 ? status : lost_switch_find(schedule);
+	if (status == 0)
+		status = lost_switch_find(schedule);
+	for (size_t i = 0; i < schedule->ncpus; ++i) {
+		spill_array_seal(&schedule->cpu[i].spill);
+		spill_array_release(&schedule->cpu[i].spill, schedule->cpu[i].sched);
+	}
+	return status;
 }
 
 void schedule_free(struct schedule *schedule)
@@ -613,7 +624,7 @@ void schedule_free(struct schedule *schedule)
 		return;
 	}
 	for (size_t i = 0; i < schedule->ncpus; ++i) {
-		free(schedule->cpu[i].sched);
+		spill_array_free(&schedule->cpu[i].spill, schedule->cpu[i].sched);
 		free(schedule->cpu[i].flag);
 		free(schedule->cpu[i].seen);
 		free(schedule->cpu[i].ended);

@@ -10,6 +10,7 @@
 #include <sb/system.h>
 
 #include "system/arena.h"
+#include "system/spill_array.h"
 #include "system/system.h"
 
 /* The process of an entry's thread is found out later: see schedule_find_pids(). */
@@ -24,6 +25,7 @@ struct sb_seen {
 struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
+	struct spill_array spill; /* where sched is */
 	struct sb_sched
 	        last;    /* the entry that came last, wherever it belongs; of a checkpoint, the last one */
 	size_t nsettled; /* so many are in order, and say something new each; none comes in between */
@@ -91,6 +93,13 @@ static inline const struct sb_sched *schedule_end(const struct schedule *schedul
 	if (!of->nscheds)
 		return NULL;
 	return schedule->checkpoint ? &of->last : &of->sched[of->nscheds - 1];
+}
+
+/* Who goes through the entries of @cpu, one after the other, is at @index: those far behind need not be in
+ * memory. Only while the model is being built. */
+static inline void schedule_pass(struct cpu_schedule *cpu, size_t index)
+{
+	spill_array_pass(&cpu->spill, cpu->sched, index * sizeof(*cpu->sched));
 }
 
 /* Those of the thread. */

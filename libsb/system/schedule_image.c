@@ -34,6 +34,39 @@ static int is_empty(const struct cpu_schedule *cpu)
 	return !cpu->nscheds && !cpu->nseen && !cpu->nflags && !cpu->is_whole && !cpu->losses;
 }
 
+/* A large schedule is not in memory as a whole. */
+enum { ROWS_AT_ONCE = SPILL_WINDOW / sizeof(struct sb_sched) };
+
+static size_t rows_from(const struct cpu_schedule *cpu, size_t first)
+{
+	const size_t left = cpu->nscheds - first;
+
+	spill_array_release(&cpu->spill, cpu->sched);
+	return left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
+}
+
+static uint64_t sum_of(const struct cpu_schedule *cpu)
+{
+	struct checkpoint_sum sum = checkpoint_sum_begin();
+	size_t count;
+
+	for (size_t i = 0; i < cpu->nscheds; i += count) {
+		count = rows_from(cpu, i);
+		checkpoint_sum_add(&sum, cpu->sched + i, count * sizeof(*cpu->sched));
+	}
+	return checkpoint_sum_end(&sum);
+}
+
+static void write_entries(const struct cpu_schedule *cpu, struct checkpoint_writer *writer)
+{
+	size_t count;
+
+	for (size_t i = 0; i < cpu->nscheds; i += count) {
+		count = rows_from(cpu, i);
+		checkpoint_table_put(writer, cpu->sched + i, count);
+	}
+}
+
 static void write_cpus(const struct schedule *schedule, struct checkpoint_writer *writer)
 {
 	struct checkpoint_cpu row = {0};
@@ -56,7 +89,7 @@ static void write_cpus(const struct schedule *schedule, struct checkpoint_writer
 		memset(row.last_sched, 0, sizeof(row.last_sched));
 		if (cpu->nscheds)
 			memcpy(row.last_sched, &cpu->sched[cpu->nscheds - 1], sizeof(row.last_sched));
-		row.sched_sum = checkpoint_sum_of(cpu->sched, cpu->nscheds * sizeof(*cpu->sched));
+		row.sched_sum = sum_of(cpu);
 		checkpoint_table_put(writer, &row, 1);
 	}
 }
@@ -66,7 +99,7 @@ void schedule_write(const struct schedule *schedule, struct checkpoint_writer *w
 	write_cpus(schedule, writer);
 	checkpoint_table_begin(writer, checkpoint_scheds);
 	for (size_t i = 0; i < schedule->ncpus; ++i)
-		checkpoint_table_put(writer, schedule->cpu[i].sched, schedule->cpu[i].nscheds);
+		write_entries(&schedule->cpu[i], writer);
 	checkpoint_table_begin(writer, checkpoint_seen);
 	for (size_t i = 0; i < schedule->ncpus; ++i)
 		checkpoint_table_put(writer, schedule->cpu[i].seen, schedule->cpu[i].nseen);

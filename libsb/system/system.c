@@ -615,6 +615,14 @@ const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_
 	return found ? found->sched : NULL;
 }
 
+void system_schedule_release(const struct sb_system *system, int32_t cpu)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	if (found)
+		spill_array_release(&found->spill, found->sched);
+}
+
 const struct sb_space *sb_system_space(const struct sb_system *system, int32_t pid, uint64_t time)
 {
 	return process_space(&system->processes, pid, time);

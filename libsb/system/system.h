@@ -90,6 +90,18 @@ const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, s
 struct schedule;
 const struct schedule *system_schedule(const struct sb_system *system);
 
+/* What sb_system_schedule() gave of that CPU was gone through, up to somewhere: a large one need not stay in
+ * memory. From any thread, and others may go on using it. */
+void system_schedule_release(const struct sb_system *system, int32_t cpu);
+/* The same, for who goes through it from entry to entry, and is at @index. */
+static inline void system_schedule_pass(const struct sb_system *system, int32_t cpu, size_t index)
+{
+	enum { OFTEN_ENOUGH = 8192 };
+
+	if (index % OFTEN_ENOUGH == 0)
+		system_schedule_release(system, cpu);
+}
+
 /* Whether no record of a switch on that CPU is missing, as far as the others tell. */
 int system_schedule_is_whole(const struct sb_system *system, int32_t cpu);
 

@@ -108,7 +108,8 @@ sb_export void sb_system_free(struct sb_system *system);
 /* The damage that ended the walk over the records, or NULL. */
 sb_export const struct sb_error *sb_system_damage(const struct sb_system *system);
 
-/* The schedule of a CPU, sorted by time; *count may be 0. */
+/* The schedule of a CPU, sorted by time; *count may be 0. A long one is mapped from a temporary file without a
+ * name, in the directory TMPDIR names, else in /var/tmp; where none can be had, it is in memory. */
 sb_export const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu,
                                                     size_t *count);
 

@@ -1,0 +1,49 @@
+/* spill_array.h - an array that only grows, and is kept in a temporary file without a name when it has become
+ * large: memory then holds what of it was looked at lately, and the system may take even that.
+ *
+ * Rows stay an array: a file is mapped, shared, so that pages that are released go there and come back. Where
+ * no file can be had, or has no room left, the array stays in memory, or returns there.
+ */
+#ifndef SB_SPILL_ARRAY_H
+#define SB_SPILL_ARRAY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Zeroed at first. */
+struct spill_array {
+	size_t mapped;   /* bytes, from the array's first row on; zero: it is on the heap */
+	size_t released; /* those before were: see spill_array_pass() */
+	int fd;          /* while it is mapped and may grow */
+	int is_kept;     /* no file is to be had for it */
+};
+
+/* Up to that, an array is on the heap. */
+enum { SPILL_FROM = 1 << 18 };
+
+/* Makes room for @more elements: *@array has @count elements of @size bytes, and room for *@capacity. Zero or
+ * -sbe_nomem; then it is as it was. */
+int spill_array_reserve(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t more,
+                        size_t size);
+
+/* It does not grow any more: lets go of the file descriptor. */
+void spill_array_seal(struct spill_array *spill);
+
+/* Who goes through @array from its beginning on is at byte @offset: what lies before is not in memory any
+ * more, but for the last SPILL_WINDOW bytes. Begins anew when @offset is less than before. Cheap. */
+enum { SPILL_WINDOW = 1 << 16 };
+void spill_array_pass_far(struct spill_array *spill, const void *array, size_t offset);
+
+static inline void spill_array_pass(struct spill_array *spill, const void *array, size_t offset)
+{
+	if (spill->mapped && offset - spill->released >= 2 * (size_t)SPILL_WINDOW)
+		spill_array_pass_far(spill, array, offset);
+}
+
+/* None of it needs to be in memory. From any thread: it comes back where it is asked for. */
+void spill_array_release(const struct spill_array *spill, const void *array);
+
+/* Frees @array, and zeroes *@spill. */
+void spill_array_free(struct spill_array *spill, void *array);
+
+#endif
