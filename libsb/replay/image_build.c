@@ -261,14 +261,32 @@ static void drop_one(struct image_builder *builder)
 	}
 }
 
+/* Time goes on: what had ended by @time is hardly asked for again. Looks at some of them, as one was made. */
+static void drop_ended(struct image_builder *builder, uint64_t time)
+{
+	for (int i = 0; i < 4; ++i) {
+		struct built_image *built;
+
+		if (builder->hand >= builder->count)
+			builder->hand = 0;
+		built = builder->built[builder->hand];
+		if (built != builder->newest && built != builder->previous && built->epoch->to <= time)
+			drop(builder, built);
+		else
+			++builder->hand;
+	}
+}
+
 struct pt_image *image_builder_get(struct image_builder *builder, const struct sb_epoch *epoch)
 {
 	struct built_image *built;
+	int is_new;
 
 	if (!epoch)
 		return builder->empty;
 	built = builder->by_epoch[epoch->id];
-	if (!built)
+	is_new = !built;
+	if (is_new)
 		built = build(builder, epoch);
 	if (!built)
 		return NULL;
@@ -278,6 +296,8 @@ struct pt_image *image_builder_get(struct image_builder *builder, const struct s
 	/* The decoder may still look at the one before this. */
 	builder->previous = builder->newest;
 	builder->newest = built;
+	if (is_new)
+		drop_ended(builder, epoch->from);
 	while (builder->parts > builder->limit && builder->count > 2)
 		drop_one(builder);
 	return built->image;

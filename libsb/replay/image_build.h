@@ -3,8 +3,8 @@
  * An image begins empty, however much is mapped; a mapping gets into it when code in it is first looked for.
  * So neither a new process nor a new mapping in a large one costs more than what is executed. All images draw
  * their sections from one section cache, so that a library is decoded once, whoever maps it wherever.
- * What images take together is bounded; the last two asked for are always kept. An image also says where the
- * decoder found nothing: see missing_ip.
+ * What images take together is bounded, and epochs that have ended lose theirs by and by; the last two asked
+ * for are always kept. An image also says where the decoder found nothing: see missing_ip.
  *
  * A builder and its images belong to one thread; the section cache and the resolver are shared.
  */

@@ -103,8 +103,8 @@ static void the_images_used_last_are_kept(void **state)
 	close_images(&images);
 }
 
-/* A process of many mappings, one of which is replaced again and again: what is not executed costs nothing.
- */
+/* A process of many mappings, one of which is replaced again and again: what is not executed costs nothing,
+ * nor what is past. */
 static void images_follow_what_is_executed(void **state)
 {
 	enum { MAPPINGS = 10000, CHANGES = 1000 };
@@ -140,8 +140,10 @@ static void images_follow_what_is_executed(void **state)
 		assert_null(pt_image_lookup(image, NULL, 0x5002)); /* behind the file's end */
 		assert_null(pt_image_lookup(image, NULL, 0x100));
 	}
-	assert_int_equal(builder.count, CHANGES);
-	assert_int_equal(builder.parts, 3 * CHANGES);
+	/* Of the epochs that have ended, hardly any image is left; and whoever goes back gets it again. */
+	assert_in_range(builder.count, 2, 4);
+	assert_int_equal(builder.parts, 3 * builder.count);
+	assert_non_null(pt_image_lookup(image_builder_get(&builder, sb_space_epoch(space, 2)), NULL, 0x5001));
 	assert_int_equal(builder.nisids, 3); /* "/a" at two addresses, "/b" */
 	image_builder_fini(&builder);
 	pt_iscache_free(sections);
