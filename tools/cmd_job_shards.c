@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "heap.h"
 #include "interrupt.h"
 #include "job/job_run.h"
 #include "job/job_targets.h"
@@ -17,6 +16,9 @@
 #include "job/shard_run.h"
 #include "replay_options.h"
 #include "tell.h"
+
+/* Huge pages: it is small, and most of its time is over before small ones would be there. */
+enum { pages_of_a_shard = 4 };
 
 struct shard_command {
 	struct replay_command replay; /* first: the target of its options; plan */
@@ -283,10 +285,7 @@ static int run_shards(const struct shard_command *command, const char *name, str
 		              : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
 	if (!code)
-		code = job_limit_memory(&plan.job, err);
-	/* Where memory is limited, what is only reserved counts. */
-	if (!code && !plan.job.limits.memory)
-		heap_use_huge_pages();
+		code = job_take_memory(&plan.job, pages_of_a_shard, err);
 	if (!code)
 		code = shard_run(&plan, wanted, &options, err);
 	free(wanted);

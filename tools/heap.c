@@ -10,20 +10,22 @@
 
 enum {
 	huge_page = 2 << 20,
-	npages = 4,
+	threads_of_an_arena = 4,
 	block_most = 1 << 20, /* larger ones are mapped one by one: they come and go */
 	first_block = 256 << 10
 };
 
-void heap_use_huge_pages(void)
+void heap_use_huge_pages(unsigned int npages, unsigned int nthreads)
 {
+	const uintptr_t size = (uintptr_t)npages * huge_page;
 	uintptr_t first, end, block;
 	void *memory;
 
+	mallopt(M_ARENA_MAX, 1 + (int)(nthreads / threads_of_an_arena));
 	/* Set, it stays as it is, and so does what was freed at the heap's end. */
 	mallopt(M_MMAP_THRESHOLD, 2 * huge_page);
-	mallopt(M_TRIM_THRESHOLD, (npages + 3) * huge_page);
-	mallopt(M_TOP_PAD, (npages + 2) * huge_page);
+	mallopt(M_TRIM_THRESHOLD, (int)size + 3 * huge_page);
+	mallopt(M_TOP_PAD, (int)size + 2 * huge_page);
 	memory = malloc(first_block);
 	mallopt(M_TOP_PAD, block_most);
 	block = (uintptr_t)memory;
@@ -32,9 +34,8 @@ void heap_use_huge_pages(void)
 	first = (block + 2 * first_block + huge_page) / huge_page * huge_page;
 	free(memory);
 	/* Another malloc() may have its memory elsewhere. */
-	if (memory && block < end && first + npages * huge_page <= end &&
-	    end - block < (npages + 4) * huge_page &&
-	    !madvise((void *)first, npages * huge_page, MADV_HUGEPAGE)) {
+	if (memory && block < end && first + size <= end && end - block < size + 4 * huge_page &&
+	    !madvise((void *)first, size, MADV_HUGEPAGE)) {
 		/* Up to there, memory is never used, and never touched. */
 		static void *volatile unused; /* or it would not be allocated */
 

@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "commands.h"
+#include "heap.h"
 #include "interrupt.h"
 #include "job/job_inputs.h"
 #include "job/job_keys.h"
@@ -39,16 +41,27 @@ static void raise_status(struct run *run, int status)
 
 /* ---- Before ----------------------------------------------------------------------------------- */
 
-/* Private memory that can be written: what recordings are mapped to does not count. */
-int job_limit_memory(const struct job *job, struct sb_error *err)
+/* Private memory that can be written: what recordings are mapped to does not count, what is only reserved
+ * does. */
+static int limit_memory(const struct job *job, struct sb_error *err)
 {
 	const struct rlimit limit = {job->limits.memory, job->limits.memory};
 
-	if (!job->limits.memory || !setrlimit(RLIMIT_DATA, &limit))
+	if (!setrlimit(RLIMIT_DATA, &limit))
 		return 0;
 	return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
 	                    "memory cannot be limited to %llu bytes: there is a lower limit already",
 	                    (unsigned long long)job->limits.memory);
+}
+
+int job_take_memory(const struct job *job, unsigned int npages, struct sb_error *err)
+{
+	const long ncpus = sysconf(_SC_NPROCESSORS_ONLN);
+
+	if (job->limits.memory)
+		return limit_memory(job, err);
+	heap_use_huge_pages(npages, job->jobs ? job->jobs : ncpus > 0 ? (unsigned int)ncpus : 1);
+	return 0;
 }
 
 /* What runs that were killed left behind. */
@@ -105,7 +118,7 @@ static int prepare(struct run *run, struct sb_error *err)
 		code = read_before(run, err);
 	if (!code)
 		code = clean(run, err);
-	return code ? code : job_limit_memory(run->job, err);
+	return code ? code : job_take_memory(run->job, 1, err);
 }
 
 static void finish(struct run *run)
