@@ -9,32 +9,18 @@
 
 /* ---- Nodes ------------------------------------------------------------------------------------ */
 
-static uint32_t slot_of(const struct report_stacks *stacks, const struct report_node *node)
+static uint32_t slot_of(const struct report_stacks *stacks, uint32_t parent, uint32_t key)
 {
-	const uint64_t key = ((uint64_t)node->parent << 32 | node->function << 2 |
-	                      (uint32_t)node->kernel << 1 | (uint32_t)node->unsure) *
-	                     0x9e3779b97f4a7c15;
-
-	return (uint32_t)(key >> 32) & (stacks->nslots - 1);
+	return (uint32_t)(((uint64_t)parent << 32 | key) * 0x9e3779b97f4a7c15 >> 32) & (stacks->nslots - 1);
 }
 
 static void enter_slot(struct report_stacks *stacks, uint32_t index)
 {
-	uint32_t *slot = &stacks->slot[slot_of(stacks, &stacks->node[index])];
-
-	stacks->node[index].beside = *slot;
-	*slot = index;
-}
-
-/* Roots have no parent, and no neighbours. */
-static void enter_parent(struct report_stacks *stacks, uint32_t index)
-{
 	struct report_node *node = &stacks->node[index];
+	uint32_t *slot = &stacks->slot[slot_of(stacks, node->parent, node->key)];
 
-	if (!node->parent)
-		return;
-	node->next = stacks->node[node->parent].child;
-	stacks->node[node->parent].child = index;
+	node->link = *slot;
+	*slot = index;
 }
 
 static int grow(struct report_stacks *stacks)
@@ -58,43 +44,50 @@ static int grow(struct report_stacks *stacks)
 }
 
 /* Zero: no memory. */
-static uint32_t add_node(struct report_stacks *stacks, const struct report_node *wanted)
+static uint32_t add_node(struct report_stacks *stacks, uint32_t parent, uint32_t key)
 {
 	uint32_t index;
 
 	if (stacks->nnodes == stacks->capacity && grow(stacks))
 		return 0;
 	index = stacks->nnodes++;
-	stacks->node[index] = *wanted;
+	stacks->node[index] = (struct report_node){.parent = parent, .key = key, .missing = stacks->least};
 	enter_slot(stacks, index);
-	enter_parent(stacks, index);
 	return index;
 }
 
-/* The node that is @wanted below its parent; that itself where it is too deep. Zero: no memory. */
-static uint32_t find_child(struct report_stacks *stacks, const struct report_node *wanted, uint32_t depth)
+/* Zero: there is none. */
+static uint32_t find_child(const struct report_stacks *stacks, uint32_t parent, uint32_t key)
 {
-	for (uint32_t i = stacks->slot[slot_of(stacks, wanted)]; i; i = stacks->node[i].beside) {
-		const struct report_node *node = &stacks->node[i];
+	uint32_t i = stacks->slot[slot_of(stacks, parent, key)];
 
-		if (node->parent == wanted->parent && node->function == wanted->function &&
-		    node->kernel == wanted->kernel && node->unsure == wanted->unsure)
-			return i;
-	}
-	if (depth >= report_depth_most)
-		return wanted->parent;
-	return add_node(stacks, wanted);
+	while (i && (stacks->node[i].parent != parent || stacks->node[i].key != key))
+		i = stacks->node[i].link;
+	return i;
 }
 
-static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, const struct sb_call_frame *frame,
-                         uint32_t depth)
+/* The node below @parent; that itself where it is too deep. Zero: no memory. */
+static uint32_t child_of(struct report_stacks *stacks, uint32_t parent, uint32_t key, uint32_t depth)
 {
-	const struct report_node wanted = {.parent = parent,
-	                                   .function = frame->function->index,
-	                                   .kernel = frame->ip >> 63,
-	                                   .unsure = frame->unsure != 0};
+	const uint32_t known = find_child(stacks, parent, key);
 
-	return find_child(stacks, &wanted, depth);
+	if (known)
+		return known;
+	return depth >= report_depth_most ? parent : add_node(stacks, parent, key);
+}
+
+/* A frame's note: its node, and whether it was a guess when it got that. */
+enum { note_unsure_shift = 32 };
+
+/* Places the frame above @parent. Zero: no memory. */
+static uint32_t place_frame(struct report_stacks *stacks, uint32_t parent, struct sb_call_frame *frame,
+                            bool unsure, uint32_t depth)
+{
+	const uint32_t key = report_key(frame->function->index, frame->ip >> 63, unsure),
+	               node = child_of(stacks, parent, key, depth);
+
+	frame->note.number = (uint64_t)unsure << note_unsure_shift | node;
+	return node;
 }
 
 static int keep_function(struct report_stacks *stacks, const struct sb_function *function)
@@ -115,75 +108,169 @@ uint64_t *report_stacks_totals(const struct report_stacks *stacks)
 
 	/* Children have higher numbers than their parents. */
 	for (uint32_t i = stacks->nnodes; total && i-- > 1;) {
-		total[i] += stacks->node[i].self;
+		total[i] += stacks->node[i].self + stacks->node[i].below;
 		total[stacks->node[i].parent] += total[i];
 	}
 	return total;
 }
 
-/* How many instructions a node needs so that no more than half of the room is taken. */
-static uint64_t find_least(const struct report_stacks *stacks, const uint64_t *total)
-{
-	uint64_t least = total[0] / stacks->most + 1;
-	uint32_t kept = UINT32_MAX;
+enum { gone = 1u << 31 }; /* with the index of the node that it would be below */
 
-	while (kept > stacks->most / 2 && least <= total[0]) {
-		least *= 2;
-		kept = 0;
-		for (uint32_t i = 1; i < stacks->nnodes; i++)
-			kept += total[i] >= least;
+/* @total becomes, of each node that is to be put aside, gone; of others 0. Such a node may have had what is
+ * missing, too, but no more than the one above. */
+static void choose_gone(const struct report_stacks *stacks, uint64_t *total)
+{
+	total[0] = 0;
+	for (uint32_t i = 1; i < stacks->nnodes; i++) {
+		const struct report_node *node = &stacks->node[i];
+		const bool is_light = node->parent && total[i] + node->missing < stacks->least;
+
+		total[i] = is_light ? gone : total[node->parent];
 	}
-	return least;
 }
 
-/* Nodes keep their order. @total becomes, of each node, where it is now, or who has its instructions. */
-static void give_up_below(struct report_stacks *stacks, uint64_t *total, uint64_t least)
+/* All nodes, those that stay without their instructions. Zero, or negative: they must stay in memory. */
+static int put_aside(struct report_stacks *stacks, const uint64_t *is_gone)
+{
+	int status = report_aside_begin(&stacks->aside, stacks->nnodes - 1);
+
+	for (uint32_t i = 1; i < stacks->nnodes && !status; i++) {
+		const struct report_node *node = &stacks->node[i];
+
+		status = report_aside_row(&stacks->aside,
+		                          &(struct report_row){.parent = node->parent,
+		                                               .key = node->key,
+		                                               .self = is_gone[i] ? node->self : 0});
+	}
+	return status ? status : report_aside_end(&stacks->aside);
+}
+
+/* Nodes keep their order. @is_gone becomes, of each node, where it is now, or who is above it. */
+static void remove_gone(struct report_stacks *stacks, uint64_t *is_gone)
 {
 	const uint32_t nnodes = stacks->nnodes;
-	uint64_t *place = total;
+	uint64_t *place = is_gone;
 
 	memset(stacks->slot, 0, stacks->nslots * sizeof(*stacks->slot));
 	stacks->nnodes = 1;
 	for (uint32_t i = 1; i < nnodes; i++) {
 		struct report_node node = stacks->node[i];
-		const uint32_t above = node.parent ? (uint32_t)place[node.parent] : 0;
+		const uint32_t above = (uint32_t)place[node.parent];
 
-		if (above && total[i] < least) {
-			stacks->node[above].self += node.self;
+		if (is_gone[i]) {
+			stacks->node[above].below += node.self + node.below;
 			place[i] = above;
 			continue;
 		}
 		node.parent = above;
-		node.child = node.next = 0;
 		stacks->node[stacks->nnodes] = node;
 		enter_slot(stacks, stacks->nnodes);
-		enter_parent(stacks, stacks->nnodes);
 		place[i] = stacks->nnodes++;
 	}
 	for (uint32_t i = 0; i < stacks->ngroups; i++)
 		stacks->group[i].root = (uint32_t)place[stacks->group[i].root];
 }
 
-/* Zero or -sbe_nomem. */
-static int make_room(struct report_stacks *stacks)
+static int make_room_now(struct report_stacks *stacks, uint64_t wanted)
 {
 	uint64_t *total;
 
-	if (stacks->nnodes + report_depth_most < stacks->most)
-		return 0;
-	/* In a billion nodes nothing is given up: memory is. */
+	/* In a billion nodes there is no room: memory is out. */
 	if (stacks->most == report_nodes_all)
 		return -sbe_nomem;
 	total = report_stacks_totals(stacks);
 	if (!total)
 		return -sbe_nomem;
-	give_up_below(stacks, total, find_least(stacks, total));
+	stacks->least = total[0] / stacks->finest + 1;
+	choose_gone(stacks, total);
+	if (put_aside(stacks, total) == 0) {
+		remove_gone(stacks, total);
+		stacks->generation++;
+	}
 	free(total);
-	stacks->generation++;
-	/* Each process has a root, however many there are. */
-	if (stacks->nnodes > stacks->most / 2)
-		stacks->most *= 2;
+	while (stacks->nnodes + wanted >= stacks->most / 2 && stacks->most < report_nodes_all)
+		stacks->most = stacks->most < report_nodes_all / 2 ? 2 * stacks->most : report_nodes_all;
 	return 0;
+}
+
+/* Room for so many more nodes, and a stack. Zero or -sbe_nomem. */
+static int make_room(struct report_stacks *stacks, uint64_t more)
+{
+	const uint64_t wanted = more + report_depth_most;
+
+	return stacks->nnodes + wanted < stacks->most ? 0 : make_room_now(stacks, wanted);
+}
+
+/* ---- What was put aside ----------------------------------------------------------------------- */
+
+/* Where a node that was put aside is now, or, with gone, which one of those above it is there. */
+static uint32_t place_of(const struct report_stacks *stacks, const struct report_row *row, uint32_t above)
+{
+	uint32_t known;
+
+	if (!row->parent)
+		return stacks->group[row->key >> 2].root;
+	known = above & gone ? 0 : find_child(stacks, above, row->key);
+	return known ? known : above | gone;
+}
+
+static int take_round(struct report_stacks *stacks)
+{
+	struct report_row row;
+	uint32_t nrows, *place;
+	int status = report_aside_next(&stacks->aside, &nrows);
+
+	place = status ? NULL : calloc((size_t)nrows + 1, sizeof(*place));
+	if (!place)
+		return -1;
+	for (uint32_t i = 1; i <= nrows; i++) {
+		status = report_aside_read(&stacks->aside, &row);
+		if (status)
+			break;
+		place[i] = place_of(stacks, &row, place[row.parent]);
+		stacks->node[place[i] & ~gone].self += row.self;
+	}
+	free(place);
+	return status;
+}
+
+int report_stacks_finish(struct report_stacks *stacks)
+{
+	int status = sb_calls_finish(stacks->calls) < 0 ? -1 : 0;
+
+	for (uint32_t i = 1; i < stacks->nnodes; i++)
+		stacks->node[i].below = 0;
+	report_aside_rewind(&stacks->aside);
+	for (uint32_t i = 0; i < stacks->aside.nrounds && !status; i++)
+		status = take_round(stacks);
+	return status;
+}
+
+/* ---- Who is told of --------------------------------------------------------------------------- */
+
+static int compare_totals(const void *left, const void *right)
+{
+	const uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a < b) - (a > b);
+}
+
+uint64_t report_stacks_least(const struct report_stacks *stacks, const uint64_t *total, uint32_t told)
+{
+	uint64_t least = total[0] / stacks->finest + 1, *sorted = calloc(stacks->nnodes, sizeof(*sorted));
+	uint32_t count = 0;
+
+	if (!sorted)
+		return 0;
+	for (uint32_t i = 1; i < stacks->nnodes; i++)
+		if (stacks->node[i].parent && total[i] >= least)
+			sorted[count++] = total[i];
+	if (count > told) {
+		qsort(sorted, count, sizeof(*sorted), compare_totals);
+		least = sorted[told] + 1;
+	}
+	free(sorted);
+	return least;
 }
 
 /* ---- Groups ----------------------------------------------------------------------------------- */
@@ -208,12 +295,13 @@ static int64_t group_of(struct report_stacks *stacks, const struct sb_call_threa
 	stacks->group = group;
 	group += stacks->ngroups;
 	*group = (struct report_group){.pid = thread->pid, .container = container};
-	group->root = add_node(stacks, &(struct report_node){.function = stacks->ngroups});
+	group->root = add_node(stacks, 0, report_key(stacks->ngroups, false, false));
 	return group->root ? (int64_t)stacks->ngroups++ : -1;
 }
 
-/* The thread's note: the generation, its group, and one. */
-static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thread)
+/* The thread's note: the generation, its group, and one. The outermost @known frames are where they were,
+ * whatever has become a guess since. */
+static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thread, uint32_t known)
 {
 	const int64_t group = group_of(stacks, thread);
 	uint32_t node;
@@ -223,21 +311,28 @@ static int place_frames(struct report_stacks *stacks, struct sb_call_thread *thr
 	thread->note.number = (uint64_t)stacks->generation << 32 | ((uint64_t)group + 1);
 	node = stacks->group[group].root;
 	for (uint32_t i = 0; i < thread->depth; i++) {
-		node = child_of(stacks, node, &thread->frame[i], i);
+		struct sb_call_frame *frame = &thread->frame[i];
+		const bool unsure =
+		        i < known ? frame->note.number >> note_unsure_shift != 0 : frame->unsure != 0;
+
+		node = place_frame(stacks, node, frame, unsure, i);
 		if (!node)
 			return -sbe_nomem;
-		thread->frame[i].note.number = node;
 	}
 	return 0;
 }
 
-static bool is_in_place(const struct report_stacks *stacks, const struct sb_call_thread *thread)
+static bool is_in_group(const struct report_stacks *stacks, const struct sb_call_thread *thread)
 {
 	const uint32_t number = (uint32_t)thread->note.number;
 	const struct report_group *group = number ? &stacks->group[number - 1] : NULL;
 
-	return group && thread->note.number >> 32 == stacks->generation && group->pid == thread->pid &&
-	       group->container == container_of(thread);
+	return group && group->pid == thread->pid && group->container == container_of(thread);
+}
+
+static bool is_in_place(const struct report_stacks *stacks, const struct sb_call_thread *thread)
+{
+	return thread->note.number >> 32 == stacks->generation && is_in_group(stacks, thread);
 }
 
 /* ---- What the engine says --------------------------------------------------------------------- */
@@ -246,38 +341,40 @@ static int on_enter(void *context, struct sb_call_thread *thread)
 {
 	struct report_stacks *stacks = context;
 	struct sb_call_frame *top = sb_calls_top(thread);
+	const uint32_t below = thread->depth - 1;
 
-	if (keep_function(stacks, top->function) || make_room(stacks))
+	if (keep_function(stacks, top->function) || make_room(stacks, 0))
 		return -sbe_nomem;
-	if (thread->depth == 1 || !is_in_place(stacks, thread))
-		return place_frames(stacks, thread);
-	top->note.number = child_of(stacks, (uint32_t)thread->frame[thread->depth - 2].note.number, top,
-	                            thread->depth - 1);
-	return top->note.number ? 0 : -sbe_nomem;
+	if (!below || !is_in_place(stacks, thread))
+		return place_frames(stacks, thread, is_in_group(stacks, thread) ? below : 0);
+	return place_frame(stacks, (uint32_t)thread->frame[below - 1].note.number, top, top->unsure != 0,
+	                   below)
+	               ? 0
+	               : -sbe_nomem;
 }
 
 static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 {
 	struct report_stacks *stacks = context;
 
-	if (!is_in_place(stacks, thread) && (make_room(stacks) || place_frames(stacks, thread)))
+	if (!is_in_place(stacks, thread) &&
+	    (make_room(stacks, 0) ||
+	     place_frames(stacks, thread, is_in_group(stacks, thread) ? thread->depth : 0)))
 		return -sbe_nomem;
-	stacks->node[sb_calls_top(thread)->note.number].self += ninsn;
+	stacks->node[(uint32_t)sb_calls_top(thread)->note.number].self += ninsn;
 	return 0;
 }
 
 /* One that was called above frames that are in place. */
 static int add_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum, uint32_t index)
 {
-	const struct report_node wanted = {.parent = stacks->summed[sum->below],
-	                                   .function = sum->function->index,
-	                                   .kernel = sum->is_kernel != 0};
 	const uint32_t depth = stacks->deep[sum->below] + 1;
 	uint32_t node;
 
-	if (keep_function(stacks, sum->function) || make_room(stacks))
+	if (keep_function(stacks, sum->function))
 		return -sbe_nomem;
-	node = find_child(stacks, &wanted, depth);
+	node = child_of(stacks, stacks->summed[sum->below],
+	                report_key(sum->function->index, sum->is_kernel != 0, false), depth);
 	if (!node)
 		return -sbe_nomem;
 	stacks->node[node].self += sum->ninsn;
@@ -290,8 +387,11 @@ static int on_sums(void *context, struct sb_call_thread *thread, const struct sb
                    uint32_t count)
 {
 	struct report_stacks *stacks = context;
-	int status = on_run(stacks, thread, sum[0].ninsn);
+	/* Nodes stay where they are meanwhile. */
+	int status = make_room(stacks, count);
 
+	if (status == 0)
+		status = on_run(stacks, thread, sum[0].ninsn);
 	if (status == 0 && (vector_reach(&stacks->summed, &stacks->nsummed, count, sizeof(*stacks->summed)) ||
 	                    vector_reach(&stacks->deep, &stacks->ndeep, count, sizeof(*stacks->deep))))
 		status = -sbe_nomem;
@@ -322,64 +422,71 @@ static int compare_functions(const void *left, const void *right)
 	return order ? order : compare_names(a->mangled, b->mangled);
 }
 
-/* A node and what it is sorted by. */
-struct node_key {
-	uint64_t key;
-	uint32_t node;
-};
-
-static int compare_keys(const void *left, const void *right)
+static uint32_t rank_of(const struct report_node *node, const uint32_t *rank)
 {
-	const struct node_key *a = left, *b = right;
-
-	return (a->key > b->key) - (a->key < b->key);
+	return rank[report_function(node)] << 2 | report_flags(node);
 }
 
-/* The lists of what is below nodes are made anew: those that come first are put in front last. */
-static void link_sorted(struct report_stacks *stacks, struct node_key *key, const uint32_t *rank)
+/* What is below a node becomes a list. Roots have no neighbours. @first: zeros, one for each rank and one
+ * more. */
+static void link_sorted(struct report_stacks *stacks, const uint32_t *rank, uint32_t *first, size_t nranks,
+                        uint32_t *sorted)
 {
 	uint32_t count = 0;
 
+	for (uint32_t i = 1; i < stacks->nnodes; i++)
+		if (stacks->node[i].parent)
+			first[rank_of(&stacks->node[i], rank) + 1]++;
+	for (size_t i = 0; i < nranks; i++)
+		first[i + 1] += first[i];
+	count = first[nranks];
 	for (uint32_t i = 1; i < stacks->nnodes; i++) {
 		struct report_node *node = &stacks->node[i];
 
-		node->child = node->next = 0;
+		node->child = node->link = 0;
 		if (node->parent)
-			key[count++] = (struct node_key){(uint64_t)rank[node->function] << 2 |
-			                                         (uint64_t)node->kernel << 1 | node->unsure,
-			                                 i};
+			sorted[first[rank_of(node, rank)]++] = i;
 	}
-	qsort(key, count, sizeof(*key), compare_keys);
-	while (count)
-		enter_parent(stacks, key[--count].node);
+	/* Those that come first are put in front last. */
+	while (count) {
+		struct report_node *node = &stacks->node[sorted[--count]];
+
+		node->link = stacks->node[node->parent].child;
+		stacks->node[node->parent].child = sorted[count];
+	}
 }
 
 int report_stacks_sort(struct report_stacks *stacks, uint32_t **rank, const struct sb_function ***order,
                        uint32_t *count)
 {
-	struct node_key *key = calloc(stacks->nnodes, sizeof(*key));
+	uint32_t *first, *sorted;
+	size_t nranks;
 
 	*count = 0;
 	*rank = calloc(stacks->nfunctions + 1, sizeof(**rank));
 	*order = calloc(stacks->nfunctions + 1, sizeof(struct sb_function *));
-	if (!key || !*rank || !*order) {
-		free(key);
+	if (!*rank || !*order)
 		return -1;
-	}
 	for (size_t i = 0; i < stacks->nfunctions; i++)
 		if (stacks->function[i])
 			(*order)[(*count)++] = stacks->function[i];
 	qsort(*order, *count, sizeof(struct sb_function *), compare_functions);
 	for (uint32_t i = 0; i < *count; i++)
 		(*rank)[(*order)[i]->index] = i;
-	link_sorted(stacks, key, *rank);
-	free(key);
-	return 0;
+	nranks = (size_t)*count << 2;
+	first = calloc(nranks + 1, sizeof(*first));
+	sorted = calloc(stacks->nnodes, sizeof(*sorted));
+	if (first && sorted)
+		link_sorted(stacks, *rank, first, nranks, sorted);
+	free(first);
+	free(sorted);
+	return first && sorted ? 0 : -1;
 }
 
 /* ---- Begin and end ---------------------------------------------------------------------------- */
 
-int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context, uint32_t most)
+int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context, uint32_t most,
+                       uint32_t finest)
 {
 	const struct sb_calls_options options = {.size = sizeof(options),
 	                                         .symbols = context->symbols,
@@ -389,7 +496,7 @@ int report_stacks_init(struct report_stacks *stacks, const struct sink_context *
 	const struct sb_calls_consumer consumer = {
 	        .context = stacks, .run = on_run, .enter = on_enter, .sums = on_sums};
 
-	*stacks = (struct report_stacks){.nnodes = 1, .most = most};
+	*stacks = (struct report_stacks){.nnodes = 1, .most = most, .finest = finest};
 	if (grow(stacks))
 		return -1;
 	memset(&stacks->node[0], 0, sizeof(stacks->node[0]));
@@ -399,6 +506,7 @@ int report_stacks_init(struct report_stacks *stacks, const struct sink_context *
 void report_stacks_free(struct report_stacks *stacks)
 {
 	sb_calls_free(stacks->calls);
+	report_aside_free(&stacks->aside);
 	free(stacks->node);
 	free(stacks->slot);
 	free(stacks->group);

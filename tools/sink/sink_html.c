@@ -19,7 +19,7 @@
 
 enum {
 	details_most = 20, /* of a reason for gaps that are told */
-	nodes_told =
+	nodes_finest =
 	        20000, /* of the call trees: those of less than one in so many instructions are summed up */
 	gap_who = 1u << 31, /* .who of entries that are gaps: this, and the reason */
 };
@@ -50,7 +50,7 @@ struct html_state {
 	struct output *output;
 	const struct sink_context *context;
 	struct report_time time;
-	uint32_t most; /* nodes of stacks; 0: as is good */
+	uint32_t most, told; /* stacks: in memory, and that are told of; 0: as is good */
 	struct report_stacks stacks;
 	struct report_process *process;     /* owned */
 	uint32_t nprocesses, *slot, nslots; /* slot: owned; of pids, index and one */
@@ -80,7 +80,8 @@ static int html_begin(void *context, struct output *output, const struct sink_co
 	state->output = output;
 	state->context = sink;
 	state->time.shift = 6;
-	if (!report_stacks_init(&state->stacks, sink, state->most ? state->most : report_nodes_most))
+	if (!report_stacks_init(&state->stacks, sink, state->most ? state->most : report_nodes_most,
+	                        state->told > nodes_finest ? state->told : nodes_finest))
 		return 0;
 	html_free(state);
 	return -1;
@@ -472,6 +473,7 @@ static int put_functions(const struct html_state *state, const struct sb_functio
 static int put_tree(const struct html_state *state, const uint64_t *total, const uint32_t *rank,
                     uint32_t root, uint64_t least)
 {
+	static const uint64_t flags[] = {0, 2, 1, 3};
 	const struct report_stacks *stacks = &state->stacks;
 	struct output *output = state->output;
 	uint32_t at = root, depth = 0;
@@ -481,20 +483,20 @@ static int put_tree(const struct html_state *state, const uint64_t *total, const
 		uint64_t below = node->self;
 		uint32_t next = node->child;
 
-		for (uint32_t i = node->child; i; i = stacks->node[i].next)
+		for (uint32_t i = node->child; i; i = stacks->node[i].link)
 			below += total[i] < least ? total[i] : 0;
 		output_puts(output, depth ? "," : "");
 		put_numbers(output,
-		            (const uint64_t[]){depth, depth ? rank[node->function] : 0,
-		                               (uint64_t)node->kernel | (uint64_t)node->unsure << 1, below},
+		            (const uint64_t[]){depth, depth ? rank[report_function(node)] : 0,
+		                               flags[report_flags(node)], below},
 		            4);
 		depth++;
 		for (;;) {
 			while (next && total[next] < least)
-				next = stacks->node[next].next;
+				next = stacks->node[next].link;
 			if (next || at == root)
 				break;
-			next = stacks->node[at].next;
+			next = stacks->node[at].link;
 			at = stacks->node[at].parent;
 			depth--;
 		}
@@ -547,14 +549,16 @@ static int put_trees(struct html_state *state, const uint32_t *rank)
 {
 	const struct report_stacks *stacks = &state->stacks;
 	struct tree_place *place = sort_trees(state);
-	uint64_t *total = place ? report_stacks_totals(stacks) : NULL, least;
+	uint64_t *total = place ? report_stacks_totals(stacks) : NULL,
+	         least = total ? report_stacks_least(stacks, total, state->told ? state->told : UINT32_MAX)
+	                       : 0;
 	struct output *output = state->output;
 
-	if (!total) {
+	if (!least) {
+		free(total);
 		free(place);
 		return -1;
 	}
-	least = total[0] / nodes_told + 1;
 	output_printf(output, ",\n\"trees\":[");
 	for (uint32_t i = 0; i < stacks->ngroups; i++) {
 		const uint32_t root = stacks->group[place[i].group].root;
@@ -593,7 +597,7 @@ static int html_end(void *context, const struct sb_account *account, const struc
 	for (size_t i = 0; i < state->nrunning; i++)
 		if (end_running(state, &state->running[i], state->last))
 			return -1;
-	if (sb_calls_finish(state->stacks.calls) < 0)
+	if (report_stacks_finish(&state->stacks))
 		return -1;
 	if (output_write(state->output, report_page_before, report_page_before_size) ||
 	    put_meta(state, account) || put_processes(state, account) || put_containers(state) ||
@@ -603,37 +607,43 @@ static int html_end(void *context, const struct sb_account *account, const struc
 	return output_write(state->output, report_page_behind, report_page_behind_size);
 }
 
-static const char keep_all[] = "all";
-
-static int set_stacks(void *context, const char *value, struct option_error *error)
+static int set_keep(void *context, const char *value, struct option_error *error)
 {
 	struct html_state *state = context;
-	uint64_t number;
+	uint64_t number = report_nodes_all;
 
-	if (!strcmp(value, keep_all)) {
-		state->most = report_nodes_all;
-		return 0;
-	}
-	if (option_number(value, report_nodes_least, 1 << 28, &number, error))
+	if (strcmp(value, "all") != 0 && option_number(value, report_nodes_least, 1 << 28, &number, error))
 		return -1;
 	state->most = (uint32_t)number;
 	return 0;
 }
 
-/* Which stacks are given up depends on the order of the flow. */
+/* "all" was all that are kept: whatever is told of is as if they were. */
+static int set_stacks(void *context, const char *value, struct option_error *error)
+{
+	struct html_state *state = context;
+	uint64_t number;
+
+	if (!strcmp(value, "all"))
+		return set_keep(context, value, error);
+	if (option_number(value, 1, 1 << 28, &number, error))
+		return -1;
+	state->told = (uint32_t)number;
+	return 0;
+}
+
 static unsigned int html_takes_sums(const struct sink_setting *setting, size_t nsettings)
 {
-	bool keeps_all = false;
-
-	for (size_t i = 0; i < nsettings; i++)
-		if (setting[i].option->set == set_stacks)
-			keeps_all = !strcmp(setting[i].value, keep_all);
-	return keeps_all ? sb_sums_threads | sb_sums_calls : sb_sums_none;
+	(void)setting;
+	(void)nsettings;
+	return sb_sums_threads | sb_sums_calls;
 }
 
 static const struct sink_option html_options[] = {
-        {"stacks", "N|all", "call stacks to be kept; beyond, the least ones count for their callers (262144)",
+        {"stacks", "N|all",
+         "call stacks to be told of at most, those with the most instructions (with one in 20000 of all)",
          set_stacks},
+        {"keep", "N|all", "call stacks in memory; others wait in a temporary file (1048576)", set_keep},
 };
 
 const struct sink_type sink_html = {
