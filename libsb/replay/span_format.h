@@ -34,6 +34,9 @@
  * - edges: pid (signed), epoch + 1, and the edges: how many, and each: caller + 1 (0: the frame that
  * execution is in), callee, ip, from_ip, calls, ninsn. See struct sb_flow_call_edge. An ip is signed, from
  * the one before, or 0
+ * - turns: flags (span_flow_owner, span_flow_membership, span_flow_kernel); what the first two say, as of
+ *   flow; how many flows, and each: tsc (signed, as of flow), blocks, instructions, and with
+ *   span_flow_kernel the kernel's instructions
  * - gap: reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset, bytes, ip, size and
  *   bytes of the detail
  * - event: kind, tsc (signed, as of flow), pid, tid (signed), membership + 1, from, to
@@ -53,7 +56,7 @@
 
 #include "perfdata/checkpoint_sum.h"
 
-enum { SPAN_VERSION = 6, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+enum { SPAN_VERSION = 7, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
@@ -63,6 +66,8 @@ enum { SPAN_TIMES_MAX = 1 << 12 };
 enum { SPAN_WAYS_MAX = 1 << 12, SPAN_CODES_MAX = 1 << 18 };
 /* What ran in call stacks, in an item, and frames above the one that is not known, at most. */
 enum { SPAN_CALLS_MAX = 1 << 22, SPAN_CALL_FRAMES_MAX = 1 << 16, SPAN_EDGES_MAX = 1 << 22 };
+/* Flows of a thread one after the other, in an item, at most. */
+enum { SPAN_TURNS_MAX = 1 << 10 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 
@@ -85,6 +90,7 @@ enum span_item_kind {
 	span_ways = 'W',
 	span_seam = 'S',
 	span_edges = 'D',
+	span_turns = 'T',
 	span_gap = 'G',
 	span_event = 'E',
 	span_piece_end = 'Q',

@@ -43,6 +43,8 @@ struct queue {
 	uint64_t *tsc;         /* owned; of what comes next of each, which never goes back */
 	size_t *heap;          /* owned; indices of both */
 	size_t count, nheap;
+	struct sb_flow_turn *turn; /* owned; of all CPUs, to be handed out together */
+	size_t nturns;
 	struct span_order order; /* when ways are counted */
 	int looks_at_order;
 };
@@ -81,20 +83,34 @@ static int is_of_another_time(const struct strand *strand)
 	       (tsc < options->tsc_from || tsc > options->tsc_to);
 }
 
+static void see_time(struct queue *queue, size_t index)
+{
+	const uint64_t tsc = strand_tsc(&queue->strand[index]);
+
+	if (tsc > queue->tsc[index])
+		queue->tsc[index] = tsc;
+}
+
+static int has_turns(const struct strand *strand)
+{
+	return strand->item.kind == span_turns && strand->turn < strand->item.flow.nturns;
+}
+
 static int advance(struct queue *queue, size_t index, struct sb_error *err)
 {
 	struct strand *strand = &queue->strand[index];
 	int status;
-	uint64_t tsc;
 
+	if (has_turns(strand))
+		return 1;
+	strand->turn = 0;
 	while ((status = strand_next(strand, err)) > 0 && is_of_another_time(strand)) {
 		status = strand_deliver(strand);
 		if (status < 0)
 			break;
 	}
-	tsc = status > 0 ? strand_tsc(strand) : 0;
-	if (tsc > queue->tsc[index])
-		queue->tsc[index] = tsc;
+	if (status > 0)
+		see_time(queue, index);
 	return status;
 }
 
@@ -113,13 +129,66 @@ static int fill(struct queue *queue, struct sb_error *err)
 	return 0;
 }
 
+static int deliver_turns(struct queue *queue)
+{
+	struct sb_flow flow = {.turn = queue->turn, .nturns = queue->nturns};
+	const struct sb_sink *sink;
+	int status;
+
+	if (!queue->nturns)
+		return 0;
+	flow.cpu = queue->turn[0].cpu;
+	flow.tsc = queue->turn[0].tsc;
+	queue->nturns = 0;
+	sink = queue->strand->merge->ledger->sink;
+	status = sink->flow ? sink->flow(sink->context, &flow) : 0;
+	return status < 0 ? status : 0;
+}
+
+/* Whether @first, whose time has changed, still is. */
+static int is_still_first(const struct queue *queue, size_t first)
+{
+	for (size_t child = 1; child < 3 && child < queue->nheap; ++child)
+		if (comes_before(queue, queue->heap[child], first))
+			return 0;
+	return 1;
+}
+
+/* The first strand's turns, as many as come before what others have. */
+static int take_turns(struct queue *queue)
+{
+	const size_t first = queue->heap[0];
+	struct strand *strand = &queue->strand[first];
+	const struct sb_flow *flow = &strand->item.flow;
+	int status = 0;
+
+	do {
+		struct sb_flow_turn *turn = &queue->turn[queue->nturns++];
+
+		*turn = flow->turn[strand->turn++];
+		if (turn->tsc < strand->last_tsc)
+			turn->tsc = strand->last_tsc;
+		if (queue->nturns == SPAN_TURNS_MAX)
+			status = deliver_turns(queue);
+		if (status < 0 || strand->turn == flow->nturns)
+			return status;
+		see_time(queue, first);
+	} while (is_still_first(queue, first));
+	return 0;
+}
+
 static int deliver_first(struct queue *queue, struct sb_error *err)
 {
 	const size_t first = queue->heap[0];
 	struct strand *strand = &queue->strand[first];
 	const struct order_place place = {queue->tsc[first], first};
-	int status = 0;
+	int status;
 
+	if (strand->item.kind == span_turns)
+		return take_turns(queue);
+	status = deliver_turns(queue);
+	if (status < 0)
+		return status;
 	if (queue->looks_at_order && strand->item.kind == span_flow)
 		status = span_order_flow(&queue->order, &place, &strand->item.flow, err);
 	return status < 0 ? status : strand_deliver(strand);
@@ -141,7 +210,7 @@ static int deliver_queue(struct queue *queue, struct sb_error *err)
 		if (status >= 0 && queue->nheap)
 			sink_down(queue, 0);
 	}
-	return status < 0 ? status : 0;
+	return status < 0 ? status : deliver_turns(queue);
 }
 
 /* A strand for each stream from span @first on. */
@@ -153,9 +222,11 @@ static int open_queue(struct queue *queue, struct span_merge *merge, size_t firs
 	queue->strand = calloc(most, sizeof(*queue->strand));
 	queue->tsc = calloc(most, sizeof(*queue->tsc));
 	queue->heap = calloc(most, sizeof(*queue->heap));
+	queue->turn = calloc(SPAN_TURNS_MAX, sizeof(*queue->turn));
 	queue->looks_at_order =
 	        (merge->sums & sb_sums_counts) >= sb_sums_ways || merge->sums & sb_sums_stacks;
-	if (!queue->strand || !queue->tsc || !queue->heap || span_order_init(&queue->order) < 0)
+	if (!queue->strand || !queue->tsc || !queue->heap || !queue->turn ||
+	    span_order_init(&queue->order) < 0)
 		return -sbe_nomem;
 	while (first < line->nspans) {
 		struct strand *strand = &queue->strand[queue->count++];
@@ -173,6 +244,7 @@ static void close_queue(struct queue *queue)
 	free(queue->strand);
 	free(queue->tsc);
 	free(queue->heap);
+	free(queue->turn);
 	span_order_fini(&queue->order);
 }
 

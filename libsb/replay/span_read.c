@@ -30,6 +30,7 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->sum);
 	free(reader->frame);
 	free(reader->edge);
+	free(reader->turn);
 	free(reader->slot);
 	*reader = (struct span_reader){0};
 }
@@ -340,7 +341,7 @@ static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_s
 
 /* ---- Items ------------------------------------------------------------------------------------ */
 
-static int get_membership(struct span_reader *reader, const struct sb_membership **membership)
+int span_get_membership(struct span_reader *reader, const struct sb_membership **membership)
 {
 	const uint64_t number = span_get(reader);
 
@@ -374,7 +375,7 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	if (status == 0 && flags & span_flow_owner)
 		status = span_get_owner(reader, &reader->pid, &reader->tid);
 	if (status == 0 && flags & span_flow_membership)
-		status = get_membership(reader, &reader->membership);
+		status = span_get_membership(reader, &reader->membership);
 	if (status == 0 && flags & span_flow_epoch)
 		status = span_get_epoch(reader, &reader->epoch);
 	if (flags & span_flow_left)
@@ -435,7 +436,7 @@ static int get_event(struct span_reader *reader, struct sb_flow_event *event)
 	reader->tsc += (uint64_t)span_get_signed(reader);
 	event->tsc = reader->tsc;
 	if (span_get_owner(reader, &event->pid, &event->tid) < 0 ||
-	    get_membership(reader, &event->membership) < 0)
+	    span_get_membership(reader, &event->membership) < 0)
 		return -sbe_format;
 	event->from = span_get(reader);
 	event->to = span_get(reader);
@@ -541,6 +542,8 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 	case span_edges:
 		item->kind = span_flow;
 		return span_get_edges(reader, &item->flow);
+	case span_turns:
+		return span_get_turns(reader, &item->flow);
 	case span_gap:
 		return get_gap(reader, item);
 	case span_event:

@@ -70,6 +70,8 @@ struct span_reader {
 	size_t frame_capacity;
 	struct sb_flow_call_edge *edge; /* owned */
 	size_t edge_capacity;
+	struct sb_flow_turn *turn; /* owned */
+	size_t turn_capacity;
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;

@@ -184,6 +184,52 @@ int span_get_edges(struct span_reader *reader, struct sb_flow *flow)
 	return get_edges(reader, &last);
 }
 
+/* ---- Turns ------------------------------------------------------------------------------------ */
+
+static int get_turn(struct span_reader *reader, struct sb_flow_turn *turn, int has_kernel)
+{
+	const uint8_t *at = reader->block + reader->at;
+	uint64_t nblocks;
+
+	reader->tsc += (uint64_t)span_unzigzag(span_take(&at));
+	nblocks = span_take(&at);
+	*turn = (struct sb_flow_turn){.tsc = reader->tsc,
+	                              .ninsn = span_take(&at),
+	                              .ninsn_kernel = has_kernel ? span_take(&at) : 0,
+	                              .membership = reader->membership,
+	                              .cpu = reader->cpu,
+	                              .pid = reader->pid,
+	                              .tid = reader->tid,
+	                              .nblocks = (uint32_t)nblocks};
+	return nblocks > UINT32_MAX || turn->ninsn_kernel > turn->ninsn ? -sbe_format
+	                                                                : span_has_come(reader, at);
+}
+
+int span_get_turns(struct span_reader *reader, struct sb_flow *flow)
+{
+	const uint8_t flags = span_get_byte(reader);
+	uint64_t count;
+	int status = 0;
+
+	if (!(reader->sums & sb_sums_threads) ||
+	    flags & ~(span_flow_owner | span_flow_membership | span_flow_kernel))
+		return -sbe_format;
+	if (flags & span_flow_owner)
+		status = span_get_owner(reader, &reader->pid, &reader->tid);
+	if (status == 0 && flags & span_flow_membership)
+		status = span_get_membership(reader, &reader->membership);
+	count = span_get(reader);
+	if (status < 0 || !count || count > SPAN_TURNS_MAX || !span_has(reader, 3 * count))
+		return -sbe_format;
+	if (array_reserve_more(&reader->turn, &reader->turn_capacity, 0, count, sizeof(*reader->turn)) < 0)
+		return -sbe_nomem;
+	for (uint64_t i = 0; i < count && status == 0; ++i)
+		status = get_turn(reader, &reader->turn[i], flags & span_flow_kernel);
+	*flow = (struct sb_flow){
+	        .cpu = reader->cpu, .tsc = reader->turn[0].tsc, .turn = reader->turn, .nturns = count};
+	return status;
+}
+
 /* ---- Ways ------------------------------------------------------------------------------------- */
 
 static int get_code(struct span_reader *reader, uint64_t number, uint32_t *code)

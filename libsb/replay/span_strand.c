@@ -246,6 +246,13 @@ static int look_at(struct strand *strand, struct span_item *item, struct sb_erro
 		return use_nothing;
 	case span_begin:
 		return use_nothing;
+	case span_turns:
+		/* Of these, none would be left out. */
+		if (strand->merge->uncounted)
+			return sb_error_set(
+			        err, -sbe_format, name_of_span(strand), strand->reader.offset,
+			        "expected flow one by one, as times are asked for, found it together");
+		return strand->is_in_piece ? use_it : use_nothing;
 	default:
 		return strand->is_in_piece ? use_it : use_nothing;
 	}
@@ -345,11 +352,25 @@ int strand_next(struct strand *strand, struct sb_error *err)
 uint64_t strand_tsc(const struct strand *strand)
 {
 	const struct span_item *item = &strand->item;
-	const uint64_t tsc = item->kind == span_flow    ? item->flow.tsc
+	const uint64_t tsc = item->kind == span_turns   ? item->flow.turn[strand->turn].tsc
+	                     : item->kind == span_flow  ? item->flow.tsc
 	                     : item->kind == span_event ? item->event.tsc
 	                                                : 0;
 
 	return tsc && tsc < strand->last_tsc ? strand->last_tsc : tsc;
+}
+
+/* Without a look at other CPUs. */
+static int deliver_turns(struct strand *strand)
+{
+	const struct sb_sink *sink = strand->merge->ledger->sink;
+	const struct sb_flow *flow = &strand->item.flow;
+	struct sb_flow_turn *turn = strand->is_patching ? strand->patch.turn : strand->reader.turn;
+
+	for (size_t i = 0; i < flow->nturns; ++i)
+		if (turn[i].tsc < strand->last_tsc)
+			turn[i].tsc = strand->last_tsc;
+	return sink->flow ? sink->flow(sink->context, flow) : 0;
 }
 
 int strand_deliver(struct strand *strand)
@@ -368,6 +389,9 @@ int strand_deliver(struct strand *strand)
 		break;
 	case span_event:
 		status = sink->event ? parcel_target_event(&target, &item->event) : 0;
+		break;
+	case span_turns:
+		status = deliver_turns(strand);
 		break;
 	default:
 		status = sink->flow || target.uncounted ? parcel_target_flow(&target, &item->flow) : 0;

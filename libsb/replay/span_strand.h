@@ -31,6 +31,7 @@ struct strand {
 	int is_patching, patch_file;
 	uint64_t patched;      /* where the last patch began, + 1; 0: there was none */
 	struct span_item item; /* what comes next */
+	size_t turn;           /* of it (span_turns): those before were handed out */
 	uint64_t pending;      /* not zero: a piece begins there whose beginning was read too early */
 	int is_in_piece;       /* what comes is to be handed out */
 	uint64_t position;     /* up to there, all was handed out; UINT64_MAX: to the end */
@@ -41,7 +42,7 @@ struct strand {
 void strand_init(struct strand *strand, struct span_merge *merge, size_t first);
 void strand_fini(struct strand *strand);
 
-/* The next flow, gap or event, in strand->item: 1; 0: there is no more, or a negative code. */
+/* The next flow, turns, gap or event, in strand->item: 1; 0: there is no more, or a negative code. */
 int strand_next(struct strand *strand, struct sb_error *err);
 /* Hands it out. Zero, or what the sink said. */
 int strand_deliver(struct strand *strand);

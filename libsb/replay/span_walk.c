@@ -87,11 +87,21 @@ static int adds_up(const struct spanner *spanner)
 }
 
 /* Who ran, and how much of that was the kernel's. */
-static int add_thread(struct span_writer *writer, const struct sb_flow *flow)
+static int add_thread(struct spanner *spanner, struct span_writer *writer, const struct sb_flow *flow)
 {
+	const uint64_t kernel = sb_flow_kernel_insns(flow);
 	struct sb_flow who = *flow;
 
-	who.ninsn_kernel = sb_flow_kernel_insns(flow);
+	if (!spanner->uncounted)
+		return span_write_turn(writer, &(struct sb_flow_turn){.tsc = flow->tsc,
+		                                                      .ninsn = flow->ninsn,
+		                                                      .ninsn_kernel = kernel,
+		                                                      .membership = flow->membership,
+		                                                      .pid = flow->pid,
+		                                                      .tid = flow->tid,
+		                                                      .nblocks = flow->nblocks});
+	/* Whether each counts is not known yet. */
+	who.ninsn_kernel = kernel;
 	who.left_ip = 0;
 	who.epoch = NULL;
 	who.path = NULL;
@@ -102,7 +112,7 @@ static int add_thread(struct span_writer *writer, const struct sb_flow *flow)
 static int add_flow(struct spanner *spanner, struct channel *channel, const struct sb_flow *flow)
 {
 	if (channel->is == span_threads)
-		return add_thread(&channel->writer, flow);
+		return add_thread(spanner, &channel->writer, flow);
 	if (channel->is == span_flows && spanner->counts)
 		return span_sums_add(&spanner->sums, flow);
 	if (channel->is == span_calls && spanner->calls)
@@ -126,9 +136,13 @@ static int on_flow(void *context, const struct sb_flow *flow)
 /* What comes next has its place behind the flow so far. */
 static int flush_sums(struct spanner *spanner)
 {
-	const int status = spanner->counts ? span_sums_flush(&spanner->sums) : 0;
+	int status = spanner->counts ? span_sums_flush(&spanner->sums) : 0;
 
-	return status == 0 && spanner->calls ? call_sums_flush(spanner->calls) : status;
+	if (status == 0 && spanner->calls)
+		status = call_sums_flush(spanner->calls);
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
+		status = span_write_turns(&channel->writer);
+	return status;
 }
 
 static int on_gap(void *context, const struct sb_gap *gap)

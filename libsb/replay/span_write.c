@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "replay/span_format.h"
+#include "system/arena.h"
 
 int span_writer_init(struct span_writer *writer, sb_span_write *write, void *context,
                      const struct span_world *world, enum span_channel channel)
@@ -24,6 +25,7 @@ void span_writer_fini(struct span_writer *writer)
 {
 	free(writer->buffer);
 	free(writer->known);
+	free(writer->turn);
 	span_blocks_fini(&writer->blocks);
 	*writer = (struct span_writer){0};
 }
@@ -490,6 +492,77 @@ int span_write_edges(struct span_writer *writer, int32_t pid, const struct sb_ep
 	at = put_signed(at, pid);
 	at = put(at, span_world_epoch(writer->world, epoch));
 	return done(writer, put_edges(at, calls, &last));
+}
+
+/* ---- Turns ------------------------------------------------------------------------------------ */
+
+/* Whose they are, and whether the kernel ran. */
+static uint8_t *put_turns_head(struct span_writer *writer, uint8_t *at, unsigned int *flags)
+{
+	const struct sb_flow_turn *first = writer->turn;
+	const uint32_t membership = number_of(writer, first->membership);
+
+	*flags = first->pid != writer->pid || first->tid != writer->tid ? span_flow_owner : 0;
+	*flags |= membership != writer->membership ? span_flow_membership : 0;
+	for (size_t i = 0; i < writer->nturns; ++i)
+		*flags |= writer->turn[i].ninsn_kernel ? span_flow_kernel : 0;
+	*at++ = span_turns;
+	*at++ = (uint8_t)*flags;
+	if (*flags & span_flow_owner) {
+		at = put_signed(at, first->pid);
+		at = put_signed(at, first->tid);
+	}
+	if (*flags & span_flow_membership)
+		at = put(at, membership);
+	writer->pid = first->pid;
+	writer->tid = first->tid;
+	writer->membership = membership;
+	return put(at, writer->nturns);
+}
+
+int span_write_turns(struct span_writer *writer)
+{
+	unsigned int flags;
+	uint8_t *at;
+
+	if (!writer->nturns)
+		return writer->failed;
+	at = room(writer, ITEM_MAX + writer->nturns * 4 * VARINT_MAX);
+	if (!at)
+		return writer->failed;
+	at = put_turns_head(writer, at, &flags);
+	for (size_t i = 0; i < writer->nturns; ++i) {
+		const struct sb_flow_turn *turn = &writer->turn[i];
+
+		at = put_signed(at, (int64_t)(turn->tsc - writer->tsc));
+		at = put(at, turn->nblocks);
+		at = put(at, turn->ninsn);
+		if (flags & span_flow_kernel)
+			at = put(at, turn->ninsn_kernel);
+		writer->tsc = turn->tsc;
+	}
+	writer->nturns = 0;
+	return done(writer, at);
+}
+
+static int goes_on(const struct sb_flow_turn *last, const struct sb_flow_turn *turn)
+{
+	return last->pid == turn->pid && last->tid == turn->tid && last->membership == turn->membership;
+}
+
+int span_write_turn(struct span_writer *writer, const struct sb_flow_turn *turn)
+{
+	const size_t count = writer->nturns;
+
+	if (count && (count == SPAN_TURNS_MAX || !goes_on(&writer->turn[count - 1], turn)) &&
+	    span_write_turns(writer) < 0)
+		return writer->failed;
+	if (array_reserve(&writer->turn, &writer->turn_capacity, writer->nturns, sizeof(*turn)) < 0) {
+		writer->failed = -sbe_nomem;
+		return writer->failed;
+	}
+	writer->turn[writer->nturns++] = *turn;
+	return 0;
 }
 
 /* ---- Ways ------------------------------------------------------------------------------------- */

@@ -27,7 +27,9 @@ struct span_writer {
 	uint32_t membership;
 	const struct sb_epoch *epoch;
 	const struct span_world *world; /* borrowed */
-	int failed;                     /* negative: nothing more is written */
+	struct sb_flow_turn *turn;      /* owned; of one thread, to be written together */
+	size_t nturns, turn_capacity;
+	int failed; /* negative: nothing more is written */
 };
 
 /* Zero or -sbe_nomem. */
@@ -51,6 +53,9 @@ int span_write_seam(struct span_writer *writer, const struct ways_seam *seam);
 /* Calls that were added up, of functions that have numbers; all of one process. */
 int span_write_edges(struct span_writer *writer, int32_t pid, const struct sb_epoch *epoch,
                      const struct sb_flow_calls *calls);
+/* Who ran, but not what; those that follow on each other are written with the next call that is no turn. */
+int span_write_turn(struct span_writer *writer, const struct sb_flow_turn *turn);
+int span_write_turns(struct span_writer *writer);
 int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless);
 int span_write_event(struct span_writer *writer, const struct sb_flow_event *event);
 /* @surveyed: the trace was asked for lost mappings. Everything is written. */

@@ -212,29 +212,46 @@ static bool has_calls(const struct html_state *state)
 	return !(state->sums & sb_sums_threads);
 }
 
-static int add_times(struct html_state *state, const struct sb_flow *flow)
+static int add_turn(struct html_state *state, const struct sb_flow_turn *turn)
 {
-	const uint64_t now = time_of(state, flow->tsc);
-	struct report_process *process = process_of(state, flow->pid);
-	struct running *running = running_on(state, flow->cpu);
-	uint64_t user, kernel;
+	const uint64_t now = time_of(state, turn->tsc), kernel = turn->ninsn_kernel,
+	               user = turn->ninsn - kernel;
+	struct report_process *process = process_of(state, turn->pid);
+	struct running *running = running_on(state, turn->cpu);
 
 	if (!process || !running || end_running(state, running, now))
 		return -1;
-	kernel = state->sums & sb_sums_threads ? flow->ninsn_kernel : sb_flow_kernel_insns(flow);
-	user = flow->ninsn - kernel;
 	process->first = process->nblocks ? process->first : now;
 	process->last = now > process->last ? now : process->last;
 	process->user += user;
 	process->kernel += kernel;
-	process->nblocks += flow->nblocks;
-	if (flow->membership && flow->membership->container)
-		process->container = flow->membership->container;
+	process->nblocks += turn->nblocks;
+	if (turn->membership && turn->membership->container)
+		process->container = turn->membership->container;
 	running->process = (uint32_t)(process - state->process);
 	running->since = now;
 	see_time(state, now);
-	return report_time_add(&state->time, flow->cpu, now, running->process,
+	return report_time_add(&state->time, turn->cpu, now, running->process,
 	                       (const uint64_t[3]){0, user, kernel});
+}
+
+static int add_times(struct html_state *state, const struct sb_flow *flow)
+{
+	const struct sb_flow_turn only = {.tsc = flow->tsc,
+	                                  .ninsn = flow->ninsn,
+	                                  .ninsn_kernel = state->sums & sb_sums_threads
+	                                                          ? flow->ninsn_kernel
+	                                                          : sb_flow_kernel_insns(flow),
+	                                  .membership = flow->membership,
+	                                  .cpu = flow->cpu,
+	                                  .pid = flow->pid,
+	                                  .tid = flow->tid,
+	                                  .nblocks = flow->nblocks};
+	int status = flow->turn ? 0 : add_turn(state, &only);
+
+	for (size_t i = 0; i < flow->nturns && !status; i++)
+		status = add_turn(state, &flow->turn[i]);
+	return status;
 }
 
 static int html_flow(void *context, const struct sb_flow *flow)

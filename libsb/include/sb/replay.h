@@ -91,6 +91,19 @@ struct sb_flow {
 	const struct sb_flow_calls *calls;
 	/* With sb_sums_threads: how many of ninsn are the kernel's; else nothing. */
 	uint64_t ninsn_kernel;
+	/* Not NULL: flow of several threads and CPUs (sb_sums_threads), in the order of time; cpu and tsc are
+	 * the first one's, and nothing else is told. */
+	const struct sb_flow_turn *turn;
+	size_t nturns;
+};
+
+/* A flow, when what ran does not matter; each is as in struct sb_flow. */
+struct sb_flow_turn {
+	uint64_t tsc;
+	uint64_t ninsn, ninsn_kernel;
+	const struct sb_membership *membership;
+	int32_t cpu, pid, tid;
+	uint32_t nblocks;
 };
 
 /* How many of the instructions on its paths are the kernel's. */
@@ -311,7 +324,7 @@ enum sb_sums {
 	sb_sums_edges =
 	        1 << 3, /* likewise, but who called whom; what ran in which stack is not told without calls */
 	/* No code at all, but each flow by itself: who ran how many blocks and instructions, and how many of
-	 * these were the kernel's (struct sb_flow, ninsn_kernel). */
+	 * these were the kernel's (struct sb_flow, turn; ninsn_kernel where times are asked for). */
 	sb_sums_threads = 1 << 4,
 	/* All of those that exclude each other. */
 	sb_sums_counts = sb_sums_blocks | sb_sums_ways | sb_sums_processes,
