@@ -11,9 +11,8 @@
 
 #include "sink/json_out.h"
 #include "sink/report_page.h"
+#include "sink/report_runs.h"
 #include "sink/report_stacks.h"
-#include "sink/report_time.h"
-#include "sink/switch_time.h"
 #include "sink/text.h"
 #include "version.h"
 
@@ -21,17 +20,6 @@ enum {
 	details_most = 20, /* of a reason for gaps that are told */
 	nodes_finest =
 	        20000, /* of the call trees: those of less than one in so many instructions are summed up */
-	gap_who = 1u << 31, /* .who of entries that are gaps: this, and the reason */
-};
-
-enum { sum_time, sum_user, sum_kernel }; /* of who ran */
-enum { sum_count = 1, sum_bytes = 2 };   /* of gaps */
-
-struct report_process {
-	int32_t pid;
-	uint64_t user, kernel, nblocks;
-	uint64_t first, last; /* ticks */
-	const struct sb_container *container;
 };
 
 struct gap_text {
@@ -39,38 +27,22 @@ struct gap_text {
 	uint64_t count;
 };
 
-struct running {
-	int32_t cpu;
-	uint32_t process;
-	uint64_t since;                /* ticks */
-	struct switch_search switches; /* of the CPU */
-};
-
 struct html_state {
 	struct output *output;
 	const struct sink_context *context;
-	struct report_time time;
+	struct report_runs runs;
 	uint32_t most, told; /* stacks: in memory, and that are told of; 0: as is good */
 	struct report_stacks stacks;
-	struct report_process *process;     /* owned */
-	uint32_t nprocesses, *slot, nslots; /* slot: owned; of pids, index and one */
-	struct running *running;            /* owned */
-	size_t nrunning;
 	struct gap_text detail[sb_gap_reasons][details_most];
 	unsigned int sums; /* how flow comes: calls, then threads; else all at once */
-	bool begun;
-	uint64_t first, last; /* ticks of all */
 };
 
 static void html_free(void *context)
 {
 	struct html_state *state = context;
 
-	report_time_free(&state->time);
+	report_runs_free(&state->runs);
 	report_stacks_free(&state->stacks);
-	free(state->process);
-	free(state->slot);
-	free(state->running);
 }
 
 static int html_begin(void *context, struct output *output, const struct sink_context *sink)
@@ -79,7 +51,7 @@ static int html_begin(void *context, struct output *output, const struct sink_co
 
 	state->output = output;
 	state->context = sink;
-	state->time.shift = 6;
+	report_runs_init(&state->runs, sink);
 	if (!report_stacks_init(&state->stacks, sink, state->most ? state->most : report_nodes_most,
 	                        state->told > nodes_finest ? state->told : nodes_finest))
 		return 0;
@@ -87,112 +59,7 @@ static int html_begin(void *context, struct output *output, const struct sink_co
 	return -1;
 }
 
-/* ---- Processes -------------------------------------------------------------------------------- */
-
-static uint32_t *slot_of(const struct html_state *state, int32_t pid)
-{
-	uint32_t at = (uint32_t)pid * 0x9e3779b1u >> 7 & (state->nslots - 1);
-
-	while (state->slot[at] && state->process[state->slot[at] - 1].pid != pid)
-		at = (at + 1) & (state->nslots - 1);
-	return &state->slot[at];
-}
-
-static int grow(struct html_state *state)
-{
-	const uint32_t nslots = state->nslots ? 2 * state->nslots : 256;
-	struct report_process *process = reallocarray(state->process, nslots / 2, sizeof(*process));
-	uint32_t *slot;
-
-	if (!process)
-		return -1;
-	state->process = process;
-	slot = calloc(nslots, sizeof(*slot));
-	if (!slot)
-		return -1;
-	free(state->slot);
-	state->slot = slot;
-	state->nslots = nslots;
-	for (uint32_t i = 0; i < state->nprocesses; i++)
-		*slot_of(state, process[i].pid) = i + 1;
-	return 0;
-}
-
-static struct report_process *process_of(struct html_state *state, int32_t pid)
-{
-	uint32_t *slot;
-
-	if (2 * state->nprocesses >= state->nslots && grow(state))
-		return NULL;
-	slot = slot_of(state, pid);
-	if (!*slot) {
-		state->process[state->nprocesses] = (struct report_process){.pid = pid};
-		*slot = ++state->nprocesses;
-	}
-	return &state->process[*slot - 1];
-}
-
-/* ---- Time ------------------------------------------------------------------------------------- */
-
-static uint64_t time_of(const struct html_state *state, uint64_t tsc)
-{
-	return state->context->clock->time_mult ? sb_clock_tsc_to_ns(state->context->clock, tsc) : tsc;
-}
-
-/* Spreads the time from @from to @to over the bins. */
-static int add_span(struct html_state *state, int32_t cpu, uint32_t process, uint64_t from, uint64_t to)
-{
-	while (from < to) {
-		const uint64_t width = 1ull << state->time.shift, end = (from | (width - 1)) + 1;
-		const uint64_t part = (end && end < to ? end : to) - from;
-
-		if (report_time_add(&state->time, cpu, from, process, (const uint64_t[3]){part, 0, 0}))
-			return -1;
-		from += part;
-	}
-	return 0;
-}
-
-static struct running *running_on(struct html_state *state, int32_t cpu)
-{
-	struct running *bigger;
-
-	for (size_t i = 0; i < state->nrunning; i++)
-		if (state->running[i].cpu == cpu)
-			return &state->running[i];
-	bigger = reallocarray(state->running, state->nrunning + 1, sizeof(*bigger));
-	if (!bigger)
-		return NULL;
-	state->running = bigger;
-	bigger += state->nrunning++;
-	*bigger = (struct running){.cpu = cpu, .process = UINT32_MAX};
-	/* Its schedule is in ns. */
-	bigger->switches =
-	        switch_search(state->context->clock->time_mult ? state->context->system : NULL, cpu);
-	return bigger;
-}
-
-/* Whoever ran on the CPU ran until @now at most. */
-static int end_running(struct html_state *state, struct running *running, uint64_t now)
-{
-	uint64_t end;
-
-	if (running->process == UINT32_MAX || now <= running->since)
-		return 0;
-	end = switch_search_before(&running->switches, running->since, now);
-	return add_span(state, running->cpu, running->process, running->since, end);
-}
-
 /* ---- Flow and gaps ---------------------------------------------------------------------------- */
-
-static void see_time(struct html_state *state, uint64_t now)
-{
-	if (!now)
-		return;
-	state->first = !state->begun || now < state->first ? now : state->first;
-	state->last = now > state->last ? now : state->last;
-	state->begun = true;
-}
 
 /* Flow comes once for the stacks, and once for the times. */
 static void html_sums(void *context, unsigned int sums)
@@ -212,29 +79,6 @@ static bool has_calls(const struct html_state *state)
 	return !(state->sums & sb_sums_threads);
 }
 
-static int add_turn(struct html_state *state, const struct sb_flow_turn *turn)
-{
-	const uint64_t now = time_of(state, turn->tsc), kernel = turn->ninsn_kernel,
-	               user = turn->ninsn - kernel;
-	struct report_process *process = process_of(state, turn->pid);
-	struct running *running = running_on(state, turn->cpu);
-
-	if (!process || !running || end_running(state, running, now))
-		return -1;
-	process->first = process->nblocks ? process->first : now;
-	process->last = now > process->last ? now : process->last;
-	process->user += user;
-	process->kernel += kernel;
-	process->nblocks += turn->nblocks;
-	if (turn->membership && turn->membership->container)
-		process->container = turn->membership->container;
-	running->process = (uint32_t)(process - state->process);
-	running->since = now;
-	see_time(state, now);
-	return report_time_add(&state->time, turn->cpu, now, running->process,
-	                       (const uint64_t[3]){0, user, kernel});
-}
-
 static int add_times(struct html_state *state, const struct sb_flow *flow)
 {
 	const struct sb_flow_turn only = {.tsc = flow->tsc,
@@ -247,10 +91,10 @@ static int add_times(struct html_state *state, const struct sb_flow *flow)
 	                                  .pid = flow->pid,
 	                                  .tid = flow->tid,
 	                                  .nblocks = flow->nblocks};
-	int status = flow->turn ? 0 : add_turn(state, &only);
+	int status = flow->turn ? 0 : report_runs_add(&state->runs, &only);
 
 	for (size_t i = 0; i < flow->nturns && !status; i++)
-		status = add_turn(state, &flow->turn[i]);
+		status = report_runs_add(&state->runs, &flow->turn[i]);
 	return status;
 }
 
@@ -285,8 +129,6 @@ static void keep_detail(struct html_state *state, const struct sb_gap *gap)
 static int html_gap(void *context, const struct sb_gap *gap)
 {
 	struct html_state *state = context;
-	const uint64_t at = time_of(state, gap->tsc_from);
-	struct running *running;
 
 	if ((unsigned int)gap->reason >= sb_gap_reasons)
 		return 0;
@@ -295,15 +137,7 @@ static int html_gap(void *context, const struct sb_gap *gap)
 	if (!has_times(state))
 		return 0;
 	keep_detail(state, gap);
-	if (gap->cpu < 0 || !gap->tsc_from)
-		return 0;
-	running = running_on(state, gap->cpu);
-	if (!running || end_running(state, running, at))
-		return -1;
-	running->process = UINT32_MAX;
-	see_time(state, at);
-	return report_time_add(&state->time, gap->cpu, at, gap_who | (uint32_t)gap->reason,
-	                       (const uint64_t[3]){0, 1, gap->bytes});
+	return report_runs_gap(&state->runs, gap);
 }
 
 /* ---- JSON ------------------------------------------------------------------------------------- */
@@ -314,14 +148,15 @@ static int put_meta(const struct html_state *state, const struct sb_account *acc
 
 	output_printf(output, "{\"version\":\"%s\",\"recording\":", sbtrace_version);
 	json_out_string(output, sb_perfdata_path(state->context->perfdata), 4096);
-	return output_printf(
-	        output,
-	        ",\"unit\":\"%s\",\"first\":\"%" PRIu64 "\",\"length\":%" PRIu64
-	        ",\"shift\":%u,\"ninsn\":%" PRIu64 ",\"nblocks\":%" PRIu64 ",\"filtered\":%" PRIu64
-	        ",\"switches\":%" PRIu64 ",\"total\":%" PRIu64 ",\"decoded\":%" PRIu64 ",\"threads\":%zu",
-	        state->context->clock->time_mult ? "ns" : "ticks", state->first, state->last - state->first,
-	        state->time.shift, account->ninsn, account->nblocks, account->ninsn_filtered,
-	        account->nswitches, account->bytes_total, account->bytes_decoded, account->nthreads);
+	return output_printf(output,
+	                     ",\"unit\":\"%s\",\"first\":\"%" PRIu64 "\",\"length\":%" PRIu64
+	                     ",\"shift\":%u,\"ninsn\":%" PRIu64 ",\"nblocks\":%" PRIu64
+	                     ",\"filtered\":%" PRIu64 ",\"switches\":%" PRIu64 ",\"total\":%" PRIu64
+	                     ",\"decoded\":%" PRIu64 ",\"threads\":%zu",
+	                     state->context->clock->time_mult ? "ns" : "ticks", state->runs.first,
+	                     state->runs.last - state->runs.first, state->runs.time.shift, account->ninsn,
+	                     account->nblocks, account->ninsn_filtered, account->nswitches,
+	                     account->bytes_total, account->bytes_decoded, account->nthreads);
 }
 
 static size_t threads_of(const struct sb_account *account, int32_t pid)
@@ -347,8 +182,8 @@ static int put_processes(const struct html_state *state, const struct sb_account
 	struct output *output = state->output;
 
 	output_printf(output, ",\n\"processes\":[");
-	for (uint32_t i = 0; i < state->nprocesses; i++) {
-		const struct report_process *process = &state->process[i];
+	for (uint32_t i = 0; i < state->runs.nprocesses; i++) {
+		const struct report_process *process = &state->runs.process[i];
 		const char *comm =
 		        sb_system_comm(state->context->system, process->pid, process->pid, UINT64_MAX);
 
@@ -357,8 +192,8 @@ static int put_processes(const struct html_state *state, const struct sb_account
 		output_printf(output, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%zu,%" PRIu64 ",%" PRIu64 "]",
 		              process->container ? (int)process->container->index : -1, process->user,
 		              process->kernel, process->nblocks, threads_of(account, process->pid),
-		              process->first > state->first ? process->first - state->first : 0,
-		              process->last > state->first ? process->last - state->first : 0);
+		              process->first > state->runs.first ? process->first - state->runs.first : 0,
+		              process->last > state->runs.first ? process->last - state->runs.first : 0);
 	}
 	return output_printf(output, "]");
 }
@@ -400,7 +235,7 @@ static void put_numbers(struct output *output, const uint64_t *number, size_t co
  * that of the first time on. */
 static int put_cpu(const struct html_state *state, const struct report_cpu *cpu)
 {
-	const uint64_t first = state->first >> state->time.shift;
+	const uint64_t first = state->runs.first >> state->runs.time.shift;
 	struct output *output = state->output;
 
 	for (int gaps = 0; gaps < 2; gaps++) {
@@ -413,12 +248,12 @@ static int put_cpu(const struct html_state *state, const struct report_cpu *cpu)
 		for (size_t i = 0; i < cpu->count; i++) {
 			const struct report_entry *entry = &cpu->entry[i];
 
-			if (!(entry->who & gap_who) != !gaps)
+			if (!(entry->who & report_gap) != !gaps)
 				continue;
 			output_puts(output, comma);
 			put_numbers(output,
 			            (const uint64_t[]){entry->bin > first ? entry->bin - first : 0,
-			                               entry->who & ~(uint32_t)gap_who},
+			                               entry->who & ~(uint32_t)report_gap},
 			            2);
 			output_puts(output, ",");
 			put_numbers(output, entry->sum + gaps, 3 - (size_t)gaps);
@@ -431,9 +266,9 @@ static int put_cpu(const struct html_state *state, const struct report_cpu *cpu)
 static int put_cpus(const struct html_state *state)
 {
 	output_printf(state->output, ",\n\"cpus\":[");
-	for (size_t i = 0; i < state->time.ncpus; i++) {
+	for (size_t i = 0; i < state->runs.time.ncpus; i++) {
 		output_printf(state->output, i ? ",\n" : "");
-		put_cpu(state, &state->time.cpu[i]);
+		put_cpu(state, &state->runs.time.cpu[i]);
 	}
 	return output_printf(state->output, "]");
 }
@@ -547,13 +382,13 @@ static struct tree_place *sort_trees(struct html_state *state)
 
 	for (uint32_t i = 0; place && i < stacks->ngroups; i++) {
 		const struct report_group *group = &stacks->group[i];
-		const struct report_process *process = process_of(state, group->pid);
+		const struct report_process *process = report_runs_process(&state->runs, group->pid);
 
 		if (!process) {
 			free(place);
 			return NULL;
 		}
-		place[i] = (struct tree_place){process - state->process,
+		place[i] = (struct tree_place){process - state->runs.process,
 		                               group->container ? (int)group->container->index : -1, i};
 	}
 	if (place)
@@ -611,10 +446,7 @@ static int html_end(void *context, const struct sb_account *account, const struc
 	struct html_state *state = context;
 
 	(void)perfdata;
-	for (size_t i = 0; i < state->nrunning; i++)
-		if (end_running(state, &state->running[i], state->last))
-			return -1;
-	if (report_stacks_finish(&state->stacks))
+	if (report_runs_finish(&state->runs) || report_stacks_finish(&state->stacks))
 		return -1;
 	if (output_write(state->output, report_page_before, report_page_before_size) ||
 	    put_meta(state, account) || put_processes(state, account) || put_containers(state) ||
