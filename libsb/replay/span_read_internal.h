@@ -80,6 +80,10 @@ static inline uint64_t span_take(const uint8_t **at)
 		*at += 2;
 		return (from[0] & 0x7fu) | (unsigned int)from[1] << 7;
 	}
+	if (!(from[2] & 0x80)) {
+		*at += 3;
+		return (from[0] & 0x7fu) | (from[1] & 0x7fu) << 7 | (unsigned int)from[2] << 14;
+	}
 	for (unsigned int shift = 0; shift < 64; shift += 7) {
 		value |= (uint64_t)(*from & 0x7f) << shift;
 		if (!(*from++ & 0x80))

@@ -47,6 +47,15 @@ int strand_next(struct strand *strand, struct sb_error *err);
 /* Hands it out. Zero, or what the sink said. */
 int strand_deliver(struct strand *strand);
 /* Its time; 0: not known. */
-uint64_t strand_tsc(const struct strand *strand);
+static inline uint64_t strand_tsc(const struct strand *strand)
+{
+	const struct span_item *item = &strand->item;
+	const uint64_t tsc = item->kind == span_turns   ? item->flow.turn[strand->turn].tsc
+	                     : item->kind == span_flow  ? item->flow.tsc
+	                     : item->kind == span_event ? item->event.tsc
+	                                                : 0;
+
+	return tsc && tsc < strand->last_tsc ? strand->last_tsc : tsc;
+}
 
 #endif

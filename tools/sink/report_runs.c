@@ -8,6 +8,7 @@
 
 struct report_running {
 	int32_t cpu, pid;
+	size_t row;                    /* of the CPU, in .time */
 	uint32_t process;              /* UINT32_MAX: nobody is known to run */
 	uint64_t since;                /* ticks */
 	struct switch_search switches; /* of the CPU */
@@ -85,40 +86,44 @@ static uint64_t time_of(const struct report_runs *runs, uint64_t tsc)
 	return runs->context->clock->time_mult ? sb_clock_tsc_to_ns(runs->context->clock, tsc) : tsc;
 }
 
-/* Spreads the time from @from to @to over the bins. */
-static int add_span(struct report_runs *runs, int32_t cpu, uint32_t process, uint64_t from, uint64_t to)
+/* One that is new has a row of its own, behind which others move. */
+static int find_rows(struct report_runs *runs, int32_t cpu)
 {
-	while (from < to) {
-		const uint64_t width = 1ull << runs->time.shift, end = (from | (width - 1)) + 1;
-		const uint64_t part = (end && end < to ? end : to) - from;
-
-		if (report_time_add(&runs->time, cpu, from, process, (const uint64_t[3]){part, 0, 0}))
-			return -1;
-		from += part;
-	}
+	if (report_time_cpu(&runs->time, cpu) < 0)
+		return -1;
+	for (size_t i = 0; i < runs->nrunning; i++)
+		runs->running[i].row = (size_t)report_time_cpu(&runs->time, runs->running[i].cpu);
 	return 0;
 }
 
-static struct report_running *running_on(struct report_runs *runs, int32_t cpu)
+/* NULL: no memory. */
+static struct report_running *new_running(struct report_runs *runs, int32_t cpu, size_t place)
+{
+	struct report_running *running =
+	        reallocarray(runs->running, runs->nrunning + 1, sizeof(*runs->running));
+
+	if (!running)
+		return NULL;
+	runs->running = running;
+	if (vector_reach(&runs->place, &runs->nplaces, place, sizeof(*runs->place)))
+		return NULL;
+	running += runs->nrunning;
+	*running = (struct report_running){.cpu = cpu, .process = UINT32_MAX};
+	/* Its schedule is in ns. */
+	running->switches =
+	        switch_search(runs->context->clock->time_mult ? runs->context->system : NULL, cpu);
+	runs->place[place] = (uint32_t)++runs->nrunning;
+	return find_rows(runs, cpu) ? NULL : running;
+}
+
+static inline struct report_running *running_on(struct report_runs *runs, int32_t cpu)
 {
 	/* -1: trace of no CPU's */
-	const size_t number = (size_t)((int64_t)cpu + 1);
-	struct report_running *bigger;
+	const size_t place = (size_t)((int64_t)cpu + 1);
 
-	if (number < runs->nplaces && runs->place[number])
-		return &runs->running[runs->place[number] - 1];
-	bigger = reallocarray(runs->running, runs->nrunning + 1, sizeof(*bigger));
-	if (!bigger)
-		return NULL;
-	runs->running = bigger;
-	if (vector_reach(&runs->place, &runs->nplaces, number, sizeof(*runs->place)))
-		return NULL;
-	bigger += runs->nrunning++;
-	*bigger = (struct report_running){.cpu = cpu, .process = UINT32_MAX};
-	/* Its schedule is in ns. */
-	bigger->switches = switch_search(runs->context->clock->time_mult ? runs->context->system : NULL, cpu);
-	runs->place[number] = (uint32_t)runs->nrunning;
-	return bigger;
+	if (place < runs->nplaces && runs->place[place])
+		return &runs->running[runs->place[place] - 1];
+	return new_running(runs, cpu, place);
 }
 
 /* Whoever ran on the CPU ran until @now at most. */
@@ -129,7 +134,7 @@ static int end_running(struct report_runs *runs, struct report_running *running,
 	if (running->process == UINT32_MAX || now <= running->since)
 		return 0;
 	end = switch_search_before(&running->switches, running->since, now);
-	return add_span(runs, running->cpu, running->process, running->since, end);
+	return report_time_add_span(&runs->time, running->row, running->process, running->since, end);
 }
 
 /* ---- Turns and gaps --------------------------------------------------------------------------- */
@@ -165,7 +170,7 @@ static int settle(struct report_runs *runs, struct report_running *running)
 		process->contained = running->number;
 	}
 	see_time(runs, now);
-	if (report_time_add(&runs->time, running->cpu, running->since, running->process,
+	if (report_time_add(&runs->time, running->row, running->since, running->process,
 	                    (const uint64_t[3]){now - running->since, running->user, running->kernel}))
 		return -1;
 	running->since = now;
@@ -208,7 +213,7 @@ static int begin_running(struct report_runs *runs, struct report_running *runnin
 	running->process = (uint32_t)(process - runs->process);
 	running->since = now;
 	see_time(runs, now);
-	if (report_time_add(&runs->time, turn->cpu, now, running->process,
+	if (report_time_add(&runs->time, running->row, now, running->process,
 	                    (const uint64_t[3]){0, user, kernel}))
 		return -1;
 	if (now && turn->nblocks)
@@ -216,7 +221,7 @@ static int begin_running(struct report_runs *runs, struct report_running *runnin
 	return 0;
 }
 
-int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn)
+static inline int add_turn(struct report_runs *runs, const struct sb_flow_turn *turn)
 {
 	struct report_running *running = running_on(runs, turn->cpu);
 
@@ -234,6 +239,15 @@ int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn)
 	return 0;
 }
 
+int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn, size_t nturns)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < nturns && !status; i++)
+		status = add_turn(runs, &turn[i]);
+	return status;
+}
+
 int report_runs_gap(struct report_runs *runs, const struct sb_gap *gap)
 {
 	const uint64_t at = time_of(runs, gap->tsc_from);
@@ -246,7 +260,7 @@ int report_runs_gap(struct report_runs *runs, const struct sb_gap *gap)
 		return -1;
 	running->process = UINT32_MAX;
 	see_time(runs, at);
-	return report_time_add(&runs->time, gap->cpu, at, report_gap | (uint32_t)gap->reason,
+	return report_time_add(&runs->time, running->row, at, report_gap | (uint32_t)gap->reason,
 	                       (const uint64_t[3]){0, 1, gap->bytes});
 }
 

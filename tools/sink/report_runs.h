@@ -44,7 +44,7 @@ void report_runs_init(struct report_runs *runs, const struct sink_context *conte
 void report_runs_free(struct report_runs *runs);
 
 /* Turns and gaps of all CPUs come in the order of time. Zero, or negative: no memory. */
-int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn);
+int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn, size_t nturns);
 int report_runs_gap(struct report_runs *runs, const struct sb_gap *gap);
 /* After the last one. Zero, or negative: no memory. */
 int report_runs_finish(struct report_runs *runs);

@@ -14,7 +14,7 @@ void report_time_free(struct report_time *time)
 	*time = (struct report_time){0};
 }
 
-static struct report_cpu *cpu_of(struct report_time *time, int32_t cpu)
+int64_t report_time_cpu(struct report_time *time, int32_t cpu)
 {
 	struct report_cpu *bigger;
 	size_t at = 0;
@@ -22,15 +22,15 @@ static struct report_cpu *cpu_of(struct report_time *time, int32_t cpu)
 	while (at < time->ncpus && time->cpu[at].cpu < cpu)
 		at++;
 	if (at < time->ncpus && time->cpu[at].cpu == cpu)
-		return &time->cpu[at];
+		return (int64_t)at;
 	bigger = reallocarray(time->cpu, time->ncpus + 1, sizeof(*bigger));
 	if (!bigger)
-		return NULL;
+		return -1;
 	time->cpu = bigger;
 	memmove(&bigger[at + 1], &bigger[at], (time->ncpus - at) * sizeof(*bigger));
 	time->ncpus++;
 	bigger[at] = (struct report_cpu){.cpu = cpu};
-	return &bigger[at];
+	return (int64_t)at;
 }
 
 /* The entry of @who in the last bin, or NULL. */
@@ -130,21 +130,38 @@ static int append(struct report_time *time, struct report_cpu *cpu, const struct
 	return 0;
 }
 
-int report_time_add(struct report_time *time, int32_t cpu_number, uint64_t at, uint32_t who,
-                    const uint64_t sum[3])
+static int add(struct report_time *time, struct report_cpu *cpu, uint64_t at, uint32_t who,
+               const uint64_t sum[3])
 {
-	struct report_cpu *cpu = cpu_of(time, cpu_number);
 	struct report_entry entry = {.bin = at >> time->shift, .who = who}, *known;
 
-	if (!cpu)
-		return -1;
-	if (cpu->count && entry.bin < cpu->entry[cpu->count - 1].bin)
+	if (cpu->count && entry.bin <= cpu->entry[cpu->count - 1].bin) {
 		entry.bin = cpu->entry[cpu->count - 1].bin;
-	known = find_last(cpu, entry.bin, who);
-	if (known) {
-		add_sums(known, sum);
-		return 0;
+		known = find_last(cpu, entry.bin, who);
+		if (known) {
+			add_sums(known, sum);
+			return 0;
+		}
 	}
 	add_sums(&entry, sum);
 	return append(time, cpu, &entry);
+}
+
+int report_time_add(struct report_time *time, size_t cpu, uint64_t at, uint32_t who, const uint64_t sum[3])
+{
+	return add(time, &time->cpu[cpu], at, who, sum);
+}
+
+int report_time_add_span(struct report_time *time, size_t cpu, uint32_t who, uint64_t from, uint64_t to)
+{
+	/* Bins may become wider meanwhile. */
+	while (from < to) {
+		const uint64_t end = (from | ((1ull << time->shift) - 1)) + 1;
+		const uint64_t part = (end && end < to ? end : to) - from;
+
+		if (add(time, &time->cpu[cpu], from, who, (const uint64_t[3]){part, 0, 0}))
+			return -1;
+		from += part;
+	}
+	return 0;
 }

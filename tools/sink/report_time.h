@@ -35,8 +35,13 @@ struct report_time {
 
 void report_time_free(struct report_time *time);
 
-/* Adds @sum to what @who did on @cpu at @time, which never goes back on a CPU (else it counts as late as what
- * came before). Zero, or negative: out of memory. */
-int report_time_add(struct report_time *time, int32_t cpu, uint64_t at, uint32_t who, const uint64_t sum[3]);
+/* Its index in .cpu, as long as no other one is new. Negative: out of memory. */
+int64_t report_time_cpu(struct report_time *time, int32_t cpu);
+
+/* Adds @sum to what @who did on the CPU at @time, which never goes back on a CPU (else it counts as late as
+ * what came before). Zero, or negative: out of memory. */
+int report_time_add(struct report_time *time, size_t cpu, uint64_t at, uint32_t who, const uint64_t sum[3]);
+/* Adds the time from @from to before @to to the first of its sums, in each bin its part. Likewise. */
+int report_time_add_span(struct report_time *time, size_t cpu, uint32_t who, uint64_t from, uint64_t to);
 
 #endif

@@ -81,21 +81,21 @@ static bool has_calls(const struct html_state *state)
 
 static int add_times(struct html_state *state, const struct sb_flow *flow)
 {
-	const struct sb_flow_turn only = {.tsc = flow->tsc,
-	                                  .ninsn = flow->ninsn,
-	                                  .ninsn_kernel = state->sums & sb_sums_threads
-	                                                          ? flow->ninsn_kernel
-	                                                          : sb_flow_kernel_insns(flow),
-	                                  .membership = flow->membership,
-	                                  .cpu = flow->cpu,
-	                                  .pid = flow->pid,
-	                                  .tid = flow->tid,
-	                                  .nblocks = flow->nblocks};
-	int status = flow->turn ? 0 : report_runs_add(&state->runs, &only);
+	struct sb_flow_turn only;
 
-	for (size_t i = 0; i < flow->nturns && !status; i++)
-		status = report_runs_add(&state->runs, &flow->turn[i]);
-	return status;
+	if (flow->turn)
+		return report_runs_add(&state->runs, flow->turn, flow->nturns);
+	only = (struct sb_flow_turn){.tsc = flow->tsc,
+	                             .ninsn = flow->ninsn,
+	                             .ninsn_kernel = state->sums & sb_sums_threads
+	                                                     ? flow->ninsn_kernel
+	                                                     : sb_flow_kernel_insns(flow),
+	                             .membership = flow->membership,
+	                             .cpu = flow->cpu,
+	                             .pid = flow->pid,
+	                             .tid = flow->tid,
+	                             .nblocks = flow->nblocks};
+	return report_runs_add(&state->runs, &only, 1);
 }
 
 static int html_flow(void *context, const struct sb_flow *flow)
