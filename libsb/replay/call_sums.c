@@ -87,8 +87,8 @@ static int64_t sum_of(struct call_sums *sums, uint32_t below, const struct sb_ca
 	        (struct sum){.function = function,
 	                     .is = {.ip = frame->ip,
 	                            .below = below,
-	                            .is_kernel = call_is_kernel(frame->ip),
-	                            .is_called = call_is_called((enum sb_enter)frame->how)}};
+	                            .is_kernel = call_is_kernel(frame->ip) != 0,
+	                            .is_called = call_is_called((enum sb_enter)frame->how) != 0}};
 	if (index_slots_add(&sums->slots, hash, (uint32_t)sums->nsums) < 0)
 		return -sbe_nomem;
 	return (int64_t)sums->nsums - 1;
@@ -404,7 +404,7 @@ static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave 
 	struct sb_flow_call_sum *sum = &sums->sum[sb_calls_top(thread)->note.number].is;
 
 	if (!sums->is_raw && how == sb_leave_tail) {
-		sum->is_learned |= sums->thread.by_learned;
+		sum->is_learned |= sums->thread.by_learned != 0;
 		sum->jumps |= sums->thread.last.iclass != ptic_return;
 	}
 	sums->thread.by_learned = 0;

@@ -34,17 +34,13 @@ static int is_as_expected(struct sb_calls *calls, const struct call_thread *thre
 	return is_gone_on_with(calls, thread);
 }
 
-/* *function becomes that of a sum. Zero or a negative code. */
+/* *function becomes that of a sum, whose number is new. Zero or a negative code. */
 static int find_function(struct sb_calls *calls, const struct call_thread *thread,
                          struct call_numbers *numbers, const struct sb_flow_call_sum *sum,
                          struct known_function **function)
 {
 	struct call_place *place;
 
-	if (sum->function < numbers->count) {
-		*function = numbers->function[sum->function];
-		return 0;
-	}
 	if (sum->function > numbers->count)
 		return -sbe_order;
 	*function = call_places_entered(calls->places, &thread->public, sum->ip, sum->is_called, &place);
@@ -67,9 +63,10 @@ static struct call_numbers *numbers_of(struct sb_calls *calls, const struct sb_f
 	return numbers;
 }
 
-/* The functions of the sums. None may do anything to stacks that is known by now. */
+/* The functions of the sums, and the instructions of all. None may do anything to stacks that is known by
+ * now. */
 static int find_functions(struct sb_calls *calls, const struct call_thread *thread,
-                          const struct sb_flow *flow)
+                          const struct sb_flow *flow, uint64_t *ninsn)
 {
 	const struct sb_flow_calls *sums = flow->calls;
 	struct call_numbers *numbers = numbers_of(calls, flow);
@@ -80,11 +77,16 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 		return -sbe_nomem;
 	calls->sum[0] = (struct sb_calls_sum){.function = sb_calls_top(&thread->public)->function,
 	                                      .ninsn = sums->sum[0].ninsn};
+	*ninsn = sums->sum[0].ninsn;
 	for (uint32_t i = 1; i < sums->nsums; ++i) {
 		const struct sb_flow_call_sum *sum = &sums->sum[i];
 		struct known_function *function;
-		const int status = find_function(calls, thread, numbers, sum, &function);
+		int status = 0;
 
+		if (sum->function < numbers->count)
+			function = numbers->function[sum->function];
+		else
+			status = find_function(calls, thread, numbers, sum, &function);
 		if (status < 0)
 			return status;
 		if (!call_is_ordinary(function, sum->is_kernel, sum->jumps))
@@ -92,7 +94,9 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 		if (sum->is_learned && !(function->traits & trait_learned))
 			return -sbe_order;
 		function->is_summed |= sum->jumps || !sum->is_kernel;
-		calls->sum[i] = (struct sb_calls_sum){&function->public, sum->below, sum->is_kernel, sum->ninsn};
+		calls->sum[i] =
+		        (struct sb_calls_sum){&function->public, sum->below, sum->is_kernel, sum->ninsn};
+		*ninsn += sum->ninsn;
 	}
 	return 0;
 }
@@ -156,6 +160,7 @@ static int enter_frames(struct sb_calls *calls, struct call_thread *thread, cons
 int call_take(struct sb_calls *calls, struct call_thread *thread, const struct sb_flow *flow)
 {
 	const struct sb_flow_calls *sums = flow->calls;
+	uint64_t ninsn;
 	int status;
 
 	call_add_credit(thread, sums->more_credit);
@@ -164,7 +169,7 @@ int call_take(struct sb_calls *calls, struct call_thread *thread, const struct s
 	status = calls->consumer.sums ? is_as_expected(calls, thread, sums) : 0;
 	if (status <= 0)
 		return status < 0 ? status : -sbe_order;
-	status = find_functions(calls, thread, flow);
+	status = find_functions(calls, thread, flow, &ninsn);
 	if (sums->goes_internal)
 		sb_calls_top(&thread->public)->flags |= frame_internal;
 	if (status == 0)
@@ -172,10 +177,10 @@ int call_take(struct sb_calls *calls, struct call_thread *thread, const struct s
 		                              sums->nsums);
 	if (status == 0)
 		status = call_take_edges(calls, thread, flow);
-	for (uint32_t i = 0; i < sums->nsums; ++i)
-		thread->public.ninsn += sums->sum[i].ninsn;
-	if (status == 0)
-		status = enter_frames(calls, thread, sums);
+	if (status < 0)
+		return status;
+	thread->public.ninsn += ninsn;
+	status = enter_frames(calls, thread, sums);
 	calls->doubts.returns += sums->returns;
 	thread->low = sums->end_low;
 	thread->high = sums->end_high;

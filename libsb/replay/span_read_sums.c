@@ -35,30 +35,45 @@ static uint64_t get_ip(struct span_reader *reader, uint64_t *last)
 	return *last;
 }
 
-static int get_sum(struct span_reader *reader, uint32_t index, uint64_t *last)
+/* The four lower bits, a byte for each. */
+static void spread(struct sb_flow_call_sum *sum, uint64_t bits)
 {
-	struct sb_flow_call_sum *sum = &reader->sum[index];
-	const uint8_t *at = reader->block + reader->at;
-	const uint64_t function = span_take(&at);
-	uint64_t ip = 0, above, ninsn;
+	/* The lowest one's byte comes first. */
+	const uint32_t bytes = htole32(((uint32_t)bits & 0xf) * 0x00204081u & 0x01010101u);
 
-	if (function == reader->nfunctions && function < UINT32_MAX) {
-		*last += (uint64_t)span_unzigzag(span_take(&at));
-		ip = *last;
-		reader->nfunctions += 1;
+	_Static_assert(offsetof(struct sb_flow_call_sum, is_kernel) ==
+	                       offsetof(struct sb_flow_call_sum, is_called) + 3,
+	               "one behind the other");
+	memcpy(&sum->is_called, &bytes, sizeof(bytes));
+}
+
+/* All but the first one. */
+static int get_some_sums(struct span_reader *reader, uint32_t count, uint64_t *last)
+{
+	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
+	uint32_t nfunctions = reader->nfunctions;
+
+	for (uint32_t i = 1; i < count; ++i) {
+		struct sb_flow_call_sum *sum = &reader->sum[i];
+		const uint64_t function = span_take(&at);
+		uint64_t above, ninsn;
+
+		sum->ip = 0;
+		if (function == nfunctions && function < UINT32_MAX) {
+			*last += (uint64_t)span_unzigzag(span_take(&at));
+			sum->ip = *last;
+			nfunctions += 1;
+		}
+		above = span_take(&at);
+		ninsn = span_take(&at);
+		if (above >= i || function >= nfunctions || at > end)
+			return -sbe_format;
+		sum->function = (uint32_t)function;
+		sum->below = i - 1 - (uint32_t)above;
+		sum->ninsn = ninsn >> 4;
+		spread(sum, ninsn);
 	}
-	above = span_take(&at);
-	ninsn = span_take(&at);
-	*sum = (struct sb_flow_call_sum){.function = (uint32_t)function,
-	                                 .ip = ip,
-	                                 .below = index - 1 - (uint32_t)above,
-	                                 .is_called = ninsn & 1,
-	                                 .jumps = ninsn >> 1 & 1,
-	                                 .is_learned = ninsn >> 2 & 1,
-	                                 .is_kernel = ninsn >> 3 & 1,
-	                                 .ninsn = ninsn >> 4};
-	if (above >= index || function >= reader->nfunctions)
-		return -sbe_format;
+	reader->nfunctions = nfunctions;
 	return span_has_come(reader, at);
 }
 
@@ -135,8 +150,9 @@ static int get_sums(struct span_reader *reader, uint64_t count)
 	reader->sum[0] = (struct sb_flow_call_sum){.ninsn = span_get(reader)};
 	if (span_is_over(reader))
 		return -sbe_format;
-	for (uint32_t i = 1; i < count && status == 0; ++i)
-		status = get_sum(reader, i, &last);
+	status = get_some_sums(reader, (uint32_t)count, &last);
+	if (status < 0)
+		return status;
 	deepest = span_get(reader);
 	calls->deepest = (uint32_t)deepest;
 	calls->returns = span_get(reader);

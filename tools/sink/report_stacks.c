@@ -90,6 +90,16 @@ static uint32_t place_frame(struct report_stacks *stacks, uint32_t parent, struc
 	return node;
 }
 
+/* How many frames are up to the node, which is none of them when it is a root. */
+static uint32_t depth_of(const struct report_stacks *stacks, uint32_t node)
+{
+	uint32_t depth = 0;
+
+	while ((node = stacks->node[node].parent))
+		depth++;
+	return depth;
+}
+
 static int keep_function(struct report_stacks *stacks, const struct sb_function *function)
 {
 	const uint32_t index = function->index;
@@ -365,22 +375,22 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	return 0;
 }
 
-/* One that was called above frames that are in place. */
-static int add_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum, uint32_t index)
+/* One that was called above frames that are in place. Zero: no memory. */
+static uint32_t add_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum)
 {
-	const uint32_t depth = stacks->deep[sum->below] + 1;
+	const uint32_t function = sum->function->index, below = stacks->summed[sum->below],
+	               key = report_key(function, sum->is_kernel != 0, false);
 	uint32_t node;
 
-	if (keep_function(stacks, sum->function))
-		return -sbe_nomem;
-	node = child_of(stacks, stacks->summed[sum->below],
-	                report_key(sum->function->index, sum->is_kernel != 0, false), depth);
+	if ((function >= stacks->nfunctions || !stacks->function[function]) &&
+	    keep_function(stacks, sum->function))
+		return 0;
+	node = find_child(stacks, below, key);
 	if (!node)
-		return -sbe_nomem;
-	stacks->node[node].self += sum->ninsn;
-	stacks->summed[index] = node;
-	stacks->deep[index] = depth;
-	return 0;
+		node = child_of(stacks, below, key, depth_of(stacks, below));
+	if (node)
+		stacks->node[node].self += sum->ninsn;
+	return node;
 }
 
 static int on_sums(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
@@ -392,16 +402,17 @@ static int on_sums(void *context, struct sb_call_thread *thread, const struct sb
 
 	if (status == 0)
 		status = on_run(stacks, thread, sum[0].ninsn);
-	if (status == 0 && (vector_reach(&stacks->summed, &stacks->nsummed, count, sizeof(*stacks->summed)) ||
-	                    vector_reach(&stacks->deep, &stacks->ndeep, count, sizeof(*stacks->deep))))
+	if (status == 0 && vector_reach(&stacks->summed, &stacks->nsummed, count, sizeof(*stacks->summed)))
 		status = -sbe_nomem;
 	if (status < 0)
 		return status;
 	stacks->summed[0] = (uint32_t)sb_calls_top(thread)->note.number;
-	stacks->deep[0] = thread->depth - 1;
-	for (uint32_t i = 1; i < count && status == 0; i++)
-		status = add_sum(stacks, &sum[i], i);
-	return status;
+	for (uint32_t i = 1; i < count; i++) {
+		stacks->summed[i] = add_sum(stacks, &sum[i]);
+		if (!stacks->summed[i])
+			return -sbe_nomem;
+	}
+	return 0;
 }
 
 /* ---- In order --------------------------------------------------------------------------------- */
@@ -512,6 +523,5 @@ void report_stacks_free(struct report_stacks *stacks)
 	free(stacks->group);
 	free(stacks->function);
 	free(stacks->summed);
-	free(stacks->deep);
 	*stacks = (struct report_stacks){0};
 }

@@ -65,8 +65,8 @@ struct report_stacks {
 	uint32_t finest;           /* no less than one in so many instructions is told of */
 	uint64_t least;            /* who has less was put aside last */
 	struct report_aside aside;
-	uint32_t *summed, *deep; /* owned; of sums that come: their nodes, and how deep they are */
-	size_t nsummed, ndeep;
+	uint32_t *summed; /* owned; of sums that come: their nodes */
+	size_t nsummed;
 	uint32_t generation; /* of nodes' indices: how often some were put aside */
 	uint32_t *slot;      /* owned; nodes by parent and function */
 	uint32_t nslots;

@@ -134,10 +134,10 @@ struct sb_flow_call_sum {
 	uint32_t function; /* its number among all that the flow's numbering tells of, from 0 on */
 	uint64_t ip;       /* where it was entered, when the number is new, the next one; else nothing */
 	uint32_t below; /* index of the one below it, which comes before; the first one is the frame itself */
-	int is_kernel;
-	int is_called;  /* it was not only jumped to */
-	int jumps;      /* it went to another function by a jump, in its place */
-	int is_learned; /* likewise by a return, as it is known to do */
+	uint8_t is_called;  /* it was not only jumped to */
+	uint8_t jumps;      /* it went to another function by a jump, in its place */
+	uint8_t is_learned; /* likewise by a return, as it is known to do */
+	uint8_t is_kernel;
 	uint64_t ninsn; /* executed in it, not in what it called */
 };
 
