@@ -114,6 +114,13 @@ static void check_calls(const struct span_reader *reader, const struct sb_flow_c
 }
 
 /* @sums: what is expected. */
+static void check_turns(const struct sb_flow *flow)
+{
+	FUZZ_CHECK(flow->nturns > 0, "%s", "a span");
+	for (size_t i = 0; i < flow->nturns; i++)
+		FUZZ_CHECK(flow->turn[i].ninsn_kernel <= flow->turn[i].ninsn, "%s", "a span");
+}
+
 static void read_all(struct result *result, const struct span_world *world, unsigned int sums)
 {
 	struct span_reader reader;
@@ -136,6 +143,8 @@ static void read_all(struct result *result, const struct span_world *world, unsi
 			FUZZ_CHECK(strnlen(item.gap.detail, sizeof(item.gap.detail)) <
 			                   sizeof(item.gap.detail),
 			           "%s", "a span");
+		if (item.kind == span_turns)
+			check_turns(&item.flow);
 		if (item.kind != span_flow)
 			continue;
 		check_flow(&item.flow);

@@ -337,6 +337,78 @@ static void no_more_of_the_kernel_than_there_is(void **state)
 	}
 }
 
+/* Those of a thread are one item; others, and what is no turn, begin a new one. */
+static void turns_of_a_thread_are_told_together(void **state)
+{
+	static const struct sb_flow_turn turn[] = {
+	        {.tsc = 5, .ninsn = 300000, .ninsn_kernel = 4, .pid = 3, .tid = 4, .nblocks = 70000},
+	        {.tsc = 4, .ninsn = 1, .pid = 3, .tid = 4, .nblocks = 1},
+	        {.tsc = 1u << 30, .ninsn = 2, .pid = 3, .tid = 5, .nblocks = 1},
+	};
+	struct result result = {.bytes = malloc(ROOM)};
+	struct sb_system *system = system_new(0);
+	struct span_writer writer;
+	struct span_reader reader;
+	struct span_item item;
+	struct span_world world;
+	struct sb_error err;
+
+	(void)state;
+	assert_non_null(result.bytes);
+	assert_non_null(system);
+	assert_int_equal(system_seal(system, 0), 0);
+	assert_int_equal(span_world_init(&world, system), 0);
+	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_threads), 0);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(span_write_turn(&writer, &turn[i]), 0);
+	assert_int_equal(span_write_turns(&writer), 0);
+	assert_int_equal(span_write_end(&writer, 0), 0);
+	span_writer_fini(&writer);
+
+	open_channel(&reader, &result, &world, sb_sums_threads);
+	for (size_t i = 0; i < 3; i++) {
+		if (i != 1)
+			assert_int_equal(span_read(&reader, &item, &err), 1);
+		assert_int_equal(item.kind, span_turns);
+		assert_int_equal(item.flow.nturns, i < 2 ? 2 : 1);
+		assert_memory_equal(&item.flow.turn[i < 2 ? i : 0], &turn[i], sizeof(turn[i]));
+	}
+	assert_int_equal(span_read(&reader, &item, &err), 1);
+	assert_int_equal(item.kind, span_end);
+	span_reader_fini(&reader);
+
+	/* Who does not expect them is not given any. */
+	open_channel(&reader, &result, &world, sb_sums_calls);
+	reader.channel = span_threads;
+	assert_int_equal(span_read(&reader, &item, &err), -sbe_format);
+	span_reader_fini(&reader);
+	span_world_fini(&world);
+	sb_system_free(system);
+	free(result.bytes);
+}
+
+/* More of the kernel than there is, none at all, and more than there are bytes. */
+static void turns_that_cannot_be_are_refused(void **state)
+{
+	static const uint8_t row[][7] = {{span_turns, span_flow_kernel, 1, 2, 1, 3, 4},
+	                                 {span_turns, 0, 0},
+	                                 {span_turns, 0, 3, 2, 1, 3, 0},
+	                                 {span_turns, span_flow_left, 1, 2, 1, 3}};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
+		struct span_reader reader;
+		struct span_item item;
+		struct result result;
+
+		begin(&result);
+		for (size_t k = 0; k < sizeof(row[i]); k++)
+			result.bytes[result.size++] = row[i][k];
+		assert_int_equal(read_as(&result, &reader, &item, sb_sums_threads), -sbe_format);
+		done(&result, &reader);
+	}
+}
+
 /* A number that the block's end cuts off is none, whatever would come behind it. */
 static void no_number_goes_on_behind_its_block(void **state)
 {
@@ -368,6 +440,8 @@ int main(void)
 	        cmocka_unit_test(as_many_threads_as_there_are),
 	        cmocka_unit_test(each_channel_by_itself),
 	        cmocka_unit_test(no_more_of_the_kernel_than_there_is),
+	        cmocka_unit_test(turns_of_a_thread_are_told_together),
+	        cmocka_unit_test(turns_that_cannot_be_are_refused),
 	        cmocka_unit_test(no_number_goes_on_behind_its_block),
 	};
 

@@ -2,7 +2,7 @@
 # Shards of a job that wants call stacks add up what happens above the frames that they do not know: each output is, with
 # any number of shards, that of one machine, over longjmp, exceptions, tail calls, trampolines, signals and coroutines.
 # So it is for who called whom (callgrind), and where other outputs of the job count (lcov, counts, summary), and for
-# the report (html) where that keeps all stacks.
+# the report (html), also where most of its stacks have to make room, or few are told of.
 # What is called and returns as it should is not decoded once more.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
@@ -18,7 +18,11 @@ job()
 	printf 'version: 1\nroots: [%s.root]\nhost_root: false\nrecording: %s.data\nrun_record: %s/run.json\nsinks:\n' "$2" "$2" "$1"
 	case $3 in
 	callgrind) echo "- {name: callgrind, file: $1/callgrind}"; return ;;
-	html) printf -- '- {name: html, file: %s/html, with: {stacks: all}}\n- {name: folded, file: %s/folded.comm}\n' "$1" "$1"
+	html)
+		echo "- {name: html, file: $1/html}"
+		echo "- {name: html, file: $1/html.room, with: {keep: 2048}}"
+		echo "- {name: html, file: $1/html.few, with: {keep: 2048, stacks: 100}}"
+		echo "- {name: folded, file: $1/folded.comm}"
 		return ;;
 	esac
 	for by in comm process thread container none; do
@@ -67,6 +71,8 @@ same()
 	job whole "$name" html >whole.yaml
 	expect 0 '' "$SBTRACE" job run --jobs 1 whole.yaml
 	rm whole/run.json
+	cmp whole/html whole/html.room || fail "$name: with less room, a report is another one"
+	cmp -s whole/html whole/html.few && fail "$name: no less is told than by default"
 	for n in "$@"; do
 		shards "$n" "$name" html
 	done

@@ -15,22 +15,30 @@ done
 cmp "$dir/1.html" "$dir/3.html" || fail "--jobs"
 grep -qF '<b>&' "$dir/1.html" && fail "a name is not escaped"
 
-# With room for few stacks, those that come late have theirs as well: the ones with the least instructions are given up.
-# without_stack REPORT: how many of 1000 instructions have none, of the process that came last.
-without_stack()
+# With room for few stacks, the others wait elsewhere: all is as it is with room for all, by each number of jobs. Of few
+# that are told of, there are no more than that.
+record late -- sh -c 'ls -l /; ls -l / | cat; exec ls -l /' >/dev/null || exit 1
+for jobs in 1 3; do
+	"$SBTRACE" replay --jobs $jobs --root "$dir/late.root" --sink html="$dir/late.$jobs" --with keep=2048 \
+		--sink html="$dir/all.$jobs" --with stacks=all --sink html="$dir/few.$jobs" --with stacks=50 "$dir/late.data" 2>"$dir/log" ||
+		fail "stacks: $(cat "$dir/log")"
+done
+for name in late all few; do
+	cmp "$dir/$name.1" "$dir/$name.3" || fail "--jobs with $name stacks"
+done
+cmp "$dir/late.1" "$dir/all.1" || fail "little room for stacks: another report"
+# told REPORT: how many stacks, other than processes, it tells of.
+told()
 {
-	sed -n '/id="data">/,/<\/script>/p' "$1" | sed '1d;$d' | jq '.trees | last | . as $tree |
-		[range(0; .nodes | length; 4) | select($tree.nodes[.] == 0) | $tree.nodes[. + 3]] | add * 1000 / $tree.total | floor'
+	sed -n '/id="data">/,/<\/script>/p' "$1" | sed '1d;$d' |
+		jq '[.trees[].nodes as $nodes | range(0; $nodes | length; 4) | select($nodes[.] > 0)] | length'
 }
 if command -v jq >/dev/null; then
-	record late -- sh -c 'ls -l /; ls -l / | cat; exec ls -l /' >/dev/null || exit 1
-	for jobs in 1 3; do
-		"$SBTRACE" replay --jobs $jobs --root "$dir/late.root" --sink html="$dir/late.$jobs" --with stacks=2048 "$dir/late.data" 2>"$dir/log" ||
-			fail "stacks: $(cat "$dir/log")"
-	done
-	cmp "$dir/late.1" "$dir/late.3" || fail "--jobs with few stacks"
-	[ "$(without_stack "$dir/late.1")" -lt 100 ] || fail "few stacks: $(without_stack "$dir/late.1") of 1000 instructions have none"
+	few=$(told "$dir/few.1")
+	[ "$few" -gt 10 ] && [ "$few" -le 50 ] || fail "stacks=50: $few are told of"
+	[ "$(told "$dir/all.1")" -gt 500 ] || fail "all stacks: $(told "$dir/all.1")"
 fi
+[ "$("$SBTRACE" replay --sink html=/dev/null --with stacks=0 x 2>&1 | grep -c stacks)" = 1 ] || fail "stacks=0 is taken"
 
 # The same of a recording with gaps: its trace is cut off.
 head -c $(($(wc -c <"$dir/report.data") * 7 / 10)) "$dir/report.data" >"$dir/cut.data"
