@@ -105,7 +105,7 @@ enum span_flow_flag {
 	span_flow_sums = 1 << 4,       /* nblocks and ninsn follow; else they are the paths' */
 	span_flow_times = 1 << 5,      /* see struct sb_flow; only where sums are wanted */
 	span_flow_calls = 1 << 6,      /* see struct sb_flow; only where calls are added up */
-	span_flow_kernel = 1 << 7,     /* only sums: ninsn_kernel follows; only where those are wanted */
+	span_flow_kernel = 1 << 7,     /* only of turns: some of the instructions were the kernel's */
 	span_flow_flags = (1 << 8) - 1
 };
 

@@ -366,8 +366,7 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	const uint8_t flags = span_get_byte(reader);
 	const unsigned int times = reader->sums & sb_sums_counts ? 0u : span_flow_times,
 	                   calls = reader->sums & sb_sums_stacks ? 0u : span_flow_calls,
-	                   kernel = reader->sums & sb_sums_threads ? 0u : span_flow_kernel,
-	                   known = span_flow_flags & ~(times | calls | kernel);
+	                   known = span_flow_flags & ~(times | calls | span_flow_kernel);
 	int status = flags & ~known ? -sbe_format : 0;
 
 	*flow = (struct sb_flow){.cpu = reader->cpu, .numbering = reader->numbering};
@@ -389,10 +388,6 @@ static int get_flow(struct span_reader *reader, struct sb_flow *flow)
 	flow->tid = reader->tid;
 	flow->membership = reader->membership;
 	flow->epoch = reader->epoch;
-	if (flags & span_flow_kernel)
-		flow->ninsn_kernel = span_get(reader);
-	if (flow->ninsn_kernel > flow->ninsn)
-		status = -sbe_format;
 	if (status == 0)
 		status = get_paths(reader, flow, flags & span_flow_sums);
 	if (status == 0 && flags & span_flow_times)

@@ -246,13 +246,6 @@ static int look_at(struct strand *strand, struct span_item *item, struct sb_erro
 		return use_nothing;
 	case span_begin:
 		return use_nothing;
-	case span_turns:
-		/* Of these, none would be left out. */
-		if (strand->merge->uncounted)
-			return sb_error_set(
-			        err, -sbe_format, name_of_span(strand), strand->reader.offset,
-			        "expected flow one by one, as times are asked for, found it together");
-		return strand->is_in_piece ? use_it : use_nothing;
 	default:
 		return strand->is_in_piece ? use_it : use_nothing;
 	}

@@ -87,32 +87,21 @@ static int adds_up(const struct spanner *spanner)
 }
 
 /* Who ran, and how much of that was the kernel's. */
-static int add_thread(struct spanner *spanner, struct span_writer *writer, const struct sb_flow *flow)
+static int add_turn(struct span_writer *writer, const struct sb_flow *flow)
 {
-	const uint64_t kernel = sb_flow_kernel_insns(flow);
-	struct sb_flow who = *flow;
-
-	if (!spanner->uncounted)
-		return span_write_turn(writer, &(struct sb_flow_turn){.tsc = flow->tsc,
-		                                                      .ninsn = flow->ninsn,
-		                                                      .ninsn_kernel = kernel,
-		                                                      .membership = flow->membership,
-		                                                      .pid = flow->pid,
-		                                                      .tid = flow->tid,
-		                                                      .nblocks = flow->nblocks});
-	/* Whether each counts is not known yet. */
-	who.ninsn_kernel = kernel;
-	who.left_ip = 0;
-	who.epoch = NULL;
-	who.path = NULL;
-	who.npaths = 0;
-	return span_write_flow(writer, &who, 0);
+	return span_write_turn(writer, &(struct sb_flow_turn){.tsc = flow->tsc,
+	                                                      .ninsn = flow->ninsn,
+	                                                      .ninsn_kernel = sb_flow_kernel_insns(flow),
+	                                                      .membership = flow->membership,
+	                                                      .pid = flow->pid,
+	                                                      .tid = flow->tid,
+	                                                      .nblocks = flow->nblocks});
 }
 
 static int add_flow(struct spanner *spanner, struct channel *channel, const struct sb_flow *flow)
 {
 	if (channel->is == span_threads)
-		return add_thread(spanner, &channel->writer, flow);
+		return add_turn(&channel->writer, flow);
 	if (channel->is == span_flows && spanner->counts)
 		return span_sums_add(&spanner->sums, flow);
 	if (channel->is == span_calls && spanner->calls)

@@ -322,7 +322,6 @@ static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struc
 	flags |= flow->left_ip ? span_flow_left : 0;
 	flags |= flow->times ? span_flow_times : 0;
 	flags |= flow->calls ? span_flow_calls : 0;
-	flags |= writer->channel == span_threads ? span_flow_kernel | span_flow_sums : 0;
 	*at++ = (uint8_t)flags;
 	at = put_signed(at, (int64_t)(flow->tsc - writer->tsc));
 	if (flags & span_flow_owner) {
@@ -339,8 +338,6 @@ static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struc
 		at = put(at, flow->nblocks);
 		at = put(at, flow->ninsn);
 	}
-	if (flags & span_flow_kernel)
-		at = put(at, flow->ninsn_kernel);
 	writer->tsc = flow->tsc;
 	writer->pid = flow->pid;
 	writer->tid = flow->tid;

@@ -219,7 +219,7 @@ static void write_channels(struct result *result, const struct span_world *world
 	                                           .edge = edges,
 	                                           .nedges = 1};
 	const struct sb_flow flow = {.pid = 3, .tid = 4, .tsc = 7, .calls = &calls};
-	const struct sb_flow who = {
+	const struct sb_flow_turn turn = {
 	        .pid = 3, .tid = 4, .tsc = 8, .nblocks = 2, .ninsn = 9, .ninsn_kernel = 5};
 	const struct sb_gap gap = {.cpu = 1, .bytes = 11};
 	struct span_writer writer[span_channels];
@@ -230,7 +230,8 @@ static void write_channels(struct result *result, const struct span_world *world
 	assert_int_equal(span_write_flow(&writer[span_calls], &flow, 1), 0);
 	assert_int_equal(span_write_edges(&writer[span_calls], 3, NULL, &calls), 0);
 	assert_int_equal(span_write_gap(&writer[span_flows], &gap, 0), 0);
-	assert_int_equal(span_write_flow(&writer[span_threads], &who, 0), 0);
+	assert_int_equal(span_write_turn(&writer[span_threads], &turn), 0);
+	assert_int_equal(span_write_turns(&writer[span_threads]), 0);
 	for (int i = 0; i < span_channels; i++) {
 		assert_int_equal(span_write_end(&writer[i], 0), 0);
 		span_writer_fini(&writer[i]);
@@ -292,8 +293,9 @@ static void each_channel_by_itself(void **state)
 
 	open_channel(&reader, &result, &world, sb_sums_threads);
 	assert_int_equal(span_read(&reader, &item, &err), 1);
-	assert_true(item.flow.tid == 4 && item.flow.tsc == 8 && !item.flow.npaths);
-	assert_true(item.flow.nblocks == 2 && item.flow.ninsn == 9 && item.flow.ninsn_kernel == 5);
+	assert_int_equal(item.kind, span_turns);
+	assert_int_equal(item.flow.nturns, 1);
+	assert_int_equal(item.flow.turn->ninsn_kernel, 5);
 	assert_int_equal(span_read(&reader, &item, &err), 1);
 	assert_int_equal(item.kind, span_end);
 	span_reader_fini(&reader);
@@ -306,35 +308,6 @@ static void each_channel_by_itself(void **state)
 	span_world_fini(&world);
 	sb_system_free(system);
 	free(result.bytes);
-}
-
-/* Of so many instructions, no more can be the kernel's; and who does not ask is not told. */
-static void no_more_of_the_kernel_than_there_is(void **state)
-{
-	static const struct {
-		uint64_t kernel;
-		unsigned int sums;
-		int status;
-	} row[] = {
-	        {9, sb_sums_threads, 1}, {10, sb_sums_threads, -sbe_format}, {9, sb_sums_calls, -sbe_format}};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
-		struct span_reader reader;
-		struct span_item item;
-		struct result result;
-
-		begin(&result);
-		put(&result, span_flow);
-		result.bytes[result.size++] = span_flow_sums | span_flow_kernel;
-		put(&result, span_zigzag(1)); /* tsc */
-		put(&result, 2);              /* blocks */
-		put(&result, 9);              /* instructions */
-		put(&result, row[i].kernel);
-		put(&result, 0); /* paths */
-		assert_int_equal(read_as(&result, &reader, &item, row[i].sums), row[i].status);
-		done(&result, &reader);
-	}
 }
 
 /* Those of a thread are one item; others, and what is no turn, begin a new one. */
@@ -439,7 +412,6 @@ int main(void)
 	        cmocka_unit_test(many_paths_are_none),
 	        cmocka_unit_test(as_many_threads_as_there_are),
 	        cmocka_unit_test(each_channel_by_itself),
-	        cmocka_unit_test(no_more_of_the_kernel_than_there_is),
 	        cmocka_unit_test(turns_of_a_thread_are_told_together),
 	        cmocka_unit_test(turns_that_cannot_be_are_refused),
 	        cmocka_unit_test(no_number_goes_on_behind_its_block),

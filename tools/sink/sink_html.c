@@ -87,9 +87,7 @@ static int add_times(struct html_state *state, const struct sb_flow *flow)
 		return report_runs_add(&state->runs, flow->turn, flow->nturns);
 	only = (struct sb_flow_turn){.tsc = flow->tsc,
 	                             .ninsn = flow->ninsn,
-	                             .ninsn_kernel = state->sums & sb_sums_threads
-	                                                     ? flow->ninsn_kernel
-	                                                     : sb_flow_kernel_insns(flow),
+	                             .ninsn_kernel = sb_flow_kernel_insns(flow),
 	                             .membership = flow->membership,
 	                             .cpu = flow->cpu,
 	                             .pid = flow->pid,

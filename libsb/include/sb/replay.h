@@ -89,8 +89,6 @@ struct sb_flow {
 	/* Not NULL: what the thread executed behind the last block, up to its next flow, was added up
 	 * (sb_sums_calls); left_ip is of the end of that. Only struct sb_calls takes it. */
 	const struct sb_flow_calls *calls;
-	/* With sb_sums_threads: how many of ninsn are the kernel's; else nothing. */
-	uint64_t ninsn_kernel;
 	/* Not NULL: flow of several threads and CPUs (sb_sums_threads), in the order of time; cpu and tsc are
 	 * the first one's, and nothing else is told. */
 	const struct sb_flow_turn *turn;
@@ -324,7 +322,7 @@ enum sb_sums {
 	sb_sums_edges =
 	        1 << 3, /* likewise, but who called whom; what ran in which stack is not told without calls */
 	/* No code at all, but each flow by itself: who ran how many blocks and instructions, and how many of
-	 * these were the kernel's (struct sb_flow, turn; ninsn_kernel where times are asked for). */
+	 * these were the kernel's (struct sb_flow, turn). */
 	sb_sums_threads = 1 << 4,
 	/* All of those that exclude each other. */
 	sb_sums_counts = sb_sums_blocks | sb_sums_ways | sb_sums_processes,
