@@ -145,13 +145,20 @@ static int deliver_turns(struct queue *queue)
 	return status < 0 ? status : 0;
 }
 
-/* Whether @first, whose time has changed, still is. */
-static int is_still_first(const struct queue *queue, size_t first)
+/* Up to where the first strand comes before all others: before this time, and before it is over when *with is
+ * set. */
+static uint64_t first_until(const struct queue *queue, int *with)
 {
-	for (size_t child = 1; child < 3 && child < queue->nheap; ++child)
-		if (comes_before(queue, queue->heap[child], first))
-			return 0;
-	return 1;
+	const size_t *heap = queue->heap;
+	size_t second = 1;
+
+	*with = 1;
+	if (queue->nheap < 2)
+		return UINT64_MAX;
+	if (queue->nheap > 2 && comes_before(queue, heap[2], heap[1]))
+		second = 2;
+	*with = heap[0] < heap[second];
+	return queue->tsc[heap[second]];
 }
 
 /* The first strand's turns, as many as come before what others have. */
@@ -160,7 +167,9 @@ static int take_turns(struct queue *queue)
 	const size_t first = queue->heap[0];
 	struct strand *strand = &queue->strand[first];
 	const struct sb_flow *flow = &strand->item.flow;
-	int status = 0;
+	int with, status = 0;
+	const uint64_t until = first_until(queue, &with);
+	uint64_t now = queue->tsc[first];
 
 	do {
 		struct sb_flow_turn *turn = &queue->turn[queue->nturns++];
@@ -171,10 +180,12 @@ static int take_turns(struct queue *queue)
 		if (queue->nturns == SPAN_TURNS_MAX)
 			status = deliver_turns(queue);
 		if (status < 0 || strand->turn == flow->nturns)
-			return status;
-		see_time(queue, first);
-	} while (is_still_first(queue, first));
-	return 0;
+			break;
+		if (flow->turn[strand->turn].tsc > now)
+			now = flow->turn[strand->turn].tsc;
+	} while (now < until || (with && now == until));
+	queue->tsc[first] = now;
+	return status;
 }
 
 static int deliver_first(struct queue *queue, struct sb_error *err)

@@ -202,23 +202,30 @@ int span_get_edges(struct span_reader *reader, struct sb_flow *flow)
 
 /* ---- Turns ------------------------------------------------------------------------------------ */
 
-static int get_turn(struct span_reader *reader, struct sb_flow_turn *turn, int has_kernel)
+static int get_some_turns(struct span_reader *reader, uint64_t count, int has_kernel)
 {
-	const uint8_t *at = reader->block + reader->at;
-	uint64_t nblocks;
+	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
+	struct sb_flow_turn turn = {.tsc = reader->tsc,
+	                            .membership = reader->membership,
+	                            .cpu = reader->cpu,
+	                            .pid = reader->pid,
+	                            .tid = reader->tid};
 
-	reader->tsc += (uint64_t)span_unzigzag(span_take(&at));
-	nblocks = span_take(&at);
-	*turn = (struct sb_flow_turn){.tsc = reader->tsc,
-	                              .ninsn = span_take(&at),
-	                              .ninsn_kernel = has_kernel ? span_take(&at) : 0,
-	                              .membership = reader->membership,
-	                              .cpu = reader->cpu,
-	                              .pid = reader->pid,
-	                              .tid = reader->tid,
-	                              .nblocks = (uint32_t)nblocks};
-	return nblocks > UINT32_MAX || turn->ninsn_kernel > turn->ninsn ? -sbe_format
-	                                                                : span_has_come(reader, at);
+	for (uint64_t i = 0; i < count; ++i) {
+		uint64_t nblocks;
+
+		turn.tsc += (uint64_t)span_unzigzag(span_take(&at));
+		nblocks = span_take(&at);
+		turn.nblocks = (uint32_t)nblocks;
+		turn.ninsn = span_take(&at);
+		if (has_kernel)
+			turn.ninsn_kernel = span_take(&at);
+		if (nblocks > UINT32_MAX || turn.ninsn_kernel > turn.ninsn || at > end)
+			return -sbe_format;
+		reader->turn[i] = turn;
+	}
+	reader->tsc = turn.tsc;
+	return span_has_come(reader, at);
 }
 
 int span_get_turns(struct span_reader *reader, struct sb_flow *flow)
@@ -239,8 +246,7 @@ int span_get_turns(struct span_reader *reader, struct sb_flow *flow)
 		return -sbe_format;
 	if (array_reserve_more(&reader->turn, &reader->turn_capacity, 0, count, sizeof(*reader->turn)) < 0)
 		return -sbe_nomem;
-	for (uint64_t i = 0; i < count && status == 0; ++i)
-		status = get_turn(reader, &reader->turn[i], flags & span_flow_kernel);
+	status = get_some_turns(reader, count, flags & span_flow_kernel);
 	*flow = (struct sb_flow){
 	        .cpu = reader->cpu, .tsc = reader->turn[0].tsc, .turn = reader->turn, .nturns = count};
 	return status;
