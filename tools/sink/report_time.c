@@ -55,17 +55,22 @@ static int compare(const void *a, const void *b)
 	return left->who < right->who ? -1 : left->who > right->who;
 }
 
-/* Those of a bin, which stand together. */
+/* Those of a bin, which stand together; mostly there are one or two. */
 static void sort_bin(struct report_entry *entry, size_t count)
 {
-	/* Mostly there are one or two. */
-	if (count == 2 && compare(entry, entry + 1) > 0) {
-		const struct report_entry first = entry[0];
+	enum { few = 16 };
 
-		entry[0] = entry[1];
-		entry[1] = first;
-	} else if (count > 2) {
+	if (count > few) {
 		qsort(entry, count, sizeof(*entry), compare);
+		return;
+	}
+	for (size_t i = 1; i < count; i++) {
+		const struct report_entry moved = entry[i];
+		size_t to = i;
+
+		for (; to > 0 && entry[to - 1].who > moved.who; to--)
+			entry[to] = entry[to - 1];
+		entry[to] = moved;
 	}
 }
 
