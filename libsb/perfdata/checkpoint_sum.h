@@ -59,6 +59,8 @@ static inline void checkpoint_sum_add(struct checkpoint_sum *sum, const void *be
 	const uint8_t *bytes = begin;
 	const size_t had = sum->size % CHECKPOINT_SUM_BLOCK;
 
+	if (!size)
+		return;
 	sum->size += size;
 	if (had) {
 		const size_t more =
