@@ -68,18 +68,17 @@ static struct call_numbers *numbers_of(struct sb_calls *calls, const struct sb_f
 static int find_functions(struct sb_calls *calls, const struct call_thread *thread,
                           const struct sb_flow *flow, uint64_t *ninsn)
 {
-	const struct sb_flow_calls *sums = flow->calls;
+	const struct sb_flow_call_sum *sum = flow->calls->sum, *end = sum + flow->calls->nsums;
 	struct call_numbers *numbers = numbers_of(calls, flow);
+	struct sb_calls_sum *found;
+	uint64_t all = sum->ninsn;
 
-	if (!numbers)
+	if (!numbers || array_reserve_more(&calls->sum, &calls->sum_capacity, 0, flow->calls->nsums,
+	                                   sizeof(*calls->sum)) < 0)
 		return -sbe_nomem;
-	if (array_reserve_more(&calls->sum, &calls->sum_capacity, 0, sums->nsums, sizeof(*calls->sum)) < 0)
-		return -sbe_nomem;
-	calls->sum[0] = (struct sb_calls_sum){.function = sb_calls_top(&thread->public)->function,
-	                                      .ninsn = sums->sum[0].ninsn};
-	*ninsn = sums->sum[0].ninsn;
-	for (uint32_t i = 1; i < sums->nsums; ++i) {
-		const struct sb_flow_call_sum *sum = &sums->sum[i];
+	found = calls->sum;
+	*found = (struct sb_calls_sum){.function = sb_calls_top(&thread->public)->function, .ninsn = all};
+	while (++sum < end) {
 		struct known_function *function;
 		int status = 0;
 
@@ -94,10 +93,10 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 		if (sum->is_learned && !(function->traits & trait_learned))
 			return -sbe_order;
 		function->is_summed |= sum->jumps || !sum->is_kernel;
-		calls->sum[i] =
-		        (struct sb_calls_sum){&function->public, sum->below, sum->is_kernel, sum->ninsn};
-		*ninsn += sum->ninsn;
+		*++found = (struct sb_calls_sum){&function->public, sum->below, sum->is_kernel, sum->ninsn};
+		all += sum->ninsn;
 	}
+	*ninsn = all;
 	return 0;
 }
 

@@ -51,13 +51,14 @@ static void spread(struct sb_flow_call_sum *sum, uint64_t bits)
 static int get_some_sums(struct span_reader *reader, uint32_t count, uint64_t *last)
 {
 	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
+	struct sb_flow_call_sum *sum = reader->sum;
 	uint32_t nfunctions = reader->nfunctions;
 
 	for (uint32_t i = 1; i < count; ++i) {
-		struct sb_flow_call_sum *sum = &reader->sum[i];
 		const uint64_t function = span_take(&at);
 		uint64_t above, ninsn;
 
+		sum += 1;
 		sum->ip = 0;
 		if (function == nfunctions && function < UINT32_MAX) {
 			*last += (uint64_t)span_unzigzag(span_take(&at));
