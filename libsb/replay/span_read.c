@@ -11,7 +11,8 @@
 int span_reader_init(struct span_reader *reader, const struct span_world *world, uint64_t numbering)
 {
 	*reader = (struct span_reader){.world = world, .numbering = numbering};
-	return span_blocks_init(&reader->told, 0);
+	reader->known = calloc(ptr_max_paths, sizeof(*reader->known));
+	return reader->known ? span_blocks_init(&reader->told, 0) : -sbe_nomem;
 }
 
 void span_reader_fini(struct span_reader *reader)
@@ -285,11 +286,6 @@ static int get_path(struct span_reader *reader, size_t index)
 		return -sbe_format;
 	if (!reference)
 		return get_loose(reader);
-	/* Of what was added up, none has a number. */
-	if (!reader->known)
-		reader->known = calloc(ptr_max_paths, sizeof(*reader->known));
-	if (!reader->known)
-		return -sbe_nomem;
 	/* What a number stands for does not change: whoever counts has noted it. */
 	if (id >= ptr_max_paths || (reader->known[id] != NULL) != (reference % 2 != 0))
 		return -sbe_format;
@@ -514,8 +510,7 @@ static int get_begin(struct span_reader *reader, struct span_item *item)
 
 static void renumber(struct span_reader *reader)
 {
-	if (reader->known)
-		memset(reader->known, 0, ptr_max_paths * sizeof(*reader->known));
+	memset(reader->known, 0, ptr_max_paths * sizeof(*reader->known));
 	path_store_clear(&reader->numbered);
 	reader->numbering += 1;
 }
