@@ -4,20 +4,15 @@
 #include "system/kin.h"
 #include "system/system.h"
 
-int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
-                  const struct sb_system *system, uint64_t slack)
+void evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
+                   const struct sb_system *system, uint64_t slack)
 {
 	evidence->system = system;
 	address_index_init(&evidence->addresses, system);
 	evidence->addresses.perfdata = perfdata;
 	evidence->addresses.slack = slack;
 	cr3_map_init(&evidence->cr3s, perfdata, system, &evidence->addresses, slack);
-	if (lost_maps_init(&evidence->maps, system) == 0)
-		return 0;
-	cr3_map_fini(&evidence->cr3s);
-	address_index_fini(&evidence->addresses);
-	evidence->system = NULL;
-	return -sbe_nomem;
+	lost_maps_init(&evidence->maps, system);
 }
 
 void evidence_fini(struct evidence *evidence)

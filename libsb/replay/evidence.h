@@ -21,9 +21,9 @@ struct evidence {
 	struct lost_maps maps;
 };
 
-/* @slack: ns, see struct switch_track. Zero or -sbe_nomem. */
-int evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
-                  const struct sb_system *system, uint64_t slack);
+/* @slack: ns, see struct switch_track. */
+void evidence_init(struct evidence *evidence, const struct sb_perfdata *perfdata,
+                   const struct sb_system *system, uint64_t slack);
 void evidence_fini(struct evidence *evidence);
 
 enum { EVIDENCE_SUSPECTS_MAX = 16 };

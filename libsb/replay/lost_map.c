@@ -34,14 +34,12 @@ struct search {
 	int nwitnesses, contradicted;
 };
 
-int lost_maps_init(struct lost_maps *lost, const struct sb_system *system)
+void lost_maps_init(struct lost_maps *lost, const struct sb_system *system)
 {
 	*lost = (struct lost_maps){0};
 	part_index_init(&lost->parts, system);
 	code_survey_init(&lost->survey, NULL, NULL, NULL);
 	pthread_mutex_init(&lost->lock, NULL);
-	lost->slot = calloc(LOST_MAP_SLOTS, sizeof(*lost->slot));
-	return lost->slot ? 0 : -sbe_nomem;
 }
 
 void lost_maps_survey(struct lost_maps *lost, const struct sb_perfdata *perfdata,
@@ -211,34 +209,56 @@ static int infer(struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t 
 
 /* ---- Asking ----------------------------------------------------------------------------------- */
 
-static struct lost_map_slot *slot_of(const struct lost_maps *lost, const struct sb_epoch *epoch,
-                                     uint64_t page)
+static size_t slot_of(const struct sb_epoch *epoch, uint64_t page)
 {
 	const uint64_t hash = (page ^ epoch->id) * 0x9e3779b97f4a7c15ull;
 
-	return &lost->slot[hash >> 52 & (LOST_MAP_SLOTS - 1)];
+	return hash >> 52 & (LOST_MAP_SLOTS - 1);
+}
+
+/* The last answer for such a place, if it is for this very one. */
+static int recall(struct lost_maps *lost, struct lost_map_slot *answer)
+{
+	const struct lost_map_slot *slot;
+	int known;
+
+	pthread_mutex_lock(&lost->lock);
+	slot = lost->slot ? &lost->slot[slot_of(answer->epoch, answer->page)] : NULL;
+	known = slot && slot->epoch == answer->epoch && slot->page == answer->page;
+	if (known)
+		*answer = *slot;
+	pthread_mutex_unlock(&lost->lock);
+	return known;
+}
+
+/* Hardly ever is anything asked: half a megabyte is only there once it is. */
+static int remember(struct lost_maps *lost, const struct lost_map_slot *answer)
+{
+	int status = 0;
+
+	pthread_mutex_lock(&lost->lock);
+	if (!lost->slot)
+		lost->slot = calloc(LOST_MAP_SLOTS, sizeof(*lost->slot));
+	if (lost->slot)
+		lost->slot[slot_of(answer->epoch, answer->page)] = *answer;
+	else
+		status = -sbe_nomem;
+	pthread_mutex_unlock(&lost->lock);
+	return status;
 }
 
 int lost_map_find(struct lost_maps *lost, const struct sb_epoch *epoch, uint64_t ip, struct sb_map *map)
 {
-	const uint64_t page = ip >> PAGE_BITS;
-	struct lost_map_slot *slot = slot_of(lost, epoch, page), answer = {.epoch = epoch, .page = page};
-	int known;
+	struct lost_map_slot answer = {.epoch = epoch, .page = ip >> PAGE_BITS};
 
-	pthread_mutex_lock(&lost->lock);
-	known = slot->epoch == epoch && slot->page == page;
-	if (known)
-		answer = *slot;
-	pthread_mutex_unlock(&lost->lock);
-	if (!known) {
+	if (!recall(lost, &answer)) {
 		answer.found = infer(lost, epoch, ip, &answer.map);
 		if (answer.found == 0)
 			answer.found = code_survey_find(&lost->survey, epoch, ip, &answer.map);
 		if (answer.found < 0)
 			return answer.found;
-		pthread_mutex_lock(&lost->lock);
-		*slot = answer;
-		pthread_mutex_unlock(&lost->lock);
+		if (remember(lost, &answer) < 0)
+			return -sbe_nomem;
 	}
 	if (answer.found)
 		*map = answer.map;

@@ -30,11 +30,10 @@ struct lost_maps {
 	struct part_index parts;
 	struct code_survey survey;  /* where other processes do not tell */
 	pthread_mutex_t lock;       /* of the slots */
-	struct lost_map_slot *slot; /* owned; the last answers */
+	struct lost_map_slot *slot; /* owned; the last answers; NULL: there are none */
 };
 
-/* Zero or -sbe_nomem. */
-int lost_maps_init(struct lost_maps *lost, const struct sb_system *system);
+void lost_maps_init(struct lost_maps *lost, const struct sb_system *system);
 /* The trace is asked, too. Both are borrowed. */
 void lost_maps_survey(struct lost_maps *lost, const struct sb_perfdata *perfdata,
                       struct sb_resolver *resolver);

@@ -235,9 +235,7 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		status = build_system(session, err);
 	if (status < 0)
 		return status;
-	if (evidence_init(&session->evidence, session->perfdata, session->system,
-	                  stream_replay_slack_ns(info)) < 0)
-		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	evidence_init(&session->evidence, session->perfdata, session->system, stream_replay_slack_ns(info));
 	session->evidence.addresses.resolver = session->resolver;
 	/* Where time stands still for long, what is not mapped was another process's as likely as not. */
 	if (info->pt_mtc)

@@ -22,7 +22,7 @@ static const char format[] = "sbtrace shard 1";
 static const char magic[8] = {'S', 'B', 'S', 'H', 'A', 'R', 'D', '\n'};
 static const char end_magic[8] = {'S', 'B', 'S', 'H', 'E', 'N', 'D', '\n'};
 
-enum { buffer_size = 256 * 1024, end_size = 32, record_most = 64 << 20 };
+enum { buffer_size = 64 * 1024, end_size = 32, record_most = 64 << 20 };
 
 static int out_of_memory(struct sb_error *err)
 {
