@@ -9,6 +9,7 @@
 #include <sb/binary.h>
 
 #include "binary/compressed_file.h"
+#include "binary/rooted_open.h"
 
 struct root;
 
@@ -22,6 +23,9 @@ struct answer {
 	uint64_t recorded_until; /* ns since 1970; UINT64_MAX: not known */
 	uint64_t written; /* the recorded file itself, last; 0: it is another one, or its build-id tells */
 	const struct root *root; /* in which it was found; NULL: elsewhere */
+	/* Of the search: the place that was looked at last for a file of that inode; NULL: none. */
+	const struct root *seen_root;
+	struct rooted_file seen;
 	struct plain_file plain; /* of a file that is compressed */
 	int debug_known;         /* looked for */
 	char *debug;             /* path of the separate debug file; owned */

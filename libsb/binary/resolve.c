@@ -27,13 +27,32 @@ const char *sb_binary_how_name(enum sb_binary_how how)
 
 /* ---- One place --------------------------------------------------------------------------------- */
 
+/* Forgets the place that was looked at last. */
+static void forget_seen(struct answer *answer)
+{
+	if (answer->seen_root)
+		rooted_close(&answer->seen);
+	answer->seen_root = NULL;
+}
+
+/* The place by the recorded name may be open already: its inode was looked at. */
+static enum rooted_status open_place(struct answer *answer, struct rooted_file *file, const struct root *root,
+                                     const char *name)
+{
+	if (answer->seen_root != root || name != answer->map.filename)
+		return root_open(file, root, name);
+	*file = answer->seen;
+	answer->seen_root = NULL;
+	return rooted_found;
+}
+
 /* Looks at one place. Returns whether the search is over: the file was taken, or nothing can be better. */
 static int try_place(struct answer *answer, const struct root *root, const char *name, enum fit fit)
 {
 	struct rooted_file file;
 	int taken;
 
-	switch (root_open(&file, root, name)) {
+	switch (open_place(answer, &file, root, name)) {
 	case rooted_found:
 		taken = file_take(answer, &file, fit);
 		rooted_close(&file);
@@ -109,14 +128,16 @@ static int ask_debuginfod(struct sb_resolver *resolver, struct answer *answer, e
 
 /* ---- By device and inode ----------------------------------------------------------------------- */
 
-static int try_inode(struct answer *answer, const struct root *root, const char *name)
+static int try_inode(struct answer *answer, const struct root *root)
 {
 	struct rooted_file file;
 
-	if (root_open(&file, root, name) != rooted_found)
+	if (open_place(answer, &file, root, answer->map.filename) != rooted_found)
 		return 0;
 	if (!is_recorded_inode(&answer->map, &file)) {
-		rooted_close(&file);
+		forget_seen(answer);
+		answer->seen = file;
+		answer->seen_root = root;
 		return 0;
 	}
 	if (!take_quietly(answer, &file, fit_mapping, sb_how_inode))
@@ -137,7 +158,7 @@ static int find_by_inode(const struct sb_resolver *resolver, struct answer *answ
 		if (own != root_is_of(resolver, answer->scope, root) || (own && host) ||
 		    (!own && root->container))
 			continue;
-		if (try_inode(answer, root, answer->map.filename))
+		if (try_inode(answer, root))
 			return 1;
 	}
 	return 0;
@@ -213,7 +234,7 @@ static int find_replaced(const struct sb_resolver *resolver, struct answer *answ
 	if (find_by_inode(resolver, answer, 1))
 		return 1;
 	if (!answer->scope && resolver->host && answer->map.ino &&
-	    try_inode(answer, &resolver->root[resolver->nroots - 1], answer->map.filename))
+	    try_inode(answer, &resolver->root[resolver->nroots - 1]))
 		return 1;
 	answer_say(answer, sb_gap_binary_mismatch,
 	           "%.80s: another file was there, too, while it was recorded", answer->map.filename);
@@ -266,6 +287,7 @@ static void find_file(struct sb_resolver *resolver, struct answer *answer)
 	if (!find_by_build_id(resolver, answer, fit_mapping) &&
 	    !(name[0] == '/' && find_by_name(resolver, answer, name)))
 		ask_debuginfod(resolver, answer, fit_mapping);
+	forget_seen(answer);
 	free(before);
 }
 

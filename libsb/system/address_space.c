@@ -166,7 +166,7 @@ static struct sb_epoch *present_epoch(struct space *space)
 }
 
 /* Room for one more epoch. */
-static int reserve_epoch(struct space *space)
+static int reserve_epoch(struct space_pool *pool, struct space *space)
 {
 	struct sb_epoch *epoch;
 	size_t capacity = 8;
@@ -183,6 +183,8 @@ static int reserve_epoch(struct space *space)
 	*epoch = space->first;
 	space->epoch = epoch;
 	space->epoch_capacity = capacity;
+	space->next_owner = pool->owner;
+	pool->owner = space;
 	return 0;
 }
 
@@ -195,7 +197,7 @@ static int epoch_begin(struct space_pool *pool, struct space *space, uint64_t ti
 	status = array_reserve(&pool->epoch_trees, &pool->epoch_capacity, pool->nepochs,
 	                       sizeof(*pool->epoch_trees));
 	if (status == 0)
-		status = reserve_epoch(space);
+		status = reserve_epoch(pool, space);
 	if (status < 0)
 		return status;
 	pool->epoch_trees[pool->nepochs++] = (struct space_trees){NULL, NULL, 0};
@@ -539,7 +541,7 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 	child->since = parent->since;
 	if (!parent->nepochs)
 		return 0;
-	status = reserve_epoch(child);
+	status = reserve_epoch(pool, child);
 	if (status < 0)
 		return status;
 	child->epoch[0] = (struct sb_epoch){
@@ -571,12 +573,6 @@ void space_publish(const struct space_pool *pool, struct space *space)
 	space->public.nepochs = space->nepochs;
 }
 
-void space_free(struct space *space)
-{
-	if (space->epoch != &space->first)
-		free(space->epoch);
-}
-
 void space_pool_init(struct space_pool *pool)
 {
 	memset(pool, 0, sizeof(*pool));
@@ -586,6 +582,8 @@ void space_pool_init(struct space_pool *pool)
 
 void space_pool_free(struct space_pool *pool)
 {
+	for (const struct space *space = pool->owner; space; space = space->next_owner)
+		free(space->epoch);
 	arena_free(&pool->arena);
 	free(pool->epoch_trees);
 	memset(pool, 0, sizeof(*pool));

@@ -44,6 +44,7 @@ struct space_pool {
 	uint32_t last_version, last_family;
 	struct space_trees *epoch_trees; /* by epoch id: as they are in the end */
 	size_t nepochs, epoch_capacity;
+	struct space *owner; /* the spaces that own their epochs: few do */
 };
 
 /* Of those that may have one memory: see kin.h. */
@@ -75,6 +76,7 @@ struct space {
 	int borrowed;           /* ... and it is the present epoch */
 	int lent;               /* the present epoch's id is a child's, too */
 	struct sb_epoch *epoch; /* owned, or the first one */
+	struct space *next_owner;
 	size_t nepochs, epoch_capacity;
 	uint64_t since; /* what it has mapped came since then: its exec's time, or that of those it was forked
 	                   from */
@@ -135,7 +137,6 @@ int epoch_has_only(const struct sb_epoch *epoch, const struct sb_map *map);
 /* No more changes. When all spaces have been sealed, each is published: its public part is complete. */
 void space_seal(struct space_pool *pool, const struct space *space);
 void space_publish(const struct space_pool *pool, struct space *space);
-void space_free(struct space *space); /* what it owns outside of the pool */
 
 void space_pool_init(struct space_pool *pool);
 void space_pool_free(struct space_pool *pool);

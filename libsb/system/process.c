@@ -515,12 +515,6 @@ void process_table_init(struct process_table *table, struct string_table *names)
 
 void process_table_free(struct process_table *table)
 {
-	for (size_t i = 0; i < table->nprocesses; ++i) {
-		struct process *process = &table->process[i];
-
-		for (struct space *space = process->latest; space; space = space->earlier)
-			space_free(space);
-	}
 	free(table->spaces_of);
 	free(table->space);
 	free(table->process);

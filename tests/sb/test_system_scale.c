@@ -370,7 +370,6 @@ static void mappings_that_change_nothing_take_no_memory(void **state)
 		assert_int_equal(space_map(&pool, space, node), 0);
 	}
 	assert_int_equal(space->nepochs, 1);
-	space_free(space);
 	space_pool_free(&pool);
 }
 
