@@ -6,9 +6,11 @@
 #include "code/block_graph.h"
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/single_threaded.h>
 
 enum {
 	line_shift = 6,
@@ -221,12 +223,11 @@ static void append_insn(struct pt_node *node, const struct pt_insn_info *info)
 /* Those that a block begins with, at once. */
 static void pass_others(struct pt_node *node, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode)
 {
-	const uint32_t n = pt_insn_pass_others(bytes, size, mode, node->length, pt_node_max_insn);
+	uint32_t passed;
+	const uint32_t n = pt_insn_pass_others(bytes, size, mode, node->length, pt_node_max_insn, &passed);
 
-	for (uint32_t i = 0; i < n; ++i) {
-		node->last = node->size;
-		node->size = (uint16_t)(node->size + node->length[i]);
-	}
+	node->size = (uint16_t)passed;
+	node->last = n ? (uint16_t)(passed - node->length[n - 1]) : 0;
 	node->ninsn = (uint16_t)n;
 	node->iclass = n ? ptic_other : ptic_unknown;
 }
@@ -273,23 +274,27 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 	return 0;
 }
 
-/* Who holds the lock lets go of it sooner than the kernel could put somebody to sleep. */
-static void lock_shortly(pthread_mutex_t *lock)
+/* Who holds the lock lets go of it sooner than the kernel could put somebody to sleep. Returns whether there
+ * is anybody else to be locked out. */
+static bool lock_shortly(pthread_mutex_t *lock)
 {
+	if (__libc_single_threaded)
+		return false;
 	for (uint32_t i = 0; i < spins; ++i)
 		if (pthread_mutex_trylock(lock) == 0)
-			return;
+			return true;
 	pthread_mutex_lock(lock);
+	return true;
 }
 
 static int make_node(const struct pt_node **made, struct pt_block_graph *graph, const struct pt_node *decoded)
 {
 	const size_t size = offsetof(struct pt_node, length) + decoded->ninsn;
 	_Atomic(struct pt_node *) *line;
+	const bool is_locked = lock_shortly(&graph->lock);
 	struct pt_node *node;
 	int status = 0;
 
-	lock_shortly(&graph->lock);
 	line = make_line(graph, decoded->offset);
 	node = find_in_line(line, decoded->offset, decoded->mode);
 	if (!node && line) {
@@ -302,7 +307,8 @@ static int make_node(const struct pt_node **made, struct pt_block_graph *graph, 
 	}
 	if (!node)
 		status = -pte_nomem;
-	pthread_mutex_unlock(&graph->lock);
+	if (is_locked)
+		pthread_mutex_unlock(&graph->lock);
 	*made = node;
 	return status;
 }

@@ -18,8 +18,10 @@ static inline struct form find_form(const uint8_t *p)
 	unsigned prefix = 0, rex, map;
 	uint8_t wide, form;
 
-	if (*p == 0x66 || *p == 0xf3 || *p == 0xf2)
-		prefix = *p == 0x66 ? 1 : *p == 0xf3 ? 2 : 3, p++;
+	if ((*p | 1) == 0x65)
+		prefix = pt_form_segment, p++;
+	if (*p == 0x66 || (*p | 1) == 0xf3)
+		prefix += *p == 0x66 ? 1 : 0xf5u - *p, p++;
 	/* REX and 0F are as likely to be there as not. */
 	rex = *p >> 4 == 4;
 	wide = rex ? *p >> 3 & 1 : 0;
@@ -80,11 +82,12 @@ static bool classify_form(struct pt_insn_info *info, const uint8_t *bytes)
 }
 
 uint32_t pt_insn_pass_others(const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode, uint8_t *length,
-                             uint32_t most)
+                             uint32_t most, uint32_t *passed)
 {
 	const uint8_t *at = bytes, *const until = bytes + size;
 	uint32_t n = 0;
 
+	*passed = 0;
 	if (mode != ptem_64bit)
 		return 0;
 	while (n < most && until - at >= pt_max_insn_size) {
@@ -97,6 +100,7 @@ uint32_t pt_insn_pass_others(const uint8_t *bytes, uint64_t size, enum pt_exec_m
 		length[n++] = (uint8_t)(next - at);
 		at = next;
 	}
+	*passed = (uint32_t)(at - bytes);
 	return n;
 }
 

@@ -49,9 +49,9 @@ struct pt_insn_info {
 int pt_insn_classify(struct pt_insn_info *info, const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode);
 
 /* Instructions at @bytes of which pt_insn_classify() would say pt_kind_other: as many as are found fast, and
- * @most at most. Returns how many, with their lengths. */
+ * @most at most. Returns how many, with their lengths, and how many bytes they have in all. */
 uint32_t pt_insn_pass_others(const uint8_t *bytes, uint64_t size, enum pt_exec_mode mode, uint8_t *length,
-                             uint32_t most);
+                             uint32_t most, uint32_t *passed);
 
 /* How many bits the instruction pointer has in @mode. */
 static inline uint8_t pt_mode_ip_bits(enum pt_exec_mode mode)

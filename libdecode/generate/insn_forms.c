@@ -13,21 +13,26 @@
 #include "code/insn_decode.h"
 #include "code/insn_forms.h"
 
-static const uint8_t prefixes[pt_form_prefixes] = {0, 0x66, 0xf3, 0xf2};
+static const uint8_t mandatory[pt_form_segment] = {0, 0x66, 0xf3, 0xf2};
+
+/* Before it, when there is one: both must be alike. */
+static const uint8_t segments[] = {0x64, 0x65};
 
 /* What stands before ModRM. */
 struct head {
-	uint8_t bytes[4], size;
+	uint8_t bytes[5], size;
 	uint8_t map, opcode, nprefixes;
 };
 
-/* @rex: zero for none. */
-static struct head make_head(unsigned prefix, uint8_t rex, uint8_t map, uint8_t opcode)
+/* @segment, @rex: zero for none. */
+static struct head make_head(unsigned prefix, uint8_t segment, uint8_t rex, uint8_t map, uint8_t opcode)
 {
 	struct head head = {.map = map, .opcode = opcode};
 
-	if (prefixes[prefix])
-		head.bytes[head.size++] = prefixes[prefix];
+	if (segment)
+		head.bytes[head.size++] = segment;
+	if (mandatory[prefix % pt_form_segment])
+		head.bytes[head.size++] = mandatory[prefix % pt_form_segment];
 	if (rex)
 		head.bytes[head.size++] = rex;
 	head.nprefixes = head.size;
@@ -56,6 +61,24 @@ static bool is_simple_branch(const struct pt_insn_info *info, const uint8_t *tai
 	       info->displacement == (size == 1 ? (int8_t)*tail : displacement);
 }
 
+/* See pt_form_modrm_bytes. */
+static uint8_t modrm_bytes(uint8_t modrm)
+{
+	static const uint8_t displacement[] = {0, 1, 4, 0};
+	const unsigned mod = modrm >> 6, rm = modrm & 7;
+	const unsigned has_sib = mod != 3 && rm == 4, is_relative = mod == 0 && rm == 5;
+
+	return (uint8_t)((1 + has_sib + displacement[mod] + 4 * is_relative) |
+	                 (has_sib && mod == 0 ? pt_form_asks_sib : 0));
+}
+
+static unsigned modrm_size(const uint8_t *modrm)
+{
+	const unsigned bytes = modrm_bytes(*modrm);
+
+	return (bytes & 15) + (bytes & pt_form_asks_sib && (modrm[1] & 7) == 5 ? 4 : 0);
+}
+
 /* The entry that one instruction asks for; zero: none. */
 static uint8_t entry_of(const ZydisDecoder *decoder, const struct head *head, uint8_t modrm, uint8_t sib)
 {
@@ -78,7 +101,7 @@ static uint8_t entry_of(const ZydisDecoder *decoder, const struct head *head, ui
 	entry = (uint8_t)((info.kind + 1) << pt_form_kind_shift);
 	if (insn.raw.modrm.offset) {
 		entry |= pt_form_modrm;
-		size += pt_form_modrm_size(bytes + head->size);
+		size += modrm_size(bytes + head->size);
 	}
 	if (insn.length < size)
 		return 0;
@@ -109,22 +132,33 @@ static void look_at(uint8_t *entry, const ZydisDecoder *decoder, const struct he
 	}
 }
 
-static void make_row(uint8_t *entry, const ZydisDecoder *decoder, unsigned prefix, unsigned wide, uint8_t map,
-                     uint8_t opcode)
+static void look_behind(uint8_t *entry, const ZydisDecoder *decoder, unsigned prefix, uint8_t segment,
+                        unsigned wide, uint8_t map, uint8_t opcode)
 {
 	const uint8_t first_rex = wide ? 0x48 : 0x40;
-	struct head head = make_head(prefix, first_rex, map, opcode);
+	struct head head;
 
-	for (unsigned i = 0; i < pt_form_operands; i++)
-		entry[i] = entry_of(decoder, &head, (uint8_t)((i & 7) << 3 | (i & 8 ? 0xc0 : 0)), 0);
 	for (uint8_t rex = first_rex; rex < first_rex + 8; rex++) {
-		head = make_head(prefix, rex, map, opcode);
+		head = make_head(prefix, segment, rex, map, opcode);
 		look_at(entry, decoder, &head);
 	}
 	if (wide)
 		return;
-	head = make_head(prefix, 0, map, opcode);
+	head = make_head(prefix, segment, 0, map, opcode);
 	look_at(entry, decoder, &head);
+}
+
+static void make_row(uint8_t *entry, const ZydisDecoder *decoder, unsigned prefix, unsigned wide, uint8_t map,
+                     uint8_t opcode)
+{
+	const bool has_segment = prefix >= pt_form_segment;
+	const struct head head =
+	        make_head(prefix, has_segment ? segments[0] : 0, wide ? 0x48 : 0x40, map, opcode);
+
+	for (unsigned i = 0; i < pt_form_operands; i++)
+		entry[i] = entry_of(decoder, &head, (uint8_t)((i & 7) << 3 | (i & 8 ? 0xc0 : 0)), 0);
+	for (unsigned i = 0; i < (has_segment ? sizeof(segments) : 1); i++)
+		look_behind(entry, decoder, prefix, has_segment ? segments[i] : 0, wide, map, opcode);
 }
 
 /* The rows that there are. */
@@ -195,6 +229,9 @@ int main(void)
 	printf("};\n\nconst uint8_t pt_forms[][pt_form_operands] = {\n");
 	for (unsigned i = 0; i < rows.count; i++)
 		print_numbers(rows.entry[i], pt_form_operands);
+	printf("};\n\nconst uint8_t pt_form_modrm_bytes[256] = {\n");
+	for (unsigned modrm = 0; modrm < 256; modrm++)
+		printf("%u,%s", modrm_bytes((uint8_t)modrm), modrm % 16 == 15 ? "\n" : "");
 	printf("};\n");
 	return ferror(stdout) || fflush(stdout) ? 1 : 0;
 }

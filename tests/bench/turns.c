@@ -3,10 +3,10 @@
  *     turns COMMAND...
  *     turns --times N WHOLE... -- PART...
  *
- * The first prints the seconds (user and system, also of what it starts) and the peak memory in KiB of a command; the
- * second a line "whole", and one "part" for each of PART 0, PART 1, ... PART N-1. A machine that is fast now and slow
- * a second later is so to both of them: WHOLE is stopped while a part runs, and goes on for as long as that took.
- * Outputs go to /dev/null.
+ * The first prints the seconds (user and system, also of what it starts) and the peak memory in KiB of a
+ * command; the second a line "whole", and one "part" for each of PART 0, PART 1, ... PART N-1. A machine that
+ * is fast now and slow a second later is so to both of them: WHOLE is stopped while a part runs, and goes on
+ * for as long as that took. Outputs go to /dev/null.
  */
 #include <errno.h>
 #include <fcntl.h>

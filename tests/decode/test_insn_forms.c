@@ -58,16 +58,20 @@ static void check_opcodes(uint8_t *bytes, unsigned size)
 
 static void each_form_is_what_zydis_says(void **state)
 {
-	static const uint8_t prefixes[] = {0, 0x66, 0xf3, 0xf2};
+	static const uint8_t segments[] = {0, 0x64, 0x65}, prefixes[] = {0, 0x66, 0xf3, 0xf2};
 	uint8_t bytes[room + 8];
 
 	(void)state;
-	for (unsigned i = 0; i < sizeof(prefixes); i++)
+	for (unsigned i = 0; i < sizeof(segments) * sizeof(prefixes); i++)
 		for (unsigned rex = 0x3f; rex < 0x50; rex++) {
+			const uint8_t segment = segments[i / sizeof(prefixes)],
+			              prefix = prefixes[i % sizeof(prefixes)];
 			unsigned size = 0;
 
-			if (prefixes[i])
-				bytes[size++] = prefixes[i];
+			if (segment)
+				bytes[size++] = segment;
+			if (prefix)
+				bytes[size++] = prefix;
 			if (rex != 0x3f) /* stands for none */
 				bytes[size++] = (uint8_t)rex;
 			check_opcodes(bytes, size);
@@ -99,8 +103,10 @@ static unsigned kind_of(uint8_t form)
 static void common_instructions_have_a_form(void **state)
 {
 	(void)state;
-	assert_int_equal(kind_of(form_of(0, 1, 0, 0x89, 0xc0)), pt_kind_other);    /* mov %rax, %rax */
-	assert_int_equal(kind_of(form_of(0, 1, 0, 0x8b, 0x44)), pt_kind_other);    /* mov 8(%rsp), %rax */
+	assert_int_equal(kind_of(form_of(0, 1, 0, 0x89, 0xc0)), pt_kind_other); /* mov %rax, %rax */
+	assert_int_equal(kind_of(form_of(0, 1, 0, 0x8b, 0x44)), pt_kind_other); /* mov 8(%rsp), %rax */
+	assert_int_equal(kind_of(form_of(pt_form_segment, 1, 0, 0x8b, 0x04)),
+	                 pt_kind_other);                                           /* mov %fs:40, %rax */
 	assert_int_equal(kind_of(form_of(0, 0, 1, 0xb6, 0xc0)), pt_kind_other);    /* movzbl %al, %eax */
 	assert_int_equal(kind_of(form_of(2, 0, 1, 0x1e, 0xfa)), pt_kind_other);    /* endbr64 */
 	assert_int_equal(kind_of(form_of(0, 0, 0, 0x74, 0)), pt_kind_cond);        /* je */
