@@ -313,6 +313,18 @@ static int make_node(const struct pt_node **made, struct pt_block_graph *graph, 
 	return status;
 }
 
+/* What is decoded next lies behind @node, or where its branch leads to: it is on its way from memory while
+ * @node gets its place. */
+static void prefetch_next(const uint8_t *bytes, const struct pt_node *node, uint64_t section_size)
+{
+	const uint64_t next = node->offset + node->size, taken = node->offset + (uint64_t)node->target;
+
+	if (next < section_size)
+		__builtin_prefetch(bytes + next);
+	if (taken < section_size)
+		__builtin_prefetch(bytes + taken);
+}
+
 int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint64_t offset,
                   enum pt_exec_mode mode)
 {
@@ -336,6 +348,7 @@ int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint6
 	status = pt_node_decode(decoded, bytes + offset, section->size - offset, offset, mode);
 	if (status < 0)
 		return status;
+	prefetch_next(bytes, decoded, section->size);
 	return make_node(node, graph, decoded);
 }
 
