@@ -71,6 +71,13 @@ void record_sizes(struct record_sizes *sizes, const struct record_trailer *trail
 	}
 }
 
+void record_sizes_trust(struct record_sizes *sizes)
+{
+	for (uint32_t type = 0; type < RECORD_KERNEL_TYPES; type++)
+		if (type != PERF_RECORD_SAMPLE && !sizes->right_from[type])
+			sizes->right_from[type] = HEADER_SIZE;
+}
+
 static void parse_trailer(struct sb_sample_id *sample, const uint8_t *p, uint64_t sample_type)
 {
 	*sample = (struct sb_sample_id){0};

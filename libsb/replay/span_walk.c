@@ -2,6 +2,7 @@
 #include "replay/span_walk.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "replay/call_sums.h"
@@ -446,28 +447,39 @@ static void fini(struct spanner *spanner)
 	plan_fini(&spanner->plan);
 }
 
-int span_walk(const struct span_walk *walk, struct sb_account *account, struct sb_error *err)
+static int walk_as(struct spanner *spanner, const struct span_walk *walk, struct sb_account *account,
+                   struct sb_error *err)
 {
-	struct spanner spanner;
 	struct sb_span span = walk->line->span[walk->index];
-	int status = init(&spanner, walk);
+	int status = init(spanner, walk);
 
 	span.from = walk->from;
-	for (struct channel *channel = spanner.open; channel && status == 0; channel = channel->next)
+	for (struct channel *channel = spanner->open; channel && status == 0; channel = channel->next)
 		status = span_write_begin(&channel->writer, &span);
 	if (status == 0)
-		status = go(&spanner, err);
+		status = go(spanner, err);
 	if (status == 0)
-		status = end_piece(&spanner, UINT64_MAX);
-	for (struct channel *channel = spanner.open; channel && status >= 0; channel = channel->next)
+		status = end_piece(spanner, UINT64_MAX);
+	for (struct channel *channel = spanner->open; channel && status >= 0; channel = channel->next)
 		status = span_write_end(&channel->writer,
 		                        code_survey_is_made(&walk->world->evidence->maps.survey));
-	if (status < 0 && spanner.error.code && err && !err->code)
-		*err = spanner.error;
+	if (status < 0 && spanner->error.code && err && !err->code)
+		*err = spanner->error;
 	if (account)
-		*account = spanner.total.account;
-	fini(&spanner);
+		*account = spanner->total.account;
+	fini(spanner);
 	return status < 0 ? status : 0;
+}
+
+int span_walk(const struct span_walk *walk, struct sb_account *account, struct sb_error *err)
+{
+	/* Too large for a stack that has been as small as that so far. */
+	struct spanner *spanner = malloc(sizeof(*spanner));
+	const int status = spanner ? walk_as(spanner, walk, account, err)
+	                           : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+
+	free(spanner);
+	return status;
 }
 
 /* ---- The line --------------------------------------------------------------------------------- */
