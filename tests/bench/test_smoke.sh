@@ -36,6 +36,17 @@ fi
 grep -q 'counts differ' "$dir/table" && fail "the libraries counted differently"
 grep -q '"rows"' "$dir/rows.json" || fail "no JSON"
 
+# One machine and its shards, in turns; that their outputs are the same is checked there.
+if "$BUILD_DIR/tools/sbtrace" record --software --mtc --copy-root "$dir/root" -o "$dir/perf.data" -- true \
+	>"$dir/record" 2>&1; then
+	TMPDIR=$dir sh "$SOURCE_DIR/tests/bench/shards" "$BUILD_DIR" --no-build --recording "$dir/perf.data" \
+		--root "$dir/root" --megabytes 0 --shards 2 --rounds 2 --only summary >"$dir/shards" 2>>"$dir/log" ||
+		fail "shards: exit status $?"
+	grep -Eq '^\| `summary` \| [0-9. /]+ \([0-9]+ MiB\) \|.* \| [0-9.]+ / [0-9.]+ \| [0-9.]+ \|' "$dir/shards" ||
+		fail "no row summary of shards"
+	cat "$dir/shards" >>"$dir/table"
+fi
+
 sh "$SOURCE_DIR/tests/bench/run" "$BUILD_DIR" --no-build --quick --only 'no such row' >"$dir/none.out" 2>&1 &&
 	fail "a pattern without rows is no error"
 
