@@ -109,6 +109,21 @@ double samples_median(const struct samples *samples)
 	return sorted.n % 2 ? sorted.value[middle] : (sorted.value[middle - 1] + sorted.value[middle]) / 2;
 }
 
+double samples_ratio(const struct samples *numerator, const struct samples *denominator)
+{
+	struct samples ratios = *numerator;
+	const double median = samples_median(denominator);
+
+	for (unsigned i = 0; i < denominator->n && i < ratios.n; ++i) {
+		if (denominator->value[i] <= 0)
+			return 0;
+		ratios.value[i] /= denominator->value[i];
+	}
+	if (ratios.n == denominator->n)
+		return samples_median(&ratios);
+	return median > 0 ? samples_median(numerator) / median : 0;
+}
+
 double samples_least(const struct samples *samples)
 {
 	double least = samples->value[0];

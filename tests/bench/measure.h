@@ -45,6 +45,9 @@ int measure(const struct measure_options *options, const struct contestant *cont
             struct samples *samples);
 
 double samples_median(const struct samples *samples);
+/* The median of the rounds' ratios: both sides of one have seen the machine at about the same speed, which
+ * those of two medians need not have. Where one had more rounds, the ratio of the medians. Zero: none. */
+double samples_ratio(const struct samples *numerator, const struct samples *denominator);
 double samples_least(const struct samples *samples);
 
 /* Each value times @factor. */

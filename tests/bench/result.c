@@ -121,17 +121,17 @@ static json_t *side_json(const struct result_side *side)
 /* The figure that the goal is about; zero when there is none. */
 static double figure(const struct result *result)
 {
-	double ours = samples_median(&result->ours.samples), other = samples_median(&result->other.samples);
+	const struct samples *const ours = &result->ours.samples, *const other = &result->other.samples;
 
 	switch (result->goal) {
 	case goal_within:
-		return other > 0 ? ours / other : 0;
+		return samples_ratio(ours, other);
 	case goal_rate:
 		return result->ours.items_per_s;
 	case goal_value:
-		return ours;
+		return samples_median(ours);
 	default:
-		return ours > 0 ? other / ours : 0;
+		return samples_ratio(other, ours);
 	}
 }
 

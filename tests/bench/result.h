@@ -9,8 +9,8 @@
 /* What has to be reached: @at_least for the sake, @aim by design. */
 enum goal {
 	goal_none,
-	goal_times,  /* at least so many times as fast as the other: its median / ours */
-	goal_within, /* at most so many times the other: our median / its */
+	goal_times,  /* at least so many times as fast as the other: samples_ratio(its, ours) */
+	goal_within, /* at most so many times the other: samples_ratio(ours, its) */
 	goal_value,  /* at most so much, in the row's unit */
 	goal_rate    /* at least so many items per second */
 };
