@@ -52,11 +52,14 @@ extern const uint8_t pt_form_modrm_bytes[256];
 
 /* The bytes of ModRM, SIB and displacement, addresses being 64 bits wide. Without branches: what comes next
  * in code is hard to foresee. */
+static inline unsigned pt_form_modrm_size_by(unsigned bytes, uint8_t sib)
+{
+	return (bytes & 15) + (bytes >> 7 & (unsigned)((sib & 7) == 5)) * 4;
+}
+
 static inline unsigned pt_form_modrm_size(const uint8_t *modrm)
 {
-	const unsigned bytes = pt_form_modrm_bytes[*modrm];
-
-	return (bytes & 15) + (bytes >> 7 & (unsigned)((modrm[1] & 7) == 5)) * 4;
+	return pt_form_modrm_size_by(pt_form_modrm_bytes[*modrm], modrm[1]);
 }
 
 #endif

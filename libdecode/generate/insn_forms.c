@@ -72,13 +72,6 @@ static uint8_t modrm_bytes(uint8_t modrm)
 	                 (has_sib && mod == 0 ? pt_form_asks_sib : 0));
 }
 
-static unsigned modrm_size(const uint8_t *modrm)
-{
-	const unsigned bytes = modrm_bytes(*modrm);
-
-	return (bytes & 15) + (bytes & pt_form_asks_sib && (modrm[1] & 7) == 5 ? 4 : 0);
-}
-
 /* The entry that one instruction asks for; zero: none. */
 static uint8_t entry_of(const ZydisDecoder *decoder, const struct head *head, uint8_t modrm, uint8_t sib)
 {
@@ -101,7 +94,7 @@ static uint8_t entry_of(const ZydisDecoder *decoder, const struct head *head, ui
 	entry = (uint8_t)((info.kind + 1) << pt_form_kind_shift);
 	if (insn.raw.modrm.offset) {
 		entry |= pt_form_modrm;
-		size += modrm_size(bytes + head->size);
+		size += pt_form_modrm_size_by(modrm_bytes(bytes[head->size]), bytes[head->size + 1]);
 	}
 	if (insn.length < size)
 		return 0;

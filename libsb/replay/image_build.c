@@ -241,17 +241,25 @@ static struct built_image *build(struct image_builder *builder, const struct sb_
 	return built;
 }
 
+/* NULL: that one must stay. */
+static struct built_image *at_hand(struct image_builder *builder)
+{
+	struct built_image *built;
+
+	if (builder->hand >= builder->count)
+		builder->hand = 0;
+	built = builder->built[builder->hand];
+	return built == builder->newest || built == builder->previous ? NULL : built;
+}
+
 /* Drops an image that was not asked for since the hand came round last. A list in the order of use would do,
  * too, but changing it touches the memory of others at each switch. */
 static void drop_one(struct image_builder *builder)
 {
 	for (;; ++builder->hand) {
-		struct built_image *built;
+		struct built_image *const built = at_hand(builder);
 
-		if (builder->hand >= builder->count)
-			builder->hand = 0;
-		built = builder->built[builder->hand];
-		if (built == builder->newest || built == builder->previous)
+		if (!built)
 			continue;
 		if (!built->used) {
 			drop(builder, built);
@@ -265,12 +273,9 @@ static void drop_one(struct image_builder *builder)
 static void drop_ended(struct image_builder *builder, uint64_t time)
 {
 	for (int i = 0; i < 4; ++i) {
-		struct built_image *built;
+		struct built_image *const built = at_hand(builder);
 
-		if (builder->hand >= builder->count)
-			builder->hand = 0;
-		built = builder->built[builder->hand];
-		if (built != builder->newest && built != builder->previous && built->epoch->to <= time)
+		if (built && built->epoch->to <= time)
 			drop(builder, built);
 		else
 			++builder->hand;

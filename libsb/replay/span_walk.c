@@ -90,13 +90,9 @@ static int adds_up(const struct spanner *spanner)
 /* Who ran, and how much of that was the kernel's. */
 static int add_turn(struct span_writer *writer, const struct sb_flow *flow)
 {
-	return span_write_turn(writer, &(struct sb_flow_turn){.tsc = flow->tsc,
-	                                                      .ninsn = flow->ninsn,
-	                                                      .ninsn_kernel = sb_flow_kernel_insns(flow),
-	                                                      .membership = flow->membership,
-	                                                      .pid = flow->pid,
-	                                                      .tid = flow->tid,
-	                                                      .nblocks = flow->nblocks});
+	const struct sb_flow_turn turn = sb_flow_as_turn(flow);
+
+	return span_write_turn(writer, &turn);
 }
 
 static int add_flow(struct spanner *spanner, struct channel *channel, const struct sb_flow *flow)

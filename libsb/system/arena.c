@@ -49,13 +49,11 @@ void arena_free(struct arena *arena)
 
 int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more, size_t size)
 {
-	size_t wanted = *capacity ? *capacity : 8;
+	const size_t wanted = array_capacity(*capacity, count, more);
 	void *bytes;
 
-	if (more <= *capacity && count <= *capacity - more)
+	if (wanted == *capacity)
 		return 0;
-	while (wanted < count + more)
-		wanted *= 2;
 	memcpy(&bytes, array, sizeof(bytes));
 	bytes = reallocarray(bytes, wanted, size);
 	if (!bytes)

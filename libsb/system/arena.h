@@ -19,6 +19,18 @@ struct arena {
 void *arena_alloc(struct arena *arena, size_t size);
 void arena_free(struct arena *arena);
 
+/* The capacity that an array of @count elements needs for @more; that which it has when it is enough. */
+static inline size_t array_capacity(size_t capacity, size_t count, size_t more)
+{
+	size_t wanted = capacity ? capacity : 8;
+
+	if (more <= capacity && count <= capacity - more)
+		return capacity;
+	while (wanted < count + more)
+		wanted *= 2;
+	return wanted;
+}
+
 /* Makes room for one more element: *array has @count elements of @size bytes, and room for *capacity.
  * Zero or -sbe_nomem. */
 int array_reserve(void *array, size_t *capacity, size_t count, size_t size);

@@ -13,6 +13,7 @@
 #include <sb/error.h>
 
 #include "nameless_file.h"
+#include "system/arena.h"
 
 /* In a file system that is memory itself, nothing is won. */
 static int is_on_disk(int fd)
@@ -101,13 +102,11 @@ static void *resize(struct spill_array *spill, void *array, size_t used, size_t 
 int spill_array_reserve(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t more,
                         size_t size)
 {
-	size_t wanted = *capacity ? *capacity : 8;
+	const size_t wanted = array_capacity(*capacity, count, more);
 	void *rows;
 
-	if (more <= *capacity && count <= *capacity - more)
+	if (wanted == *capacity)
 		return 0;
-	while (wanted < count + more)
-		wanted *= 2;
 	if (wanted > PTRDIFF_MAX / size)
 		return -sbe_nomem;
 	memcpy(&rows, array, sizeof(rows));

@@ -256,20 +256,51 @@ static void open_channel(struct span_reader *reader, struct result *result, cons
 	reader->channel = span_channel_of(sums);
 }
 
+/* A world without anybody, and room for what is written. */
+static struct sb_system *open_world(struct result *result, struct span_world *world)
+{
+	struct sb_system *system = system_new(0);
+
+	*result = (struct result){.bytes = malloc(ROOM)};
+	assert_non_null(result->bytes);
+	assert_non_null(system);
+	assert_int_equal(system_seal(system, 0), 0);
+	assert_int_equal(span_world_init(world, system), 0);
+	return system;
+}
+
+static void close_world(struct result *result, struct span_world *world, struct sb_system *system)
+{
+	span_world_fini(world);
+	sb_system_free(system);
+	free(result->bytes);
+}
+
+/* Of who expects other @sums than what the channel has. */
+static void expect_refused(struct result *result, const struct span_world *world, unsigned int sums,
+                           enum span_channel channel)
+{
+	struct span_reader reader;
+	struct span_item item;
+	struct sb_error err;
+
+	open_channel(&reader, result, world, sums);
+	reader.channel = channel;
+	assert_int_equal(span_read(&reader, &item, &err), -sbe_format);
+	span_reader_fini(&reader);
+}
+
 static void each_channel_by_itself(void **state)
 {
-	struct result result = {.bytes = malloc(ROOM)};
-	struct sb_system *system = system_new(0);
+	struct result result;
+	struct sb_system *system;
 	struct span_reader reader;
 	struct span_item item;
 	struct span_world world;
 	struct sb_error err;
 
 	(void)state;
-	assert_non_null(result.bytes);
-	assert_non_null(system);
-	assert_int_equal(system_seal(system, 0), 0);
-	assert_int_equal(span_world_init(&world, system), 0);
+	system = open_world(&result, &world);
 	write_channels(&result, &world);
 
 	open_channel(&reader, &result, &world, sb_sums_ways);
@@ -301,13 +332,8 @@ static void each_channel_by_itself(void **state)
 	span_reader_fini(&reader);
 
 	/* Who does not expect calls is not given any. */
-	open_channel(&reader, &result, &world, sb_sums_ways);
-	reader.channel = span_calls;
-	assert_int_equal(span_read(&reader, &item, &err), -sbe_format);
-	span_reader_fini(&reader);
-	span_world_fini(&world);
-	sb_system_free(system);
-	free(result.bytes);
+	expect_refused(&result, &world, sb_sums_ways, span_calls);
+	close_world(&result, &world, system);
 }
 
 /* Those of a thread are one item; others, and what is no turn, begin a new one. */
@@ -318,8 +344,8 @@ static void turns_of_a_thread_are_told_together(void **state)
 	        {.tsc = 4, .ninsn = 1, .pid = 3, .tid = 4, .nblocks = 1},
 	        {.tsc = 1u << 30, .ninsn = 2, .pid = 3, .tid = 5, .nblocks = 1},
 	};
-	struct result result = {.bytes = malloc(ROOM)};
-	struct sb_system *system = system_new(0);
+	struct result result;
+	struct sb_system *system;
 	struct span_writer writer;
 	struct span_reader reader;
 	struct span_item item;
@@ -327,10 +353,7 @@ static void turns_of_a_thread_are_told_together(void **state)
 	struct sb_error err;
 
 	(void)state;
-	assert_non_null(result.bytes);
-	assert_non_null(system);
-	assert_int_equal(system_seal(system, 0), 0);
-	assert_int_equal(span_world_init(&world, system), 0);
+	system = open_world(&result, &world);
 	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_threads), 0);
 	for (size_t i = 0; i < 3; i++)
 		assert_int_equal(span_write_turn(&writer, &turn[i]), 0);
@@ -351,13 +374,8 @@ static void turns_of_a_thread_are_told_together(void **state)
 	span_reader_fini(&reader);
 
 	/* Who does not expect them is not given any. */
-	open_channel(&reader, &result, &world, sb_sums_calls);
-	reader.channel = span_threads;
-	assert_int_equal(span_read(&reader, &item, &err), -sbe_format);
-	span_reader_fini(&reader);
-	span_world_fini(&world);
-	sb_system_free(system);
-	free(result.bytes);
+	expect_refused(&result, &world, sb_sums_calls, span_threads);
+	close_world(&result, &world, system);
 }
 
 /* More of the kernel than there is, none at all, and more than there are bytes. */

@@ -85,14 +85,7 @@ static int add_times(struct html_state *state, const struct sb_flow *flow)
 
 	if (flow->turn)
 		return report_runs_add(&state->runs, flow->turn, flow->nturns);
-	only = (struct sb_flow_turn){.tsc = flow->tsc,
-	                             .ninsn = flow->ninsn,
-	                             .ninsn_kernel = sb_flow_kernel_insns(flow),
-	                             .membership = flow->membership,
-	                             .cpu = flow->cpu,
-	                             .pid = flow->pid,
-	                             .tid = flow->tid,
-	                             .nblocks = flow->nblocks};
+	only = sb_flow_as_turn(flow);
 	return report_runs_add(&state->runs, &only, 1);
 }
 

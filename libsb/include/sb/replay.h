@@ -118,6 +118,19 @@ static inline uint64_t sb_flow_kernel_insns(const struct sb_flow *flow)
 	return ninsn;
 }
 
+/* The flow without its code. */
+static inline struct sb_flow_turn sb_flow_as_turn(const struct sb_flow *flow)
+{
+	return (struct sb_flow_turn){.tsc = flow->tsc,
+	                             .ninsn = flow->ninsn,
+	                             .ninsn_kernel = sb_flow_kernel_insns(flow),
+	                             .membership = flow->membership,
+	                             .cpu = flow->cpu,
+	                             .pid = flow->pid,
+	                             .tid = flow->tid,
+	                             .nblocks = flow->nblocks};
+}
+
 /* Calls of one function by another one, from one place, that were added up. */
 struct sb_flow_call_edge {
 	uint32_t caller, callee; /* numbers as of sums; sb_flow_call_base: the frame that execution is in */
