@@ -174,7 +174,7 @@ printf x >>store/a.data
 expect 1 "it has $((size + 1)) bytes now, as the command '.*store.sh' says; when the plan was made it had $size" "$SBTRACE" job run plan --shard 3 --again
 expect 1 "it has $((size + 1)) bytes now" "$SBTRACE" job merge plan
 cat kept >store/a.data
-printf '\377' | dd of=store/a.data bs=1 seek=$((size / 2)) conv=notrunc 2>/dev/null
+spoil store/a.data $((size / 2))
 expect 1 'its version is "[0-9]*" now, .*; when the plan was made it was "[0-9]*"' "$SBTRACE" job run plan --shard 3 --again
 cat kept >store/a.data
 # While it is read.
@@ -196,7 +196,7 @@ chmod +x size.sh
 sed 's/\[.\/store.sh, size, "{url}"\]/[.\/size.sh, "{url}"]/' out.yaml >plain.yaml
 expect 0 '' "$SBTRACE" job plan -n 4 plain.yaml -o unversioned
 grep -q '"version": "' unversioned && fail "a version comes from nowhere"
-printf '\377' | dd of=store/a.data bs=1 seek=$((size - 1)) conv=notrunc 2>/dev/null
+spoil store/a.data $((size - 1))
 expect 1 'is not what it was when its checkpoint was made' "$SBTRACE" job run unversioned --shard 1
 cat kept >store/a.data
 

@@ -128,7 +128,7 @@ for part in $first; do
 done
 # A part that was damaged is decoded again, a run beside this one waits for nobody, and another recording has other parts.
 part=$(echo "$there" | sed -n '2s/[^:]*://p')
-printf '\377\377' | dd of="$part" bs=1 seek=$(($(wc -c <"$part") / 2)) conv=notrunc 2>/dev/null
+spoil "$part" $(($(wc -c <"$part") / 2))
 job parts.yaml "$parts"
 flock parts/lock "$SBTRACE" job run --resume parts.yaml 2>err && fail "two at a time"
 grep -q 'parts are being made there by another run' err || fail "two at a time: $(cat err)"

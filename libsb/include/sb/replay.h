@@ -121,14 +121,17 @@ static inline uint64_t sb_flow_kernel_insns(const struct sb_flow *flow)
 /* The flow without its code. */
 static inline struct sb_flow_turn sb_flow_as_turn(const struct sb_flow *flow)
 {
-	return (struct sb_flow_turn){.tsc = flow->tsc,
-	                             .ninsn = flow->ninsn,
-	                             .ninsn_kernel = sb_flow_kernel_insns(flow),
-	                             .membership = flow->membership,
-	                             .cpu = flow->cpu,
-	                             .pid = flow->pid,
-	                             .tid = flow->tid,
-	                             .nblocks = flow->nblocks};
+	struct sb_flow_turn turn;
+
+	turn.tsc = flow->tsc;
+	turn.ninsn = flow->ninsn;
+	turn.ninsn_kernel = sb_flow_kernel_insns(flow);
+	turn.membership = flow->membership;
+	turn.cpu = flow->cpu;
+	turn.pid = flow->pid;
+	turn.tid = flow->tid;
+	turn.nblocks = flow->nblocks;
+	return turn;
 }
 
 /* Calls of one function by another one, from one place, that were added up. */
