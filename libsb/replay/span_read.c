@@ -11,8 +11,7 @@
 int span_reader_init(struct span_reader *reader, const struct span_world *world, uint64_t numbering)
 {
 	*reader = (struct span_reader){.world = world, .numbering = numbering};
-	reader->known = calloc(ptr_max_paths, sizeof(*reader->known));
-	return reader->known ? span_blocks_init(&reader->told, 0) : -sbe_nomem;
+	return span_blocks_init(&reader->told, 0);
 }
 
 void span_reader_fini(struct span_reader *reader)
@@ -246,13 +245,27 @@ static int get_blocks(struct span_reader *reader, struct pt_run_path *path)
 	return status;
 }
 
+static int reach_known(struct span_reader *reader, uint32_t id)
+{
+	const size_t more = id < reader->nknown ? 0 : id + 1 - reader->nknown;
+
+	if (array_reserve_more(&reader->known, &reader->known_capacity, reader->nknown, more,
+	                       sizeof(*reader->known)) < 0)
+		return -sbe_nomem;
+	if (more)
+		memset(reader->known + reader->nknown, 0, more * sizeof(*reader->known));
+	reader->nknown += more;
+	return 0;
+}
+
 /* A path under a number, which is kept. */
 static int get_numbered(struct span_reader *reader, uint32_t id)
 {
 	const size_t before = reader->nblocks;
 	struct pt_run_path path = {.id = id};
-	int status = get_blocks(reader, &path);
+	int status = reach_known(reader, id);
 
+	status = status < 0 ? status : get_blocks(reader, &path);
 	if (status < 0)
 		return status;
 	path.block = reader->blocks + before;
@@ -279,6 +292,7 @@ static int get_loose(struct span_reader *reader)
 static int get_path(struct span_reader *reader, size_t index)
 {
 	const uint64_t reference = span_get(reader), id = (reference - 1) / 2;
+	const int known = id < reader->nknown && reader->known[id];
 	int status = 0;
 
 	reader->path[index] = NULL;
@@ -287,11 +301,11 @@ static int get_path(struct span_reader *reader, size_t index)
 	if (!reference)
 		return get_loose(reader);
 	/* What a number stands for does not change: whoever counts has noted it. */
-	if (id >= ptr_max_paths || (reader->known[id] != NULL) != (reference % 2 != 0))
+	if (id >= ptr_max_paths || known != (reference % 2 != 0))
 		return -sbe_format;
-	if (!reader->known[id])
+	if (!known)
 		status = get_numbered(reader, (uint32_t)id);
-	reader->path[index] = reader->known[id];
+	reader->path[index] = status < 0 ? NULL : reader->known[id];
 	return status;
 }
 
@@ -510,7 +524,7 @@ static int get_begin(struct span_reader *reader, struct span_item *item)
 
 static void renumber(struct span_reader *reader)
 {
-	memset(reader->known, 0, ptr_max_paths * sizeof(*reader->known));
+	reader->nknown = 0;
 	path_store_clear(&reader->numbered);
 	reader->numbering += 1;
 }

@@ -42,7 +42,8 @@ struct span_reader {
 	size_t size, capacity; /* of the present block */
 	size_t at;
 
-	const struct pt_run_path **known; /* owned; by number */
+	const struct pt_run_path **known; /* owned; by number, those that were told, and NULL between them */
+	size_t nknown, known_capacity;
 	struct path_store numbered;
 	struct span_blocks told;
 	/* Of the present flow: */
