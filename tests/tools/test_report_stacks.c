@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -166,6 +167,21 @@ static void without_a_file_all_stay(void **state)
 	free(other);
 }
 
+/* What went and does not come back is told, and not as memory that is missing. */
+static void a_file_that_cannot_be_read_is_told(void **state)
+{
+	struct report_stacks stacks;
+
+	(void)state;
+	begin(&stacks, report_nodes_least);
+	for (uint64_t i = 0; i < functions; i++)
+		call_some(&stacks, i);
+	assert_true(stacks.aside.nrounds > 1);
+	assert_int_equal(ftruncate(fileno(stacks.aside.file), 100), 0);
+	assert_int_equal(report_stacks_finish(&stacks), -sbe_io);
+	report_stacks_free(&stacks);
+}
+
 /* Of several that have as many instructions, all are told of, or none. */
 static void no_more_than_asked_for_are_told(void **state)
 {
@@ -197,6 +213,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(only_totals_matter),
 	        cmocka_unit_test(without_a_file_all_stay),
+	        cmocka_unit_test(a_file_that_cannot_be_read_is_told),
 	        cmocka_unit_test(no_more_than_asked_for_are_told),
 	};
 

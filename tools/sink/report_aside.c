@@ -1,9 +1,12 @@
 /* report_aside.c - see report_aside.h. */
 #include "sink/report_aside.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include <sb/error.h>
 
 /* Where TMPDIR says, or on disk; as what nobody else sees, or at least under a name that is gone at once. */
 static FILE *open_file(void)
@@ -30,7 +33,11 @@ static int put(struct report_aside *aside, const void *bytes, size_t size)
 
 static int get(struct report_aside *aside, void *bytes, size_t size)
 {
-	return fread(bytes, size, 1, aside->file) == 1 ? 0 : -1;
+	if (fread(bytes, size, 1, aside->file) == 1)
+		return 0;
+	if (feof(aside->file)) /* which is not its end */
+		errno = EIO;
+	return -sbe_io;
 }
 
 int report_aside_begin(struct report_aside *aside, uint32_t nrows)

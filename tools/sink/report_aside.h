@@ -28,7 +28,7 @@ int report_aside_end(struct report_aside *aside);
 
 /* From the first round on. */
 void report_aside_rewind(struct report_aside *aside);
-/* How many rows the next round has. Zero, or negative: it cannot be read. */
+/* How many rows the next round has. Zero, or -sbe_io with errno: it cannot be read. */
 int report_aside_next(struct report_aside *aside, uint32_t *nrows);
 int report_aside_read(struct report_aside *aside, struct report_row *row);
 

@@ -232,7 +232,7 @@ static int take_round(struct report_stacks *stacks)
 
 	place = status ? NULL : calloc((size_t)nrows + 1, sizeof(*place));
 	if (!place)
-		return -1;
+		return status ? status : -sbe_nomem;
 	for (uint32_t i = 1; i <= nrows; i++) {
 		status = report_aside_read(&stacks->aside, &row);
 		if (status)

@@ -79,7 +79,8 @@ struct report_stacks {
 /* @most: nodes in memory, report_nodes_least or more; @finest: above zero. Zero, or negative: no memory. */
 int report_stacks_init(struct report_stacks *stacks, const struct sink_context *context, uint32_t most,
                        uint32_t finest);
-/* After the last flow: what was put aside comes back. Zero, or negative: it cannot be read, or no memory. */
+/* After the last flow: what was put aside comes back. Zero, -sbe_io with errno: it cannot be read, or another
+ * negative code: no memory. */
 int report_stacks_finish(struct report_stacks *stacks);
 /* The instructions of each node and of what is below it, to be freed; of node 0: all. NULL: no memory. */
 uint64_t *report_stacks_totals(const struct report_stacks *stacks);

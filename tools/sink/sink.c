@@ -316,6 +316,16 @@ int sink_set_error(const struct sink_set *set, struct sb_error *err)
 	return 0;
 }
 
+/* The output is not what failed. */
+static int end_failed(const struct open_sink *sink, int code, struct sb_error *err)
+{
+	if (code != -sbe_io)
+		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	return sb_error_set(err, -sbe_io, NULL, UINT64_MAX,
+	                    "%s: what it put aside in a temporary file cannot be read again: %s",
+	                    sink->type->name, strerror(errno));
+}
+
 int sink_set_finish(struct sink_set *set, const struct sb_account *account,
                     const struct sb_perfdata *perfdata, struct sb_error *err)
 {
@@ -324,10 +334,13 @@ int sink_set_finish(struct sink_set *set, const struct sb_account *account,
 	for (size_t i = 0; i < set->count; i++) {
 		const struct open_sink *sink = &set->sink[i];
 
-		if (sink->type->end && !sink->output->broken &&
-		    sink->type->end(sink->state, account, perfdata) && !sink->output->broken)
-			return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+		if (sink->output->broken || !sink->type->end)
+			continue;
+		code = sink->type->end(sink->state, account, perfdata);
+		if (code && !sink->output->broken)
+			return end_failed(sink, code, err);
 	}
+	code = 0;
 	/* All are tried; the first that fails is told. */
 	for (size_t i = 0; i < set->count; i++)
 		if (set->sink[i].owner) {

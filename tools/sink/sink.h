@@ -80,7 +80,8 @@ struct sink_type {
 	/* How flow comes from now on: again, when it came before (enum sb_sums). NULL: it makes no difference
 	 */
 	void (*sums)(void *state, unsigned int sums);
-	/* After the last flow; NULL: nothing to add. */
+	/* After the last flow; NULL: nothing to add. Zero; -sbe_io with errno: what it had put aside cannot
+	 * be read again; or another negative code: no memory. */
 	int (*end)(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata);
 	void (*free)(void *state); /* what the state owns; NULL: nothing. Not called when begin() failed. */
 };

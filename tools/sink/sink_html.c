@@ -435,10 +435,14 @@ static int put_calls(struct html_state *state)
 static int html_end(void *context, const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
 	struct html_state *state = context;
+	int status;
 
 	(void)perfdata;
-	if (report_runs_finish(&state->runs) || report_stacks_finish(&state->stacks))
-		return -1;
+	status = report_runs_finish(&state->runs);
+	if (!status)
+		status = report_stacks_finish(&state->stacks);
+	if (status)
+		return status;
 	if (output_write(state->output, report_page_before, report_page_before_size) ||
 	    put_meta(state, account) || put_processes(state, account) || put_containers(state) ||
 	    put_cpus(state) || put_gaps(state, account) || put_calls(state) ||
