@@ -82,6 +82,63 @@ static int sort(struct cpu_schedule *cpu)
 	return status;
 }
 
+static int has_both(const struct sb_sched *entry)
+{
+	const uint32_t both = sb_sched_out | sb_sched_in;
+
+	return (entry->records & both) == both;
+}
+
+/* When the last record was made that @entry, which is not settled, is of. */
+static uint64_t end_of(const struct sb_sched *entry)
+{
+	return entry->time + (has_both(entry) ? entry->in_after : 0);
+}
+
+/* Of what add_half() made one of. */
+static void forget_second_half(struct sb_sched *entry)
+{
+	entry->records = sb_sched_out;
+	entry->in_after = 0;
+}
+
+/* Those that are not settled have both records when add_half() made one of two. */
+static size_t count_pairs(const struct cpu_schedule *cpu)
+{
+	size_t count = 0;
+
+	for (size_t i = cpu->nsettled; i < cpu->nscheds; ++i)
+		count += has_both(&cpu->sched[i]) ? 1 : 0;
+	return count;
+}
+
+/* Something came between the records of one switch: each record is an entry again, and so are those to come.
+ */
+static int split_pairs(struct cpu_schedule *cpu)
+{
+	const size_t npairs = count_pairs(cpu);
+	size_t to = cpu->nscheds + npairs;
+
+	if (spill_array_reserve(&cpu->spill, &cpu->sched, &cpu->sched_capacity, cpu->nscheds, npairs,
+	                        sizeof(*cpu->sched)) < 0)
+		return -sbe_nomem;
+	for (size_t from = cpu->nscheds; from-- > cpu->nsettled && to > from + 1;) {
+		struct sb_sched entry = cpu->sched[from];
+
+		if (has_both(&entry)) {
+			cpu->sched[--to] = entry;
+			cpu->sched[to].time = end_of(&entry);
+			cpu->sched[to].records = sb_sched_in;
+			cpu->sched[to].in_after = 0;
+			forget_second_half(&entry);
+		}
+		cpu->sched[--to] = entry;
+	}
+	cpu->nscheds += npairs;
+	cpu->takes_records = 1;
+	return 0;
+}
+
 /* No record comes any more that is older than @time. */
 static int settle(struct cpu_schedule *cpu, uint64_t time)
 {
@@ -90,8 +147,8 @@ static int settle(struct cpu_schedule *cpu, uint64_t time)
 	size_t end = cpu->nsettled;
 	int status = sort(cpu);
 
-	while (end < cpu->nscheds && cpu->sched[end].time <= time)
-		cpu->settled_time = cpu->sched[end++].time;
+	while (end < cpu->nscheds && end_of(&cpu->sched[end]) <= time)
+		cpu->settled_time = end_of(&cpu->sched[end++]);
 	drop_repeats(cpu, cpu->nsettled, end);
 	cpu->nsettled = end - (before - cpu->nscheds);
 	schedule_pass(cpu, cpu->nsettled);
@@ -99,15 +156,51 @@ static int settle(struct cpu_schedule *cpu, uint64_t time)
 	return status;
 }
 
+/* Whether @entry says the same as @last, and is the second record of its switch as plainly as can be: what
+ * merge() makes of them, split_pairs() tells apart. */
+static int is_second_half(const struct sb_sched *last, const struct sb_sched *entry)
+{
+	return entry->records == sb_sched_in && last->records == sb_sched_out && last->pid == entry->pid &&
+	       last->tid == entry->tid && last->prev_pid == entry->prev_pid &&
+	       last->prev_tid == entry->prev_tid &&
+	       (entry->pid | entry->tid | entry->prev_pid | entry->prev_tid) >= 0 &&
+	       (entry->pid != entry->prev_pid || entry->tid != entry->prev_tid) &&
+	       entry->time - last->time < UINT32_MAX;
+}
+
+/* Nine of ten records are of switches that have two: they are one entry as soon as the second has come, so
+ * that half as many are written. As long as records come in order. */
+static int add_half(struct cpu_schedule *cpu, const struct sb_sched *entry, int *is_added)
+{
+	struct sb_sched *last = &cpu->sched[cpu->nscheds - 1];
+
+	*is_added = 0;
+	if (cpu->takes_records || cpu->nscheds <= cpu->nsettled)
+		return 0;
+	if (entry->time < end_of(last))
+		return split_pairs(cpu);
+	*is_added = is_second_half(last, entry);
+	if (*is_added)
+		merge(last, entry);
+	return 0;
+}
+
 static int append(struct cpu_schedule *cpu, const struct sb_sched *entry)
 {
-	if (spill_array_reserve(&cpu->spill, &cpu->sched, &cpu->sched_capacity, cpu->nscheds, 1,
-	                        sizeof(*cpu->sched)) < 0)
-		return -sbe_nomem;
-	if (cpu->nscheds && entry->time < cpu->sched[cpu->nscheds - 1].time)
-		cpu->unsorted = 1;
+	int is_added = 0, status = cpu->nscheds ? add_half(cpu, entry, &is_added) : 0;
+
+	if (status < 0)
+		return status;
+	if (!is_added) {
+		if (cpu->nscheds == cpu->sched_capacity &&
+		    spill_array_reserve(&cpu->spill, &cpu->sched, &cpu->sched_capacity, cpu->nscheds, 1,
+		                        sizeof(*cpu->sched)) < 0)
+			return -sbe_nomem;
+		if (cpu->nscheds && entry->time < cpu->sched[cpu->nscheds - 1].time)
+			cpu->unsorted = 1;
+		cpu->sched[cpu->nscheds++] = *entry;
+	}
 	cpu->last = *entry;
-	cpu->sched[cpu->nscheds++] = cpu->last;
 	return 0;
 }
 
@@ -141,30 +234,46 @@ static int ran_before(const struct schedule *schedule, struct cpu_schedule *cpu,
 	return cpu->nscheds || cpu->lost ? 0 : runs(schedule, cpu, 0, pid, tid);
 }
 
+static struct sb_sched switch_entry(const struct cpu_switch *made)
+{
+	if (made->out)
+		return (struct sb_sched){.time = made->time,
+		                         .pid = made->other_pid,
+		                         .tid = made->other_tid,
+		                         .prev_pid = made->pid,
+		                         .prev_tid = made->tid,
+		                         .records = sb_sched_out};
+	return (struct sb_sched){.time = made->time,
+	                         .pid = made->pid,
+	                         .tid = made->tid,
+	                         .prev_pid = made->other_pid,
+	                         .prev_tid = made->other_tid,
+	                         .records = sb_sched_in};
+}
+
 static int add_switch(const struct schedule *schedule, struct cpu_schedule *cpu,
-                      const struct sb_record *record, uint64_t time)
+                      const struct cpu_switch *made)
+{
+	const struct sb_sched entry = switch_entry(made);
+	const int status = ran_before(schedule, cpu, entry.prev_pid, entry.prev_tid);
+
+	cpu->has_switches = 1;
+	return status ? status : add(schedule, cpu, &entry);
+}
+
+static int add_switch_record(const struct schedule *schedule, struct cpu_schedule *cpu,
+                             const struct sb_record *record, uint64_t time)
 {
 	const int wide = record->type == PERF_RECORD_SWITCH_CPU_WIDE;
 	const int known = (record->sample.has & PERF_SAMPLE_TID) != 0;
-	const int32_t pid = known ? record->sample.pid : -1, tid = known ? record->sample.tid : -1;
-	const int32_t other_pid = wide ? record->u.context_switch.next_prev_pid : -1;
-	const int32_t other_tid = wide ? record->u.context_switch.next_prev_tid : -1;
-	const struct sb_sched out = {.time = time,
-	                             .pid = other_pid,
-	                             .tid = other_tid,
-	                             .prev_pid = pid,
-	                             .prev_tid = tid,
-	                             .records = sb_sched_out};
-	const struct sb_sched in = {.time = time,
-	                            .pid = pid,
-	                            .tid = tid,
-	                            .prev_pid = other_pid,
-	                            .prev_tid = other_tid,
-	                            .records = sb_sched_in};
-	const struct sb_sched *entry = record->u.context_switch.out ? &out : &in;
-	const int status = ran_before(schedule, cpu, entry->prev_pid, entry->prev_tid);
+	const struct cpu_switch made = {.time = time,
+	                                .pid = known ? record->sample.pid : -1,
+	                                .tid = known ? record->sample.tid : -1,
+	                                .other_pid = wide ? record->u.context_switch.next_prev_pid : -1,
+	                                .other_tid = wide ? record->u.context_switch.next_prev_tid : -1,
+	                                .out = record->u.context_switch.out};
 
-	return status ? status : add(schedule, cpu, entry);
+	return add_switch(schedule, cpu, &made);
 }
 
 /* Who ran since the CPU's last entry, if only the thread is known from that; and not even the thread, where
@@ -379,8 +488,7 @@ static int add_to_cpu(const struct schedule *schedule, struct cpu_schedule *cpu,
 	switch (record->type) {
 	case PERF_RECORD_SWITCH:
 	case PERF_RECORD_SWITCH_CPU_WIDE:
-		cpu->has_switches = 1;
-		return add_switch(schedule, cpu, record, time);
+		return add_switch_record(schedule, cpu, record, time);
 	case PERF_RECORD_SAMPLE:
 		return add_sample(schedule, cpu, record, time);
 	case PERF_RECORD_ITRACE_START:
@@ -477,6 +585,17 @@ static int add_to_all(struct schedule *schedule, struct cpu_schedule *cpu, const
 	}
 }
 
+/* Of a record; @cpu: NULL when it is of none. */
+static void note_time(struct schedule *schedule, struct cpu_schedule *cpu, uint64_t time)
+{
+	if (cpu) {
+		cpu->traced = 1;
+		cpu->last_time = time > cpu->last_time ? time : cpu->last_time;
+	}
+	if (time > schedule->last_time)
+		schedule->last_time = time;
+}
+
 int schedule_record(struct schedule *schedule, const struct sb_record *record, uint64_t time)
 {
 	struct cpu_schedule *cpu = NULL;
@@ -487,17 +606,33 @@ int schedule_record(struct schedule *schedule, const struct sb_record *record, u
 		cpu = get_cpu(schedule, record->sample.cpu);
 		if (!cpu)
 			return -sbe_nomem;
-		cpu->traced = 1;
 	}
 	status = add_to_all(schedule, cpu, record, time);
 	if (status == 0 && cpu && is_of_who_runs(record->type))
 		status = note_seen(cpu, record, time);
 	if (status == 0)
 		status = add_thread_aux(schedule, record, time);
-	if (cpu && time > cpu->last_time)
-		cpu->last_time = time;
-	if (time > schedule->last_time)
-		schedule->last_time = time;
+	note_time(schedule, cpu, time);
+	return status;
+}
+
+int schedule_switches(struct schedule *schedule, struct sb_perfdata_cursor *cursor,
+                      const struct switch_layout *layout, uint64_t *count)
+{
+	struct switch_run run = switch_run_begin(cursor);
+	struct cpu_switch made;
+	int status = 0;
+
+	while (status == 0 && switch_run_next(&run, layout, &made)) {
+		struct cpu_schedule *cpu = get_cpu(schedule, made.cpu);
+
+		if (!cpu)
+			return -sbe_nomem;
+		status = add_switch(schedule, cpu, &made);
+		note_time(schedule, cpu, made.time);
+		*count += 1;
+	}
+	switch_run_end(&run, cursor);
 	return status;
 }
 
@@ -519,6 +654,8 @@ static int forget_after(struct cpu_schedule *cpu, uint64_t time)
 {
 	while (cpu->nscheds && cpu->sched[cpu->nscheds - 1].time > time)
 		cpu->nscheds -= 1;
+	if (cpu->nscheds > cpu->nsettled && end_of(&cpu->sched[cpu->nscheds - 1]) > time)
+		forget_second_half(&cpu->sched[cpu->nscheds - 1]);
 	return append(cpu, &(struct sb_sched){.time = time + 1,
 	                                      .pid = -1,
 	                                      .tid = -1,

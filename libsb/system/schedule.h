@@ -9,6 +9,7 @@
 
 #include <sb/system.h>
 
+#include "perfdata/switch_records.h"
 #include "system/arena.h"
 #include "system/spill_array.h"
 #include "system/system.h"
@@ -32,6 +33,7 @@ struct cpu_schedule {
 	uint64_t settled_time;
 	size_t settle_at;     /* when there are so many, it is time to settle more of them */
 	int unsorted;         /* those that are not settled may not be in order */
+	int takes_records;    /* as they are not: each record is an entry until it is settled */
 	struct sb_seen *seen; /* where that is not what entries say; sorted, once sealed */
 	size_t nseen, seen_capacity;
 	struct sb_seen *ended; /* who ended there, and when; sorted, once sealed */
@@ -77,6 +79,11 @@ void schedule_free(struct schedule *schedule);
 /* A record of the types that the functions below are for, and every other record, in file order. @time
  * is its time. Zero or a negative code; positive: a thrifty one met an entry that came too late. */
 int schedule_record(struct schedule *schedule, const struct sb_record *record, uint64_t time);
+
+/* The same for the records from @cursor's place on that are switches of @layout: any number of them, the
+ * cursor is behind them then. Adds to *@count how many. */
+int schedule_switches(struct schedule *schedule, struct sb_perfdata_cursor *cursor,
+                      const struct switch_layout *layout, uint64_t *count);
 
 /* Entries whose process is still to be found out get what @pid_of says of their thread; -1: nobody knows. */
 void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void *context, int32_t tid),

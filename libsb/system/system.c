@@ -479,21 +479,35 @@ int system_seal(struct sb_system *system, int damaged)
 	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
 }
 
+/* Passes the plain switches at @cursor, which concern the schedule alone. They say of no machine that runs as
+ * a guest that they are its: only their identifiers would. */
+static int pass_switches(struct sb_system *system, struct sb_perfdata_cursor *cursor,
+                         const struct switch_layout *layout)
+{
+	if (!layout->size || system->guests.count || system->schedule.checkpoint)
+		return 0;
+	return schedule_switches(&system->schedule, cursor, layout, &system->nrecords);
+}
+
 /* All records up to the end or to damage. Positive: thrift does not work out. */
 static int read_records(struct sb_system *system, const struct sb_perfdata *perfdata)
 {
+	const struct switch_layout layout = switch_layout(perfdata);
 	struct sb_perfdata_cursor cursor;
 	struct sb_record record;
-	int status;
+	int status, found;
 
 	sb_perfdata_begin(perfdata, &cursor);
-	while ((status = sb_perfdata_next(&cursor, &record, &system->damage)) > 0) {
-		status = system_record(system, &record);
+	do {
+		status = pass_switches(system, &cursor, &layout);
 		if (status)
 			return status;
-	}
-	system->damaged = status < 0;
-	return 0;
+		found = sb_perfdata_next(&cursor, &record, &system->damage);
+		if (found > 0)
+			status = system_record(system, &record);
+	} while (found > 0 && status == 0);
+	system->damaged = found < 0;
+	return status;
 }
 
 /* What a checkpoint says that records do not. */
