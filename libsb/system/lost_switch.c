@@ -30,33 +30,20 @@ struct signs {
 
 /* ---- What a schedule says itself ---------------------------------------------------------------- */
 
-/* Whether a switch between both entries has no record. */
-static int lacks_switch(const struct sb_sched *before, const struct sb_sched *entry)
-{
-	return before->tid >= 0 && entry->prev_tid >= 0 &&
-	       (entry->prev_pid != before->pid || entry->prev_tid != before->tid);
-}
-
 /* Switches with records, in one schedule or the other; and those that must have been without. */
 struct losses {
 	size_t nboth, nsingle, nswitches, nlost;
 };
 
-static struct losses count_losses(struct cpu_schedule *cpu)
+static struct losses losses_of(const struct cpu_schedule *cpu)
 {
 	const uint32_t both = sb_sched_out | sb_sched_in;
-	struct losses losses = {0};
+	const uint32_t first = cpu->nscheds ? cpu->sched->records & both : 0;
 
-	for (size_t i = 0; i < cpu->nscheds; ++i) {
-		const uint32_t records = cpu->sched[i].records & both;
-
-		schedule_pass(cpu, i);
-		losses.nlost += i && lacks_switch(&cpu->sched[i - 1], &cpu->sched[i]);
-		losses.nswitches += records != 0;
-		losses.nboth += records == both;
-		losses.nsingle += i > 1 && i + 1 < cpu->nscheds && records && records != both;
-	}
-	return losses;
+	return (struct losses){.nboth = cpu->count.nboth + (first == both),
+	                       .nsingle = switch_count_single(&cpu->count, cpu->sched, cpu->nscheds),
+	                       .nswitches = cpu->count.nswitches + (first != 0),
+	                       .nlost = cpu->count.nlost};
 }
 
 /* Somebody may have run between two switches who came and went without a record. Where one switch in so many
@@ -204,7 +191,7 @@ static int add_to_schedule(struct cpu_schedule *cpu, const struct signs *signs)
 /* First who was seen, then who was not there: what is concluded then depends on what was seen. */
 static int complete(struct cpu_schedule *cpu, uint32_t number, const struct proofs *proofs)
 {
-	struct losses losses = count_losses(cpu);
+	struct losses losses = losses_of(cpu);
 	struct signs signs = {0};
 	int status = add_seen(&signs, cpu);
 
@@ -231,7 +218,7 @@ int lost_switch_find(struct schedule *schedule)
 
 	for (size_t i = 0; i < schedule->ncpus; ++i) {
 		struct cpu_schedule *cpu = &schedule->cpu[i];
-		const struct losses losses = count_losses(cpu);
+		const struct losses losses = losses_of(cpu);
 
 		cpu->losses = judge(&losses);
 		is_any |= cpu->nscheds && cpu->losses != switch_losses_none && !cpu->foreign_tids;

@@ -149,8 +149,11 @@ static int settle(struct cpu_schedule *cpu, uint64_t time)
 
 	while (end < cpu->nscheds && end_of(&cpu->sched[end]) <= time)
 		cpu->settled_time = end_of(&cpu->sched[end++]);
-	drop_repeats(cpu, cpu->nsettled, end);
+	drop_repeats(cpu, cpu->nsettled ? cpu->nsettled - 1 : 0, end);
 	cpu->nsettled = end - (before - cpu->nscheds);
+	/* The last one, and the one it may be found to be the same as, can still become something else. */
+	if (cpu->nsettled > 2)
+		switch_count_to(&cpu->count, cpu->sched, cpu->nsettled - 2);
 	schedule_pass(cpu, cpu->nsettled);
 	cpu->settle_at = cpu->nsettled + 2 * (cpu->nscheds - cpu->nsettled) + AT_LEAST;
 	return status;
@@ -688,32 +691,35 @@ void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void 
 	}
 }
 
-/* Whether @entry's records say that it comes right behind @before. */
-static int follows(const struct sb_sched *before, const struct sb_sched *entry)
+/* What is left to count when there are no more. */
+static void count_rest(struct cpu_schedule *cpu)
 {
-	if (before->tid < 0 || entry->tid < 0)
-		return 0;
-	if (entry->prev_tid < 0)
-		return entry->pid == before->pid;
-	return entry->prev_pid == before->pid && entry->prev_tid == before->tid;
+	enum { STEP = 1024 };
+
+	/* Those at the end may have been cut off. */
+	if (cpu->count.next >= cpu->nscheds)
+		memset(&cpu->count, 0, sizeof(cpu->count));
+	while (cpu->count.next < cpu->nscheds) {
+		const size_t left = cpu->nscheds - cpu->count.next;
+
+		switch_count_to(&cpu->count, cpu->sched, cpu->count.next + (left < STEP ? left : STEP));
+		schedule_pass(cpu, cpu->count.next);
+	}
+	cpu->is_whole = switch_count_is_whole(&cpu->count, cpu->sched, cpu->nscheds);
 }
 
-/* Whether all switches have records, and all have both where one has: but for the first and the last one. */
-static int is_whole(struct cpu_schedule *cpu)
+/* All entries are in order. Of those that are settled, only the last one may say something else than before,
+ * unless processes have been found out since. */
+static void settle_rest(const struct schedule *schedule, struct cpu_schedule *cpu)
 {
-	const uint32_t both = sb_sched_out | sb_sched_in;
-	size_t nboth = 0, nsingle = 0, nswitches = 0;
+	size_t first = cpu->nsettled < cpu->nscheds ? cpu->nsettled : cpu->nscheds;
 
-	for (size_t i = 1; i < cpu->nscheds; ++i) {
-		schedule_pass(cpu, i);
-		if (!follows(&cpu->sched[i - 1], &cpu->sched[i]))
-			return 0;
-		nswitches += (cpu->sched[i].records & both) != 0;
-		nboth += (cpu->sched[i].records & both) == both;
-		nsingle += i > 1 && i + 1 < cpu->nscheds && (cpu->sched[i].records & both) &&
-		           (cpu->sched[i].records & both) != both;
+	if (schedule->by_samples) {
+		memset(&cpu->count, 0, sizeof(cpu->count));
+		first = 0;
 	}
-	return nswitches && (!nboth || !nsingle);
+	drop_repeats(cpu, first ? first - 1 : 0, cpu->nscheds);
+	count_rest(cpu);
 }
 
 int schedule_seal(struct schedule *schedule, int damaged)
@@ -740,8 +746,7 @@ int schedule_seal(struct schedule *schedule, int damaged)
 			status = forget_after(cpu, cpu->last_time);
 		if (status == 0 && damaged)
 			status = forget_after(cpu, known);
-		drop_repeats(cpu, 0, cpu->nscheds);
-		cpu->is_whole = is_whole(cpu);
+		settle_rest(schedule, cpu);
 	}
 	if (status == 0)
 		status = lost_switch_find(schedule);

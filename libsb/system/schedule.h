@@ -12,6 +12,7 @@
 #include "perfdata/switch_records.h"
 #include "system/arena.h"
 #include "system/spill_array.h"
+#include "system/switch_count.h"
 #include "system/system.h"
 
 /* The process of an entry's thread is found out later: see schedule_find_pids(). */
@@ -45,7 +46,9 @@ struct cpu_schedule {
 	int has_switches;   /* SWITCH records: samples of sched:sched_switch are not needed */
 	int foreign_tids; /* those samples number threads otherwise than all else: perf ran in a container */
 	int traced;       /* has records, or is expected to have */
-	int is_whole;     /* when sealed: no record of a switch is missing, as far as the others tell */
+	struct switch_count
+	        count; /* of those that do not change any more; when sealed, of all that records say */
+	int is_whole;  /* when sealed: no record of a switch is missing, as far as the others tell */
 	enum switch_losses losses; /* when sealed */
 };
 
