@@ -359,20 +359,49 @@ int process_namespaces(struct process_table *table, uint64_t time, int32_t pid, 
 	              : -sbe_nomem;
 }
 
-void process_map_soon(const struct process_table *table, const struct process_soon *soon, size_t count)
+/* Asks memory for what is kept of each thread and process; puts the processes into @process. */
+static void find_soon(const struct process_table *table, const struct process_soon *soon, size_t count,
+                      const struct process **process)
 {
+	for (size_t i = 0; i < count; ++i) {
+		if (table->by_pid.nslots)
+			__builtin_prefetch(
+			        &table->by_pid.slot[hash(soon[i].pid) & (table->by_pid.nslots - 1)]);
+		if (table->by_tid.nslots)
+			__builtin_prefetch(
+			        &table->by_tid.slot[hash(soon[i].tid) & (table->by_tid.nslots - 1)]);
+	}
+	for (size_t i = 0; i < count; ++i) {
+		process[i] = find_process(table, soon[i].pid);
+		__builtin_prefetch(process[i]);
+		__builtin_prefetch(find_thread(table, soon[i].tid));
+	}
+}
+
+/* The same for the processes' spaces. */
+static void find_spaces_soon(const struct process *const *process, size_t count, const struct space **space)
+{
+	for (size_t i = 0; i < count; ++i) {
+		space[i] = process[i] ? process[i]->latest : NULL;
+		if (!space[i])
+			continue;
+		__builtin_prefetch(space[i]);
+		__builtin_prefetch(&space[i]->trees);
+		__builtin_prefetch(&space[i]->kin);
+	}
+}
+
+void process_soon(const struct process_table *table, const struct process_soon *soon, size_t count)
+{
+	const struct process *process[PROCESS_SOON_MAX];
 	const struct space *space[PROCESS_SOON_MAX];
 	const struct sb_map_node *node[PROCESS_SOON_MAX];
 	int left = 0;
 
+	find_soon(table, soon, count, process);
+	find_spaces_soon(process, count, space);
 	for (size_t i = 0; i < count; ++i) {
-		const struct process *process = find_process(table, soon[i].pid);
-
-		space[i] = process ? process->latest : NULL;
-		__builtin_prefetch(space[i] ? &space[i]->trees : NULL);
-	}
-	for (size_t i = 0; i < count; ++i) {
-		node[i] = space[i] ? space[i]->trees.maps : NULL;
+		node[i] = space[i] && soon[i].maps ? space[i]->trees.maps : NULL;
 		__builtin_prefetch(node[i]);
 		left |= node[i] != NULL;
 	}

@@ -101,14 +101,15 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 int process_cgroup(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t cgroup);
 int process_namespaces(struct process_table *table, uint64_t time, int32_t pid, int32_t tid, uint32_t set);
 
-/* Who will map something soon, and where. Changes nothing: what will be looked at then comes into the
- * processor's caches, for all of them at once. At most PROCESS_SOON_MAX. */
+/* Whom changes are about soon, and where they map something. Changes nothing: what will be looked at then
+ * comes into the processor's caches, for all of them at once. At most PROCESS_SOON_MAX. */
 enum { PROCESS_SOON_MAX = 16 };
 struct process_soon {
-	int32_t pid;
+	int32_t pid, tid;
+	int maps;
 	uint64_t addr;
 };
-void process_map_soon(const struct process_table *table, const struct process_soon *soon, size_t count);
+void process_soon(const struct process_table *table, const struct process_soon *soon, size_t count);
 
 /* There are no more records. */
 int process_table_seal(struct process_table *table);

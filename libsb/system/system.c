@@ -329,13 +329,19 @@ static size_t expect(const struct sb_system *system, size_t first)
 	struct process_soon soon[PROCESS_SOON_MAX];
 	size_t count = 0, i = first;
 
-	for (; i < system->nchanges && i < first + PROCESS_SOON_MAX; ++i) {
+	/* A fork is about two. */
+	for (; i < system->nchanges && count + 1 < PROCESS_SOON_MAX; ++i) {
 		const struct change *change = &system->change[i];
 
-		if (change->kind == change_map)
-			soon[count++] = (struct process_soon){change->pid, change->u.node->map.begin};
+		soon[count++] = change->kind == change_map
+		                        ? (struct process_soon){change->pid, change->tid, 1,
+		                                                change->u.node->map.begin}
+		                        : (struct process_soon){change->pid, change->tid, 0, 0};
+		if (change->kind == change_fork)
+			soon[count++] =
+			        (struct process_soon){change->u.parent.ppid, change->u.parent.ptid, 0, 0};
 	}
-	process_map_soon(&system->processes, soon, count);
+	process_soon(&system->processes, soon, count);
 	return i - first;
 }
 
