@@ -12,6 +12,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *block; /* the newest, the older ones behind it */
+	size_t nblocks;
 };
 
 /* Zeroed, aligned for any type (and to cache lines, if all sizes are multiples of them); NULL when there is
