@@ -8,12 +8,12 @@
 #include <sb/error.h>
 
 #include "bisect.h"
+#include "system/aligned_map.h"
 
 enum {
 	CACHE_LINE = 64,
 	BLOCK_SIZE = 256 * 1024, /* of the first ones */
 	FIRST_BLOCKS = 16,
-	HUGE_SIZE = 2 << 20, /* of a huge page */
 	ALIGNMENT = 16
 };
 
@@ -24,31 +24,16 @@ struct arena_block {
 	_Alignas(CACHE_LINE) uint8_t bytes[];
 };
 
-/* Memory of that alignment: mapped is twice as much, and what is too much given back. */
-static void *map_aligned(size_t size)
-{
-	uint8_t *map = mmap(NULL, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	size_t before;
-
-	if (map == MAP_FAILED)
-		return NULL;
-	before = (size - (uintptr_t)map % size) % size;
-	if (before)
-		munmap(map, before);
-	munmap(map + before + size, size - before);
-	return map + before;
-}
-
 /* Of a large model, nearly everything that is looked at is somewhere else: in few huge pages, the processor
  * finds it sooner, and the system has fewer to give. */
 static struct arena_block *map_block(void)
 {
-	struct arena_block *block = map_aligned(HUGE_SIZE);
+	struct arena_block *block = aligned_map(ALIGNED_MAP_HUGE);
 
 	if (!block)
 		return NULL;
-	(void)madvise(block, HUGE_SIZE, MADV_HUGEPAGE);
-	block->size = HUGE_SIZE - sizeof(*block);
+	(void)madvise(block, ALIGNED_MAP_HUGE, MADV_HUGEPAGE);
+	block->size = ALIGNED_MAP_HUGE - sizeof(*block);
 	block->is_mapped = 1;
 	return block;
 }
@@ -104,7 +89,7 @@ void arena_free(struct arena *arena)
 		struct arena_block *next = arena->block->next;
 
 		if (arena->block->is_mapped)
-			munmap(arena->block, HUGE_SIZE);
+			munmap(arena->block, ALIGNED_MAP_HUGE);
 		else
 			free(arena->block);
 		arena->block = next;

@@ -751,8 +751,10 @@ int schedule_seal(struct schedule *schedule, int damaged)
 	if (status == 0)
 		status = lost_switch_find(schedule);
 	for (size_t i = 0; i < schedule->ncpus; ++i) {
-		spill_array_seal(&schedule->cpu[i].spill);
-		spill_array_release(&schedule->cpu[i].spill, schedule->cpu[i].sched);
+		struct cpu_schedule *cpu = &schedule->cpu[i];
+
+		spill_array_seal(&cpu->spill, cpu->sched, cpu->nscheds * sizeof(*cpu->sched));
+		spill_array_release(&cpu->spill, cpu->sched);
 	}
 	return status;
 }

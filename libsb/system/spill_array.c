@@ -1,7 +1,7 @@
 /* spill_array.c - see spill_array.h. */
 #include "system/spill_array.h"
 
-#include <fcntl.h>
+#include <errno.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include <sb/error.h>
 
 #include "nameless_file.h"
+#include "system/aligned_map.h"
 #include "system/arena.h"
 
 /* In a file system that is memory itself, nothing is won. */
@@ -23,29 +24,111 @@ static int is_on_disk(int fd)
 	return !fstatfs(fd, &on) && on.f_type != TMPFS_MAGIC && on.f_type != RAMFS_MAGIC;
 }
 
-/* All room is asked for at once: to write to a page that has none would end the process. So would asking for
- * more than a process may write. */
-static int make_room(int fd, size_t bytes)
+static size_t page_down(size_t bytes)
+{
+	return bytes & ~((size_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+static size_t page_up(size_t bytes)
+{
+	return page_down(bytes + (size_t)sysconf(_SC_PAGESIZE) - 1);
+}
+
+/* Small pages: they go one by one. */
+static void *reserve_addresses(size_t bytes)
+{
+	void *map = aligned_map(bytes);
+
+	if (map)
+		(void)madvise(map, bytes, MADV_NOHUGEPAGE);
+	return map;
+}
+
+/* To write more than a process may would end it. */
+static int may_write(size_t bytes)
 {
 	struct rlimit most;
 
-	return !getrlimit(RLIMIT_FSIZE, &most) && bytes <= most.rlim_cur &&
-	       !fallocate(fd, 0, 0, (off_t)bytes);
+	return !getrlimit(RLIMIT_FSIZE, &most) && bytes <= most.rlim_cur;
 }
 
-static void *map_file(int fd, size_t bytes)
+static int write_all(int fd, const uint8_t *bytes, size_t size, size_t offset)
 {
-	void *map = MAP_FAILED;
+	while (size) {
+		const ssize_t done = pwrite(fd, bytes, size, (off_t)offset);
 
-	if (make_room(fd, bytes))
-		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	return map == MAP_FAILED ? NULL : map;
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done <= 0)
+			return -1;
+		bytes += done;
+		offset += (size_t)done;
+		size -= (size_t)done;
+	}
+	return 0;
+}
+
+/* Pages whose content is in the file go to where the array will grow: new ones would have to be made, and
+ * zeroed. Where the system cannot do that, they are. */
+static void reuse_pages(struct spill_array *spill, uint8_t *array, size_t begin, size_t end)
+{
+#ifdef MREMAP_DONTUNMAP
+	const size_t size = end - begin;
+
+	if (size <= spill->mapped - spill->touched &&
+	    mremap(array + begin, size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
+	           array + spill->touched) != MAP_FAILED)
+		spill->touched += size;
+#else
+	(void)spill, (void)array, (void)begin, (void)end;
+#endif
+}
+
+/* What is before @end, a page's, goes to the file, and is the file from then on. It is written: to make a
+ * shared page where it is first touched costs several times as much. Zero or -1; then nothing has changed. */
+static int write_out(struct spill_array *spill, uint8_t *array, size_t end)
+{
+	const size_t begin = spill->filed, size = end - begin;
+	void *map;
+
+	if (spill->fd < 0 || !may_write(end) || write_all(spill->fd, array + begin, size, begin) < 0)
+		return -1;
+	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, spill->fd, (off_t)begin);
+	if (map == MAP_FAILED)
+		return -1;
+	reuse_pages(spill, array, begin, end);
+	if (mremap(map, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, array + begin) == MAP_FAILED) {
+		memcpy(array + begin, map, size);
+		munmap(map, size);
+		return -1;
+	}
+	spill->filed = end;
+	return 0;
+}
+
+/* More addresses for the array. */
+static void *move(struct spill_array *spill, uint8_t *array, size_t used, size_t bytes)
+{
+	uint8_t *more = reserve_addresses(bytes);
+
+	if (!more)
+		return NULL;
+	if (spill->filed && mmap(more, spill->filed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+	                         spill->fd, 0) == MAP_FAILED) {
+		munmap(more, bytes);
+		return NULL;
+	}
+	memcpy(more + spill->filed, array + spill->filed, used - spill->filed);
+	munmap(array, spill->mapped);
+	spill->mapped = bytes;
+	spill->touched = page_up(used);
+	return more;
 }
 
 static void *to_file(struct spill_array *spill, void *array, size_t used, size_t bytes)
 {
 	const int fd = nameless_file();
-	void *map = fd >= 0 && is_on_disk(fd) ? map_file(fd, bytes) : NULL;
+	void *map = fd >= 0 && is_on_disk(fd) ? reserve_addresses(bytes) : NULL;
 
 	if (!map) {
 		if (fd >= 0)
@@ -55,22 +138,7 @@ static void *to_file(struct spill_array *spill, void *array, size_t used, size_t
 	}
 	memcpy(map, array, used);
 	free(array);
-	spill->fd = fd;
-	spill->mapped = bytes;
-	spill->released = 0;
-	return map;
-}
-
-static void *grow_file(struct spill_array *spill, void *array, size_t bytes)
-{
-	void *map;
-
-	if (!make_room(spill->fd, bytes))
-		return NULL;
-	map = mremap(array, spill->mapped, bytes, MREMAP_MAYMOVE);
-	if (map == MAP_FAILED)
-		return NULL;
-	spill->mapped = bytes;
+	*spill = (struct spill_array){.fd = fd, .mapped = bytes, .touched = page_up(used)};
 	return map;
 }
 
@@ -86,52 +154,82 @@ static void *to_heap(struct spill_array *spill, void *array, size_t used, size_t
 	return heap;
 }
 
-static void *resize(struct spill_array *spill, void *array, size_t used, size_t bytes)
+/* The end of the array stays in memory: it is what is worked on. */
+enum { IN_MEMORY = SPILL_FROM / 2 };
+
+static void *grow(struct spill_array *spill, void *array, size_t used, size_t bytes)
 {
+	if (spill->fd < 0)
+		return NULL;
+	if (spill->touched < page_up(used))
+		spill->touched = page_up(used);
+	if (used - spill->filed >= SPILL_FROM && write_out(spill, array, page_down(used) - IN_MEMORY) < 0)
+		return NULL;
+	return bytes <= spill->mapped ? array : move(spill, array, used, page_up(2 * bytes));
+}
+
+/* @bytes are enough; *@room: how many there are then. */
+static void *resize(struct spill_array *spill, void *array, size_t used, size_t bytes, size_t *room)
+{
+	enum { ADDRESSES = 16 * SPILL_FROM };
 	void *more = NULL;
 
-	if (spill->mapped) {
-		more = grow_file(spill, array, bytes);
-		return more ? more : to_heap(spill, array, used, bytes);
+	if (!spill->mapped && !spill->is_kept && bytes > SPILL_FROM)
+		more = to_file(spill, array, used, bytes > ADDRESSES ? page_up(2 * bytes) : ADDRESSES);
+	else if (spill->mapped)
+		more = grow(spill, array, used, bytes);
+	if (more) {
+		/* Until it is time to write out some of it. */
+		*room = used + IN_MEMORY < spill->mapped ? used + IN_MEMORY : spill->mapped;
+		*room = bytes > *room ? bytes : *room;
+		return more;
 	}
-	if (bytes > SPILL_FROM && !spill->is_kept)
-		more = to_file(spill, array, used, bytes);
-	return more ? more : realloc(array, bytes);
+	*room = bytes;
+	return spill->mapped ? to_heap(spill, array, used, bytes) : realloc(array, bytes);
 }
 
 int spill_array_reserve(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t more,
                         size_t size)
 {
-	const size_t wanted = array_capacity(*capacity, count, more);
+	const int is_enough = more <= *capacity && count <= *capacity - more;
+	const size_t wanted = spill->mapped ? count + more : array_capacity(*capacity, count, more);
+	size_t room;
 	void *rows;
 
-	if (wanted == *capacity)
+	if (is_enough)
 		return 0;
-	if (wanted > PTRDIFF_MAX / size)
+	if (wanted > PTRDIFF_MAX / 4 / size)
 		return -sbe_nomem;
 	memcpy(&rows, array, sizeof(rows));
-	rows = resize(spill, rows, count * size, wanted * size);
+	rows = resize(spill, rows, count * size, wanted * size, &room);
 	if (!rows)
 		return -sbe_nomem;
 	memcpy(array, &rows, sizeof(rows));
-	*capacity = wanted;
+	*capacity = room / size;
 	return 0;
 }
 
-void spill_array_seal(struct spill_array *spill)
+void spill_array_seal(struct spill_array *spill, void *array, size_t used)
 {
-	if (spill->mapped && spill->fd >= 0)
-		close(spill->fd);
+	const size_t end = page_down(used), behind = page_up(used);
+
+	if (!spill->mapped || spill->fd < 0)
+		return;
+	/* Pages are of no more use, and where the file has no room, the rest stays in memory. */
+	spill->touched = spill->mapped;
+	if (end > spill->filed)
+		(void)write_out(spill, array, end);
+	if (behind < spill->mapped)
+		(void)madvise((uint8_t *)array + behind, spill->mapped - behind, MADV_DONTNEED);
+	close(spill->fd);
 	spill->fd = -1;
 }
 
 static void let_go(const struct spill_array *spill, const void *array, size_t begin, size_t end)
 {
-	const size_t page = (size_t)sysconf(_SC_PAGESIZE);
-
-	begin &= ~(page - 1);
-	end &= ~(page - 1);
-	if (begin < end && end <= spill->mapped)
+	begin = page_down(begin);
+	end = page_down(end < spill->filed ? end : spill->filed);
+	if (begin < end)
 		(void)madvise((char *)(uintptr_t)array + begin, end - begin, MADV_DONTNEED);
 }
 

@@ -1,8 +1,9 @@
 /* spill_array.h - an array that only grows, and is kept in a temporary file without a name when it has become
  * large: memory then holds what of it was looked at lately, and the system may take even that.
  *
- * Rows stay an array: a file is mapped, shared, so that pages that are released go there and come back. Where
- * no file can be had, or has no room left, the array stays in memory, or returns there.
+ * Rows stay an array: the file is mapped, shared, so that pages that are released go there and come back; but
+ * for the last rows, which are written to it when there are enough of them. Where no file can be had, or has
+ * no room left, the array stays in memory, or returns there.
  */
 #ifndef SB_SPILL_ARRAY_H
 #define SB_SPILL_ARRAY_H
@@ -12,7 +13,9 @@
 
 /* Zeroed at first. */
 struct spill_array {
-	size_t mapped;   /* bytes, from the array's first row on; zero: it is on the heap */
+	size_t mapped;   /* bytes of addresses, from the array's first row on; zero: it is on the heap */
+	size_t filed;    /* those before are in the file, and come from there; those behind are in memory */
+	size_t touched;  /* behind those, no page has come into being */
 	size_t released; /* those before were: see spill_array_pass() */
 	int fd;          /* while it is mapped and may grow */
 	int is_kept;     /* no file is to be had for it */
@@ -26,8 +29,8 @@ enum { SPILL_FROM = 1 << 18 };
 int spill_array_reserve(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t more,
                         size_t size);
 
-/* It does not grow any more: lets go of the file descriptor. */
-void spill_array_seal(struct spill_array *spill);
+/* It does not grow any more, and has @used bytes: the rest of them goes to the file. */
+void spill_array_seal(struct spill_array *spill, void *array, size_t used);
 
 /* Who goes through @array from its beginning on is at byte @offset: what lies before is not in memory any
  * more, but for the last SPILL_WINDOW bytes. Begins anew when @offset is less than before. Cheap. */
