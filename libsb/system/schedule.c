@@ -159,13 +159,20 @@ static int settle(struct cpu_schedule *cpu, uint64_t time)
 	return status;
 }
 
+/* Whether both name the same threads. */
+static int names_the_same(const struct sb_sched *a, const struct sb_sched *b)
+{
+	enum { BEGIN = offsetof(struct sb_sched, pid), END = offsetof(struct sb_sched, records) };
+
+	return memcmp((const char *)a + BEGIN, (const char *)b + BEGIN, END - BEGIN) == 0;
+}
+
 /* Whether @entry says the same as @last, and is the second record of its switch as plainly as can be: what
- * merge() makes of them, split_pairs() tells apart. */
+ * merge() would make of them, split_pairs() tells apart. */
 static int is_second_half(const struct sb_sched *last, const struct sb_sched *entry)
 {
-	return entry->records == sb_sched_in && last->records == sb_sched_out && last->pid == entry->pid &&
-	       last->tid == entry->tid && last->prev_pid == entry->prev_pid &&
-	       last->prev_tid == entry->prev_tid &&
+	return entry->records == sb_sched_in && last->records == sb_sched_out &&
+	       names_the_same(last, entry) &&
 	       (entry->pid | entry->tid | entry->prev_pid | entry->prev_tid) >= 0 &&
 	       (entry->pid != entry->prev_pid || entry->tid != entry->prev_tid) &&
 	       entry->time - last->time < UINT32_MAX;
@@ -183,8 +190,10 @@ static int add_half(struct cpu_schedule *cpu, const struct sb_sched *entry, int 
 	if (entry->time < end_of(last))
 		return split_pairs(cpu);
 	*is_added = is_second_half(last, entry);
-	if (*is_added)
-		merge(last, entry);
+	if (*is_added) {
+		last->in_after = (uint32_t)(entry->time - last->time);
+		last->records = sb_sched_out | sb_sched_in;
+	}
 	return 0;
 }
 
