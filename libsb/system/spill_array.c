@@ -136,7 +136,8 @@ static void *to_file(struct spill_array *spill, void *array, size_t used, size_t
 		spill->is_kept = 1;
 		return NULL;
 	}
-	memcpy(map, array, used);
+	if (used)
+		memcpy(map, array, used);
 	free(array);
 	*spill = (struct spill_array){.fd = fd, .mapped = bytes, .touched = page_up(used)};
 	return map;
