@@ -35,14 +35,6 @@ struct truth_check {
 	uint64_t ngaps[sb_gap_reasons];
 };
 
-static inline FILE *open_truth(const char *directory, int cpu)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command), "zstd -dcq '%s/truth.cpu%d.tsv.zst'", directory, cpu);
-	return popen(command, "r");
-}
-
 /* The next line whose code is in a file, or which is at @ip. */
 static inline int read_certain(FILE *truth, uint64_t ip, struct truth_line *line)
 {
@@ -114,7 +106,7 @@ static inline struct follower *follower_of(struct truth_check *check, int32_t cp
 	assert_in_range(cpu, 0, CPUS_MAX - 1);
 	follower = &check->cpu[cpu];
 	if (!follower->truth)
-		follower->truth = open_truth(check->directory, cpu);
+		follower->truth = truth_open(check->directory, cpu);
 	assert_non_null(follower->truth);
 	return follower;
 }

@@ -37,14 +37,6 @@ struct check {
 	struct truth truth[CPUS_MAX];
 };
 
-static FILE *open_truth(const char *directory, int cpu)
-{
-	char command[512];
-
-	snprintf(command, sizeof(command), "zstd -dcq '%s/truth.cpu%d.tsv.zst'", directory, cpu);
-	return popen(command, "r");
-}
-
 static void compare_insn(struct truth *truth, const struct sb_flow *flow, uint64_t ip)
 {
 	struct truth_line line = {0};
@@ -75,7 +67,7 @@ static int on_flow(void *context, const struct sb_flow *flow)
 	assert_in_range(flow->cpu, 0, CPUS_MAX - 1);
 	truth = &check->truth[flow->cpu];
 	if (!truth->lines)
-		truth->lines = open_truth(check->directory, flow->cpu);
+		truth->lines = truth_open(check->directory, flow->cpu);
 	assert_non_null(truth->lines);
 	assert_true(flow->tsc >= truth->last_tsc);
 	truth->last_tsc = flow->tsc;

@@ -45,7 +45,7 @@ static int on_flow(void *context, const struct sb_flow *flow)
 
 	assert_in_range(flow->cpu, 0, CPUS_MAX - 1);
 	if (!check->truth[flow->cpu])
-		check->truth[flow->cpu] = open_truth(check->directory, flow->cpu);
+		check->truth[flow->cpu] = truth_open(check->directory, flow->cpu);
 	assert_non_null(check->truth[flow->cpu]);
 	for (uint32_t i = 0; i < flow->npaths; ++i)
 		for (uint32_t b = 0; b < flow->path[i]->nblocks; ++b) {

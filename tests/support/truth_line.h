@@ -12,6 +12,9 @@ struct truth_line {
 	uint64_t ip;
 };
 
+/* The truth of @cpu in @directory, to be closed by pclose(); NULL: that failed. */
+FILE *truth_open(const char *directory, int cpu);
+
 /* Returns zero at the end, and where something else stands. */
 int truth_line_read(FILE *truth, struct truth_line *line);
 
