@@ -11,10 +11,12 @@ fi
 . "$SOURCE_DIR/tests/tools/checks.sh"
 
 # names RECORDING MODULES: "ADDRESS NAME+OFFSET MODULE" of each instruction that ran in a module, once, in $dir/names. The CPUs
-# are those where most of it did.
+# are those where most of it did; with sanitizers, the one where all three modules ran.
+cpus="1 2 3" least=1490
+[ -z "${SANITIZE:-}" ] || cpus=1 least=390
 names()
 {
-	for cpu in 1 2 3; do
+	for cpu in $cpus; do
 		"$SBTRACE" replay --root "$recorded/root" --root "$2" --no-host-root --symbols --no-demangle --cpu $cpu \
 			--address 0xffffffffc04d7000-0xffffffffc04fe000 --sink insn="$dir/insn" "$1" >"$dir/log" 2>&1 ||
 			fail "replay of $1: $(cat "$dir/log")"
@@ -30,7 +32,7 @@ same()
 
 names "$recorded/perf.data" "$recorded/root/mod"
 mv "$dir/names" "$dir/expected"
-[ "$(grep -c '+0x' "$dir/expected")" -ge 1490 ] || fail "only $(wc -l <"$dir/expected") places with kallsyms"
+[ "$(grep -c '+0x' "$dir/expected")" -ge $least ] || fail "only $(wc -l <"$dir/expected") places with kallsyms"
 
 mkdir -p "$dir/perf.data/kcore_dir" "$dir/mod"
 cp "$recorded/perf.data/data" "$dir/perf.data"
