@@ -14,7 +14,7 @@ function(tsan_library name directory)
   add_library(tsan_${name} STATIC EXCLUDE_FROM_ALL ${sources})
   target_include_directories(tsan_${name} PUBLIC . ../libdecode ../libdecode/include ../libsb ../libsb/include
     PRIVATE ${ZYDIS_INCLUDE_DIR})
-  target_compile_options(tsan_${name} PUBLIC -fsanitize=thread PRIVATE -O1 -g1)
+  target_compile_options(tsan_${name} PUBLIC -fsanitize=thread PRIVATE -O0 -g1)
   target_link_options(tsan_${name} PUBLIC -fsanitize=thread)
   target_link_libraries(tsan_${name} PUBLIC sbtrace_options PkgConfig::CMOCKA ${ZYDIS_LIBRARY} sb_needs)
 endfunction()
