@@ -22,15 +22,19 @@ conclude()
 	awk -v mark="$mark" '$NF == mark || ($NF == "?" && $(NF - 1) == mark)' "$dir/all" >"$dir/got"
 	[ "$(wc -l <"$dir/got")" -eq "$(wc -l <"$dir/$name.out")" ] || fail "$name: $(wc -l <"$dir/got") calls"
 }
-# in_order NAME: line by line; at most half of the stacks are guesses.
+# in_order NAME: line by line. Mostly a tenth to a fifth of the stacks are guesses; but Go's runtime takes the turn away
+# after 10 ms of the real time, of which single steps take all the more where the machine is busy, and several that lost it
+# in one function wait alike: half of them were guesses then, the more the busier. Before there is a second goroutine (the
+# first 15 stacks), hardly anybody else could go on: at most half of these are guesses, and of all, a quarter is none.
 in_order()
 {
 	paste -d '|' "$dir/$1.out" "$dir/got" | awk -F '|' '
-		/\?$/ { guessed++; next }
+		/\?$/ { guessed++; alone += NR <= 15; next }
 		$1 != $2 { if (wrong++ < 3) print NR ": noted " $1 ", concluded " $2 }
 		END {
-			print NR " stacks, " guessed + 0 " of them guessed, " wrong + 0 " others are wrong"
-			exit wrong || NR < 40 || guessed > NR / 2
+			print NR " stacks, " guessed + 0 " of them guessed, " alone + 0 " of those without a choice, " \
+				wrong + 0 " others are wrong"
+			exit wrong || NR < 40 || alone > 7 || guessed > NR * 3 / 4
 		}' || fail "$1: the stacks are not as noted"
 }
 
