@@ -3,6 +3,8 @@
 # short, is refused, and made again alone.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=job_shard_counts
+with_truth=
 
 cat >"$dir/program.c" <<'END'
 #include <stdio.h>
