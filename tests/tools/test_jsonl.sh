@@ -3,6 +3,7 @@
 # are strings, and the number of jobs does not show.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
+shared=jsonl
 
 odd=$(printf 'q"\\\377<\n')
 cp /bin/true "$dir/$odd" || exit 1
