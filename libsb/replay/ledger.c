@@ -391,12 +391,17 @@ void ledger_pass_time(struct ledger *ledger, uint64_t tsc)
 		ledger->last_tsc = tsc;
 }
 
+int ledger_may_be_left(const struct ledger *ledger)
+{
+	const struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
+
+	return last && last->kind == held_flow && !last->left_ip;
+}
+
 void ledger_hold_left(struct ledger *ledger, uint64_t ip)
 {
-	struct held_item *last = ledger->nitems ? &ledger->item[ledger->nitems - 1] : NULL;
-
-	if (last && last->kind == held_flow)
-		last->left_ip = ip;
+	if (ledger_may_be_left(ledger))
+		ledger->item[ledger->nitems - 1].left_ip = ip;
 }
 
 int ledger_hold_gap(struct ledger *ledger, const struct sb_gap *gap)

@@ -101,6 +101,8 @@ int ledger_hold(struct ledger *ledger, struct ledger_place place, const struct p
 void ledger_pass_time(struct ledger *ledger, uint64_t tsc);
 /* Whether it matters when something ran. */
 int ledger_asks_time(const struct ledger *ledger);
+/* Whether that, which is held, may be found to have been interrupted. */
+int ledger_may_be_left(const struct ledger *ledger);
 /* What was held last was interrupted before the instruction at @ip. */
 void ledger_hold_left(struct ledger *ledger, uint64_t ip);
 /* A gap that does not end what is held back. */

@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "replay/gap_explain.h"
+#include "replay/psb_left.h"
 #include "replay/run_hold.h"
 #include "replay/user_stretch.h"
 #include "system/system.h"
@@ -227,6 +228,17 @@ static void forget_missing_code(struct stream_replay *replay)
 		replay->observer->kernel->has_missing_ip = 0;
 }
 
+/* What breaks the flow off right behind the PSB that it has come to is told while it is held. */
+static void look_behind_psb(const struct stream_replay *replay)
+{
+	const uint64_t left = replay->ran && ledger_may_be_left(replay->ledger)
+	                              ? psb_left(pt_blk_get_config(replay->decoder), replay->confirmed)
+	                              : 0;
+
+	if (left)
+		ledger_hold_left(replay->ledger, left);
+}
+
 /* What was found is right up to the PSB that the flow has come to. Positive: the next segment begins there.
  */
 static int reach_psb(struct stream_replay *replay)
@@ -245,6 +257,7 @@ static int reach_psb(struct stream_replay *replay)
 	if (psbs(replay).read == passed)
 		switch_window_end(&replay->window, replay->observer, replay->ledger);
 	switch_window_spoil(&replay->window);
+	look_behind_psb(replay);
 	status = confirm(replay);
 	if (status == 0)
 		status = account_to(replay, passed);
@@ -327,6 +340,7 @@ static int hold(struct stream_replay *replay, const struct pt_run *run)
 	const struct pt_run_time *last = run->ntimes ? &run->time[run->ntimes - 1] : NULL;
 	const int status = run_hold(replay, run);
 
+	replay->ran |= run->nblocks != 0;
 	if (last && last->has_tsc) {
 		replay->last_tsc = last->tsc;
 		ledger_pass_time(replay->ledger, last->tsc | replay->observer->tsc_base);
@@ -334,15 +348,36 @@ static int hold(struct stream_replay *replay, const struct pt_run *run)
 	return status;
 }
 
-/* Where the flow was broken off from outside. */
+/* Where the flow was broken off from outside, if there was any since it began or went on: what is held may be
+ * another thread's, or have been left before. */
+static void note_left(struct stream_replay *replay, const struct pt_event *event)
+{
+	const int ran = replay->ran;
+
+	switch (event->type) {
+	case ptev_async_branch:
+	case ptev_async_disabled:
+		if (ran)
+			ledger_hold_left(replay->ledger, event->type == ptev_async_branch
+			                                         ? event->variant.async_branch.from
+			                                         : event->variant.async_disabled.at);
+		replay->ran = 0;
+		break;
+	case ptev_enabled:
+	case ptev_disabled:
+	case ptev_overflow:
+		replay->ran = 0;
+		break;
+	default:
+		break;
+	}
+}
+
 static void note_interruption(struct stream_replay *replay, const struct pt_event *event)
 {
 	if (event->status_update)
 		return;
-	if (event->type == ptev_async_branch)
-		ledger_hold_left(replay->ledger, event->variant.async_branch.from);
-	else if (event->type == ptev_async_disabled)
-		ledger_hold_left(replay->ledger, event->variant.async_disabled.at);
+	note_left(replay, event);
 	if (event->type == ptev_disabled || event->type == ptev_async_disabled ||
 	    event->type == ptev_overflow)
 		switch_window_spoil(&replay->window);

@@ -55,6 +55,7 @@ struct stream_replay {
 	uint64_t psb_tsc;   /* the same, at that PSB */
 	uint64_t retry;     /* where to synchronise first after an error; UINT64_MAX: at the next PSB */
 	uint64_t last_ip;   /* of the last block, or where tracing was enabled since */
+	int ran;            /* since tracing was broken off last */
 
 	enum gap_resume resume; /* behind the last error */
 	int resumed;            /* decoding went on before a PSB, since the last one */
