@@ -88,7 +88,7 @@ same cpu 1 'cpu: [1]'
 same comm 's*' 'comm: ["s*"]'
 same time "$from,$to" "time: {from: $from, to: $to}"
 same function '_dl_*' 'function: ["_dl_*"]'
-same address 0x7f0000000000-0x800000000000 'address: [0x7f0000000000+0x10000000000]'
+same address 0x680000000000-0x800000000000 'address: [0x680000000000+0x180000000000]'
 
 # And that is what these columns say.
 awk -F '\t' '$6 ~ /^_dl_/' all >expected
