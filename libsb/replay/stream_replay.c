@@ -348,29 +348,30 @@ static int hold(struct stream_replay *replay, const struct pt_run *run)
 	return status;
 }
 
-/* Where the flow was broken off from outside, if there was any since it began or went on: what is held may be
- * another thread's, or have been left before. */
-static void note_left(struct stream_replay *replay, const struct pt_event *event)
+/* Before which instruction the flow was broken off from outside; 0: it was not. */
+static uint64_t left_by(const struct pt_event *event)
 {
-	const int ran = replay->ran;
-
 	switch (event->type) {
 	case ptev_async_branch:
+		return event->variant.async_branch.from;
 	case ptev_async_disabled:
-		if (ran)
-			ledger_hold_left(replay->ledger, event->type == ptev_async_branch
-			                                         ? event->variant.async_branch.from
-			                                         : event->variant.async_disabled.at);
-		replay->ran = 0;
-		break;
-	case ptev_enabled:
-	case ptev_disabled:
-	case ptev_overflow:
-		replay->ran = 0;
-		break;
+		return event->variant.async_disabled.at;
 	default:
-		break;
+		return 0;
 	}
+}
+
+/* If there was any flow since it began or went on: what is held may be another thread's, or have been left
+ * before. */
+static void note_left(struct stream_replay *replay, const struct pt_event *event)
+{
+	const uint64_t left = left_by(event);
+
+	if (left && replay->ran)
+		ledger_hold_left(replay->ledger, left);
+	if (left || event->type == ptev_enabled || event->type == ptev_disabled ||
+	    event->type == ptev_overflow)
+		replay->ran = 0;
 }
 
 static void note_interruption(struct stream_replay *replay, const struct pt_event *event)

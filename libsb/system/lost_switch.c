@@ -37,10 +37,9 @@ struct losses {
 
 static struct losses losses_of(const struct cpu_schedule *cpu)
 {
-	const uint32_t both = sb_sched_out | sb_sched_in;
-	const uint32_t first = cpu->nscheds ? cpu->sched->records & both : 0;
+	const uint32_t first = cpu->nscheds ? cpu->sched->records & SCHED_BOTH : 0;
 
-	return (struct losses){.nboth = cpu->count.nboth + (first == both),
+	return (struct losses){.nboth = cpu->count.nboth + (first == SCHED_BOTH),
 	                       .nsingle = switch_count_single(&cpu->count, cpu->sched, cpu->nscheds),
 	                       .nswitches = cpu->count.nswitches + (first != 0),
 	                       .nlost = cpu->count.nlost};

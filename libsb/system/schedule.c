@@ -82,17 +82,10 @@ static int sort(struct cpu_schedule *cpu)
 	return status;
 }
 
-static int has_both(const struct sb_sched *entry)
-{
-	const uint32_t both = sb_sched_out | sb_sched_in;
-
-	return (entry->records & both) == both;
-}
-
 /* When the last record was made that @entry, which is not settled, is of. */
 static uint64_t end_of(const struct sb_sched *entry)
 {
-	return entry->time + (has_both(entry) ? entry->in_after : 0);
+	return entry->time + (sched_has_both(entry) ? entry->in_after : 0);
 }
 
 /* Of what add_half() made one of. */
@@ -108,7 +101,7 @@ static size_t count_pairs(const struct cpu_schedule *cpu)
 	size_t count = 0;
 
 	for (size_t i = cpu->nsettled; i < cpu->nscheds; ++i)
-		count += has_both(&cpu->sched[i]) ? 1 : 0;
+		count += sched_has_both(&cpu->sched[i]) ? 1 : 0;
 	return count;
 }
 
@@ -125,7 +118,7 @@ static int split_pairs(struct cpu_schedule *cpu)
 	for (size_t from = cpu->nscheds; from-- > cpu->nsettled && to > from + 1;) {
 		struct sb_sched entry = cpu->sched[from];
 
-		if (has_both(&entry)) {
+		if (sched_has_both(&entry)) {
 			cpu->sched[--to] = entry;
 			cpu->sched[to].time = end_of(&entry);
 			cpu->sched[to].records = sb_sched_in;
@@ -192,7 +185,7 @@ static int add_half(struct cpu_schedule *cpu, const struct sb_sched *entry, int 
 	*is_added = is_second_half(last, entry);
 	if (*is_added) {
 		last->in_after = (uint32_t)(entry->time - last->time);
-		last->records = sb_sched_out | sb_sched_in;
+		last->records = SCHED_BOTH;
 	}
 	return 0;
 }

@@ -1,11 +1,9 @@
 /* switch_count.c - see switch_count.h. */
 #include "system/switch_count.h"
 
-static const uint32_t both = sb_sched_out | sb_sched_in;
-
 static int is_single(const struct sb_sched *entry)
 {
-	return (entry->records & both) && (entry->records & both) != both;
+	return (entry->records & SCHED_BOTH) && !sched_has_both(entry);
 }
 
 /* Whether a switch between both entries has no record. */
@@ -32,8 +30,8 @@ void switch_count_to(struct switch_count *count, const struct sb_sched *sched, s
 	for (; i < end; ++i) {
 		const struct sb_sched *before = &sched[i - 1], *entry = &sched[i];
 
-		count->nswitches += (entry->records & both) != 0;
-		count->nboth += (entry->records & both) == both;
+		count->nswitches += (entry->records & SCHED_BOTH) != 0;
+		count->nboth += (size_t)sched_has_both(entry);
 		count->nsingle += i > 1 && is_single(entry);
 		/* Mostly, it is plain. */
 		if (entry->tid >= 0 && entry->prev_tid >= 0 && entry->prev_tid == before->tid &&

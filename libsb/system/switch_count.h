@@ -6,6 +6,14 @@
 
 #include <sb/system.h>
 
+enum { SCHED_BOTH = sb_sched_out | sb_sched_in };
+
+/* Whether both records of its switch are there. */
+static inline int sched_has_both(const struct sb_sched *entry)
+{
+	return (entry->records & SCHED_BOTH) == SCHED_BOTH;
+}
+
 /* Zeroed at first. */
 struct switch_count {
 	size_t next; /* entries before that were counted */

@@ -17,17 +17,10 @@
 #include <sb/perfdata_write.h>
 
 #include "record/bytes.h"
+#include "support/draw.h"
 #include "system/schedule.h"
 
 enum { CPUS = 2, THREADS = 5, STREAMS = 1500, STEPS = 600, SPAN = 40 };
-
-static uint64_t random_state;
-
-static uint32_t draw(uint32_t below)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)((random_state >> 33) % below);
-}
 
 static int32_t draw_thread(void)
 {

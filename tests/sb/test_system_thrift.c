@@ -12,17 +12,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "support/draw.h"
 #include "system/system.h"
 
 enum { CPUS = 3, PIDS = 6, PAGES = 6, RECORDS = 3000, STREAMS = 600 };
-
-static uint64_t random_state;
-
-static uint32_t draw(uint32_t below)
-{
-	random_state = random_state * 6364136223846793005u + 1442695040888963407u;
-	return (uint32_t)((random_state >> 33) % below);
-}
 
 /* ---- Records ---------------------------------------------------------------------------------- */
 
