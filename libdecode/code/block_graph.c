@@ -2,15 +2,17 @@
  *
  * Nodes are found through a two-level table by offset: 16 MiB regions, then 64-byte lines, each line
  * a list of the nodes that start in it. Lists only grow, at their heads, so readers need no lock.
+ *
+ * Who makes a node puts it at the head of its list by compare-and-swap. Its memory comes from a shelf that
+ * other threads seldom use: where threads learn code at the same time, no cache line goes back and forth for
+ * it, neither that of a lock nor one that holds nodes of both.
  */
 #include "code/block_graph.h"
 
-#include <pthread.h>
-#include <stdbool.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/single_threaded.h>
 
 enum {
 	line_shift = 6,
@@ -21,6 +23,8 @@ enum {
 	node_alignment = 16,
 	smallest_chunk = 1 << 10,
 	largest_chunk = 1 << 16,
+	cache_line = 64,
+	nshelves = 8,
 	spins = 1000
 };
 
@@ -40,30 +44,47 @@ struct chunk {
 	_Alignas(node_alignment) uint8_t memory[];
 };
 
+/* Where some of the threads have memory for nodes. */
+struct shelf {
+	_Alignas(cache_line) atomic_flag is_taken;
+	struct chunk *chunk; /* of whoever took the shelf */
+};
+
 struct pt_block_graph {
-	pthread_mutex_t lock; /* for making nodes, pages and regions */
-	struct chunk *chunk;
-	uint64_t memory; /* bytes allocated */
-	uint64_t npages; /* of the section */
+	struct shelf shelf[nshelves];
+	_Atomic uint64_t memory; /* bytes allocated */
+	uint64_t npages;         /* of the section */
 	uint64_t nregions;
 	_Atomic(struct region *) region[];
 };
 
+/* From a cache line's beginning, all zero. */
 static struct pt_block_graph *make_graph(uint64_t section_size)
 {
 	const uint64_t nregions = ((section_size - 1) >> region_shift) + 1;
-	struct pt_block_graph *graph = calloc(1, sizeof(*graph) + nregions * sizeof(graph->region[0]));
+	const size_t used = sizeof(struct pt_block_graph) + nregions * sizeof(_Atomic(struct region *));
+	const size_t size = (used + cache_line - 1) / cache_line * cache_line;
+	struct pt_block_graph *graph = aligned_alloc(cache_line, size);
 
 	if (!graph)
 		return NULL;
+	memset(graph, 0, size);
+	for (uint32_t i = 0; i < nshelves; ++i)
+		atomic_flag_clear(&graph->shelf[i].is_taken);
 	graph->npages = ((section_size - 1) >> page_shift) + 1;
 	graph->nregions = nregions;
-	graph->memory = sizeof(*graph) + nregions * sizeof(graph->region[0]);
-	if (pthread_mutex_init(&graph->lock, NULL)) {
-		free(graph);
-		return NULL;
-	}
+	atomic_store_explicit(&graph->memory, size, memory_order_relaxed);
 	return graph;
+}
+
+static void free_chunks(struct chunk *chunk)
+{
+	while (chunk) {
+		struct chunk *previous = chunk->previous;
+
+		free(chunk);
+		chunk = previous;
+	}
 }
 
 void pt_block_graph_free(struct pt_block_graph *graph)
@@ -79,19 +100,14 @@ void pt_block_graph_free(struct pt_block_graph *graph)
 			free(atomic_load_explicit(&region->page[p], memory_order_relaxed));
 		free(region);
 	}
-	while (graph->chunk) {
-		struct chunk *previous = graph->chunk->previous;
-
-		free(graph->chunk);
-		graph->chunk = previous;
-	}
-	pthread_mutex_destroy(&graph->lock);
+	for (uint32_t i = 0; i < nshelves; ++i)
+		free_chunks(graph->shelf[i].chunk);
 	free(graph);
 }
 
 uint64_t pt_block_graph_size(const struct pt_block_graph *graph)
 {
-	return graph->memory;
+	return atomic_load_explicit(&graph->memory, memory_order_relaxed);
 }
 
 /* The section's graph; made by whoever comes first. */
@@ -111,50 +127,106 @@ static struct pt_block_graph *graph_of(struct pt_section *section)
 	return graph;
 }
 
-static struct chunk *make_chunk(struct pt_block_graph *graph)
+static void count_memory(struct pt_block_graph *graph, size_t size)
 {
-	const size_t twice = graph->chunk ? 2 * graph->chunk->size : smallest_chunk;
+	atomic_fetch_add_explicit(&graph->memory, size, memory_order_relaxed);
+}
+
+/* ---- Memory for nodes -------------------------------------------------------------------------- */
+
+/* Threads are numbered as they come to make nodes, so that a few of them have a shelf each. */
+static uint32_t number_of_thread(void)
+{
+	static _Atomic uint32_t nthreads;
+	static _Thread_local uint32_t number; /* from one on */
+
+	if (!number)
+		number = 1 + atomic_fetch_add_explicit(&nthreads, 1, memory_order_relaxed) % nshelves;
+	return number - 1;
+}
+
+/* Who holds a shelf lets go of it sooner than the kernel could put somebody to sleep. */
+static struct shelf *take_shelf(struct pt_block_graph *graph)
+{
+	struct shelf *shelf = &graph->shelf[number_of_thread()];
+
+	for (uint32_t i = 1; atomic_flag_test_and_set_explicit(&shelf->is_taken, memory_order_acquire); ++i)
+		if (i % spins == 0)
+			sched_yield();
+	return shelf;
+}
+
+static void give_back(struct shelf *shelf)
+{
+	atomic_flag_clear_explicit(&shelf->is_taken, memory_order_release);
+}
+
+static struct chunk *make_chunk(struct pt_block_graph *graph, struct shelf *shelf)
+{
+	const size_t twice = shelf->chunk ? 2 * shelf->chunk->size : smallest_chunk;
 	const size_t size = twice < largest_chunk ? twice : largest_chunk;
 	struct chunk *chunk = aligned_alloc(node_alignment, sizeof(*chunk) + size);
 
 	if (!chunk)
 		return NULL;
-	graph->memory += sizeof(*chunk) + size;
-	chunk->previous = graph->chunk;
+	count_memory(graph, sizeof(*chunk) + size);
+	chunk->previous = shelf->chunk;
 	chunk->size = size;
 	chunk->used = 0;
-	graph->chunk = chunk;
+	shelf->chunk = chunk;
 	return chunk;
 }
 
-static void *allocate(struct pt_block_graph *graph, size_t size)
+/* Where the shelf's next @size bytes are; they are free as long as nobody says that they are used. */
+static void *find_room(struct pt_block_graph *graph, struct shelf *shelf, size_t size)
 {
-	struct chunk *chunk = graph->chunk;
-	void *memory;
+	struct chunk *chunk = shelf->chunk;
 
-	size = (size + node_alignment - 1) & ~(size_t)(node_alignment - 1);
 	if (!chunk || chunk->used + size > chunk->size)
-		chunk = make_chunk(graph);
-	if (!chunk)
-		return NULL;
-	memory = chunk->memory + chunk->used;
-	chunk->used += size;
-	return memory;
+		chunk = make_chunk(graph, shelf);
+	return chunk ? chunk->memory + chunk->used : NULL;
 }
 
-/* The region of that number, for as many pages as the section has there. */
+static void use_room(struct shelf *shelf, size_t size)
+{
+	shelf->chunk->used += (size + node_alignment - 1) & ~(size_t)(node_alignment - 1);
+}
+
+/* ---- The table ---------------------------------------------------------------------------------- */
+
+/* The region of that number, for as many pages as the section has there; made when missing. */
 static struct region *make_region(struct pt_block_graph *graph, uint64_t number)
 {
 	const uint64_t left = graph->npages - number * pages_per_region;
 	const uint32_t npages = left < pages_per_region ? (uint32_t)left : pages_per_region;
 	const size_t size = sizeof(struct region) + npages * sizeof(((struct region *)0)->page[0]);
-	struct region *region = calloc(1, size);
+	struct region *there = atomic_load_explicit(&graph->region[number], memory_order_acquire);
+	struct region *region = there ? NULL : calloc(1, size);
 
 	if (!region)
-		return NULL;
-	graph->memory += size;
+		return there;
 	region->npages = npages;
+	if (!atomic_compare_exchange_strong(&graph->region[number], &there, region)) {
+		free(region);
+		return there;
+	}
+	count_memory(graph, size);
 	return region;
+}
+
+static struct page *make_page(struct pt_block_graph *graph, _Atomic(struct page *) *slot)
+{
+	struct page *there = atomic_load_explicit(slot, memory_order_acquire);
+	struct page *page = there ? NULL : calloc(1, sizeof(*page));
+
+	if (!page)
+		return there;
+	if (!atomic_compare_exchange_strong(slot, &there, page)) {
+		free(page);
+		return there;
+	}
+	count_memory(graph, sizeof(*page));
+	return page;
 }
 
 /* The list of nodes in the line that holds @offset; NULL when there is none yet. */
@@ -173,39 +245,21 @@ static _Atomic(struct pt_node *) *find_line(struct pt_block_graph *graph, uint64
 	return &page->line[(offset >> line_shift) % lines_per_page];
 }
 
-/* The same, made when missing. Under the lock. */
+/* The same, made when missing; NULL: out of memory. */
 static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, uint64_t offset)
 {
-	_Atomic(struct region *) *region_slot = &graph->region[offset >> region_shift];
-	struct region *region = atomic_load_explicit(region_slot, memory_order_relaxed);
-	_Atomic(struct page *) *page_slot;
+	struct region *region = make_region(graph, offset >> region_shift);
 	struct page *page;
 
-	if (!region) {
-		region = make_region(graph, offset >> region_shift);
-		if (!region)
-			return NULL;
-		atomic_store_explicit(region_slot, region, memory_order_release);
-	}
-	page_slot = &region->page[(offset >> page_shift) % pages_per_region];
-	page = atomic_load_explicit(page_slot, memory_order_relaxed);
-	if (!page) {
-		page = calloc(1, sizeof(*page));
-		if (!page)
-			return NULL;
-		graph->memory += sizeof(*page);
-		atomic_store_explicit(page_slot, page, memory_order_release);
-	}
-	return &page->line[(offset >> line_shift) % lines_per_page];
+	if (!region)
+		return NULL;
+	page = make_page(graph, &region->page[(offset >> page_shift) % pages_per_region]);
+	return page ? &page->line[(offset >> line_shift) % lines_per_page] : NULL;
 }
 
-static struct pt_node *find_in_line(_Atomic(struct pt_node *) *line, uint64_t offset, enum pt_exec_mode mode)
+/* From @node on, along its list. */
+static struct pt_node *find_among(struct pt_node *node, uint64_t offset, enum pt_exec_mode mode)
 {
-	struct pt_node *node;
-
-	if (!line)
-		return NULL;
-	node = atomic_load_explicit(line, memory_order_acquire);
 	while (node && (node->offset != offset || node->mode != (uint8_t)mode))
 		node = node->sibling;
 	return node;
@@ -274,43 +328,40 @@ int pt_node_decode(struct pt_node *node, const uint8_t *bytes, uint64_t size, ui
 	return 0;
 }
 
-/* Who holds the lock lets go of it sooner than the kernel could put somebody to sleep. Returns whether there
- * is anybody else to be locked out. */
-static bool lock_shortly(pthread_mutex_t *lock)
+/* Puts @node into its list, unless somebody else was faster: returns what is there then. */
+static struct pt_node *publish(_Atomic(struct pt_node *) *line, struct pt_node *node)
 {
-	if (__libc_single_threaded)
-		return false;
-	for (uint32_t i = 0; i < spins; ++i)
-		if (pthread_mutex_trylock(lock) == 0)
-			return true;
-	pthread_mutex_lock(lock);
-	return true;
+	struct pt_node *head = atomic_load_explicit(line, memory_order_acquire), *there;
+
+	do {
+		there = find_among(head, node->offset, (enum pt_exec_mode)node->mode);
+		if (there)
+			return there;
+		node->sibling = head;
+	} while (!atomic_compare_exchange_weak_explicit(line, &head, node, memory_order_release,
+	                                                memory_order_acquire));
+	return node;
 }
 
 static int make_node(const struct pt_node **made, struct pt_block_graph *graph, const struct pt_node *decoded)
 {
 	const size_t size = offsetof(struct pt_node, length) + decoded->ninsn;
-	_Atomic(struct pt_node *) *line;
-	const bool is_locked = lock_shortly(&graph->lock);
+	_Atomic(struct pt_node *) *line = make_line(graph, decoded->offset);
+	struct shelf *shelf;
 	struct pt_node *node;
-	int status = 0;
 
-	line = make_line(graph, decoded->offset);
-	node = find_in_line(line, decoded->offset, decoded->mode);
-	if (!node && line) {
-		node = allocate(graph, size);
-		if (node) {
-			memcpy(node, decoded, size);
-			node->sibling = atomic_load_explicit(line, memory_order_relaxed);
-			atomic_store_explicit(line, node, memory_order_release);
-		}
+	if (!line)
+		return -pte_nomem;
+	shelf = take_shelf(graph);
+	node = find_room(graph, shelf, size);
+	if (node) {
+		memcpy(node, decoded, size);
+		*made = publish(line, node);
+		if (*made == node)
+			use_room(shelf, size);
 	}
-	if (!node)
-		status = -pte_nomem;
-	if (is_locked)
-		pthread_mutex_unlock(&graph->lock);
-	*made = node;
-	return status;
+	give_back(shelf);
+	return node ? 0 : -pte_nomem;
 }
 
 /* What is decoded next lies behind @node, or where its branch leads to: it is on its way from memory while
@@ -330,6 +381,7 @@ int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint6
 {
 	_Alignas(struct pt_node) uint8_t storage[pt_node_storage];
 	struct pt_node *decoded = (struct pt_node *)storage;
+	_Atomic(struct pt_node *) *line;
 	struct pt_block_graph *graph;
 	const uint8_t *bytes;
 	int status = -pte_nomem;
@@ -339,7 +391,8 @@ int pt_graph_node(const struct pt_node **node, struct pt_section *section, uint6
 	graph = graph_of(section);
 	if (!graph)
 		return -pte_nomem;
-	*node = find_in_line(find_line(graph, offset), offset, mode);
+	line = find_line(graph, offset);
+	*node = line ? find_among(atomic_load_explicit(line, memory_order_acquire), offset, mode) : NULL;
 	if (*node)
 		return 0;
 	bytes = pt_section_bytes(section, &status);

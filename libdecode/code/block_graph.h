@@ -6,7 +6,7 @@
  * to the section, so that a node serves at any load address.
  *
  * Nodes are immutable but for their links, which are published once; they live as long as the
- * section. Reading takes no lock; a new node is made under the graph's mutex. Memory is
+ * section. Reading takes no lock, and a new node none that threads share as a rule. Memory is
  * proportional to the code that was executed.
  */
 #ifndef PT_BLOCK_GRAPH_H

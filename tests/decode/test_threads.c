@@ -245,6 +245,63 @@ static void decoders_share_an_image_of_pieces(void **state)
 	run_threads(w, decode_shared, NULL);
 }
 
+/* ---- one block graph for all ---------------------------------------------------------------------- */
+
+/* More threads than the graph has shelves for (block_graph.c). */
+enum { nfinders = 12 };
+
+struct finder {
+	struct pt_section *section;
+	pthread_barrier_t *start;
+	const struct pt_node *node[ncells * cell_size];
+};
+
+static void *find_all(void *argument)
+{
+	struct finder *me = argument;
+
+	pthread_barrier_wait(me->start);
+	for (uint64_t offset = 0; offset < ncells * cell_size; offset++)
+		if (pt_graph_node(&me->node[offset], me->section, offset, ptem_64bit) < 0)
+			me->node[offset] = NULL;
+	return NULL;
+}
+
+/* Whoever makes a block first: it is one for all, and has what stands there. */
+static void a_block_that_many_find_at_once_is_one(void **state)
+{
+	struct world *w = *state;
+	struct finder *finder = calloc(nfinders, sizeof(*finder));
+	pthread_t thread[nfinders];
+	pthread_barrier_t start;
+	int nfound = 0;
+
+	pthread_barrier_init(&start, NULL, nfinders);
+	for (int i = 0; i < nfinders; i++) {
+		finder[i].start = &start;
+		if (i == 0)
+			assert_int_equal(pt_section_make(&finder[0].section, w->file, 0, sizeof(w->code)), 0);
+		finder[i].section = finder[0].section;
+		assert_int_equal(pthread_create(&thread[i], NULL, find_all, &finder[i]), 0);
+	}
+	for (int i = 0; i < nfinders; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	for (uint64_t offset = 0; offset < ncells * cell_size; offset++) {
+		const struct pt_node *node = finder[0].node[offset];
+
+		for (int i = 1; i < nfinders; i++)
+			assert_ptr_equal(finder[i].node[offset], node);
+		assert_true(!node || node->offset == offset);
+		if (offset % cell_size == 0)
+			assert_true(node && node->kind == pt_kind_cond && node->ninsn == 2);
+		nfound += node != NULL;
+	}
+	assert_true(nfound > ncells);
+	pt_section_put(finder[0].section);
+	pthread_barrier_destroy(&start);
+	free(finder);
+}
+
 /* ---- one cache for all ---------------------------------------------------------------------------- */
 
 /* An image of its own, changed between decoding, with the shared sections at other addresses each time. */
@@ -390,6 +447,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        WORLD_TEST(decoders_share_an_image),
 	        WORLD_TEST(decoders_share_an_image_of_pieces),
+	        WORLD_TEST(a_block_that_many_find_at_once_is_one),
 	        WORLD_TEST(decoders_share_a_cache_that_others_use_and_limit),
 	        WORLD_TEST(decoders_share_a_cache_that_keeps_nothing),
 	        WORLD_TEST(a_section_comes_and_goes),
