@@ -193,8 +193,10 @@ static struct result_side side_of(const struct arguments *arguments, const char 
 static int measure_row(struct arguments *arguments, struct results *results)
 {
 	/* One run of a short replay is as long as what a busy machine does beside it. */
-	struct measure_options how = {
-	        .rounds = arguments->rounds, .least_seconds = 0.4, .most_seconds = arguments->most_seconds};
+	struct measure_options how = {.rounds = arguments->rounds,
+	                              .least_seconds = 0.4,
+	                              .most_seconds = arguments->most_seconds,
+	                              .by_passes = 1};
 	struct result *result = &arguments->result;
 	unsigned first = arguments->command[0].text ? 0 : 1;
 	struct contestant contestant[2];

@@ -24,71 +24,103 @@ static void compare_tally(struct samples *samples, const struct tally *tally, in
 	samples->tally.peak_kib = peak;
 }
 
-/* Passes until @least_seconds went by; the seconds of one, or -1. */
-static double sample(const struct contestant *contestant, double least_seconds, struct samples *samples)
+/* A contestant's part of a round, and of all. */
+struct turn {
+	double seconds; /* of this round's passes */
+	unsigned passes;
+	double spent; /* in all rounds */
+};
+
+/* Zero, or -1. */
+static int pass_once(const struct contestant *contestant, struct turn *turn, struct samples *samples)
 {
-	double start = now(), end;
-	unsigned passes = 0;
+	const double start = now();
+	struct tally tally = {0};
 
-	do {
-		struct tally tally = {0};
-
-		if (contestant->pass(contestant->context, &tally) < 0)
-			return -1;
-		compare_tally(samples, &tally, !passes && !samples->n);
-		++passes;
-		end = now();
-	} while (end - start < least_seconds);
-	return (end - start) / passes;
+	if (contestant->pass(contestant->context, &tally) < 0)
+		return -1;
+	compare_tally(samples, &tally, !turn->passes && !samples->n);
+	turn->seconds += now() - start;
+	turn->passes += 1;
+	return 0;
 }
 
-static double least_of(const double *spent, unsigned n)
+/* Whether it takes part in this round, and has to run once more. */
+static int wants_more(const struct measure_options *options, const struct turn *turn, unsigned round)
 {
-	double least = spent[0];
+	if (round && turn->spent > options->most_seconds)
+		return 0;
+	return !turn->passes || turn->seconds < options->least_seconds;
+}
+
+/* One pass of each that wants more, until nobody does. Zero, or -1. */
+static int pass_in_turns(const struct measure_options *options, const struct contestant *contestant,
+                         unsigned n, unsigned round, struct turn *turn, struct samples *samples)
+{
+	for (unsigned ran = n; ran;) {
+		ran = 0;
+		for (unsigned i = 0; i < n; ++i) {
+			if (!wants_more(options, &turn[i], round))
+				continue;
+			if (pass_once(&contestant[i], &turn[i], &samples[i]) < 0)
+				return -1;
+			ran += 1;
+		}
+	}
+	return 0;
+}
+
+/* Zero, or -1. */
+static int run_round(const struct measure_options *options, const struct contestant *contestant, unsigned n,
+                     unsigned round, struct turn *turn, struct samples *samples)
+{
+	const unsigned together = options->by_passes ? n : 1;
+
+	for (unsigned i = 0; i < n; ++i)
+		turn[i] = (struct turn){.spent = turn[i].spent};
+	for (unsigned i = 0; i < n; i += together)
+		if (pass_in_turns(options, contestant + i, together, round, turn + i, samples + i) < 0)
+			return -1;
+	for (unsigned i = 0; i < n; ++i) {
+		if (turn[i].passes)
+			samples[i].value[samples[i].n++] = turn[i].seconds / turn[i].passes;
+		turn[i].spent += turn[i].seconds;
+	}
+	return 0;
+}
+
+static double least_spent(const struct turn *turn, unsigned n)
+{
+	double least = turn[0].spent;
 
 	for (unsigned i = 1; i < n; ++i)
-		if (spent[i] < least)
-			least = spent[i];
+		if (turn[i].spent < least)
+			least = turn[i].spent;
 	return least;
 }
 
-static int goes_on(const struct measure_options *options, unsigned round, const double *spent, unsigned n)
+static int goes_on(const struct measure_options *options, unsigned round, const struct turn *turn, unsigned n)
 {
-	return round < options->rounds || (round < max_rounds && least_of(spent, n) < options->more_seconds);
+	return round < options->rounds ||
+	       (round < max_rounds && least_spent(turn, n) < options->more_seconds);
 }
 
 int measure(const struct measure_options *options, const struct contestant *contestant, unsigned n,
             struct samples *samples)
 {
-	double *spent = calloc(n, sizeof(*spent));
+	struct turn *turn = calloc(n, sizeof(*turn));
+	int status = turn ? 0 : -1;
 
-	if (!spent)
-		return -1;
 	memset(samples, 0, n * sizeof(*samples));
-	for (unsigned i = 0; i < n && options->warm_up; ++i) {
+	for (unsigned i = 0; i < n && options->warm_up && !status; ++i) {
 		struct tally ignored = {0};
 
-		if (contestant[i].pass(contestant[i].context, &ignored) < 0)
-			goto failed;
+		status = contestant[i].pass(contestant[i].context, &ignored);
 	}
-	for (unsigned round = 0; goes_on(options, round, spent, n); ++round)
-		for (unsigned i = 0; i < n; ++i) {
-			double start = now(), seconds;
-
-			if (round && spent[i] > options->most_seconds)
-				continue;
-			seconds = sample(&contestant[i], options->least_seconds, &samples[i]);
-			if (seconds < 0)
-				goto failed;
-			samples[i].value[samples[i].n++] = seconds;
-			spent[i] += now() - start;
-		}
-	free(spent);
-	return 0;
-
-failed:
-	free(spent);
-	return -1;
+	for (unsigned round = 0; !status && goes_on(options, round, turn, n); ++round)
+		status = run_round(options, contestant, n, round, turn, samples);
+	free(turn);
+	return status;
 }
 
 static int by_value(const void *a, const void *b)

@@ -1,7 +1,9 @@
 /* measure.h - how long contestants take, in turns.
  *
  * In each round every contestant runs once, so that whatever else the machine does hits all of them. A short
- * pass is repeated until the clock can be trusted; one sample is the time of a pass then.
+ * pass is repeated until the clock can be trusted; one sample is the time of a pass then. Passes that have
+ * nothing warm to lose, as those of commands, take turns within a round: a machine's speed may be another one
+ * a tenth of a second later.
  */
 #ifndef BENCH_MEASURE_H
 #define BENCH_MEASURE_H
@@ -38,6 +40,7 @@ struct measure_options {
 	double more_seconds;  /* of each contestant: until then, there are more rounds, up to max_rounds */
 	double most_seconds;  /* of a contestant: after that it runs no further rounds (but one) */
 	int warm_up;          /* one pass that is not measured */
+	int by_passes;        /* contestants take turns by the pass, rather than by the sample */
 };
 
 /* Seconds per pass of each contestant into samples[]. Zero, or -1: one could not run. */
