@@ -69,20 +69,30 @@ static void free_piece(struct piece *piece)
 
 /* ---- Cutting what others decode ---------------------------------------------------------------- */
 
-/* How much of a piece is yet to be decoded. */
-static uint64_t bytes_left(const struct crew *crew, const struct piece *piece)
+uint64_t crew_bytes_left_locked(const struct crew *crew, const struct piece *piece)
 {
 	const size_t stream = piece->planned.stream;
 	const struct piece *next = piece->next;
 	uint64_t end = crew->plan.stream[stream].size;
 
-	if (piece->state != piece_taken || piece->dead || piece->whole)
-		return 0;
 	while (next && next->dead)
 		next = next->next;
 	if (next && next->planned.stream == stream)
 		end = next->planned.place.position;
 	return end > piece->at ? end - piece->at : 0;
+}
+
+uint64_t crew_piece_least(const struct crew *crew)
+{
+	return crew->plan.piece_size < PLAN_PIECE_LEAST ? crew->plan.piece_size : PLAN_PIECE_LEAST;
+}
+
+/* How much of a piece somebody else may do. */
+static uint64_t bytes_to_share(const struct crew *crew, const struct piece *piece)
+{
+	if (piece->state != piece_taken || piece->dead || piece->whole)
+		return 0;
+	return crew_bytes_left_locked(crew, piece);
 }
 
 static struct piece *find_largest(struct crew *crew, uint64_t *left)
@@ -91,8 +101,8 @@ static struct piece *find_largest(struct crew *crew, uint64_t *left)
 
 	*left = 0;
 	for (struct piece *piece = crew->first; piece; piece = piece->next)
-		if (bytes_left(crew, piece) > *left) {
-			*left = bytes_left(crew, piece);
+		if (bytes_to_share(crew, piece) > *left) {
+			*left = bytes_to_share(crew, piece);
 			largest = piece;
 		}
 	return largest;
@@ -106,7 +116,7 @@ static struct piece *cut_largest(struct crew *crew)
 	struct piece *piece;
 	uint64_t left;
 
-	while ((piece = find_largest(crew, &left)) && left >= 3 * crew->plan.piece_size) {
+	while ((piece = find_largest(crew, &left)) && left >= 3 * crew_piece_least(crew)) {
 		const int status =
 		        plan_cut(&crew->plan, piece->planned.stream, piece->at + left / 2, &planned);
 

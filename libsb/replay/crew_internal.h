@@ -65,6 +65,10 @@ struct piece *crew_take(struct crew *crew);
 /* The piece behind @piece in its stream, or NULL. Makes it if there is none yet. */
 struct piece *crew_next_locked(struct crew *crew, struct piece *piece);
 void crew_kill_locked(struct crew *crew, struct piece *piece);
+/* From where the piece's decoding has come to up to the next piece of its stream. */
+uint64_t crew_bytes_left_locked(const struct crew *crew, const struct piece *piece);
+/* What is shorter is not cut off for somebody who has nothing to do. */
+uint64_t crew_piece_least(const struct crew *crew);
 /* Puts @parcel in line, when there is room. Positive: nobody wants it. */
 int crew_send(struct crew *crew, struct piece *piece, struct parcel *parcel);
 struct parcel *crew_get_parcel(struct crew *crew);

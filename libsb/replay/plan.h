@@ -8,8 +8,9 @@
 
 #include "replay/walker.h"
 
-/* Large enough that beginning anew hardly counts, small enough for many to wait in line. */
-enum { PLAN_PIECE_SIZE = 32 * 1024 };
+/* Large enough that beginning anew hardly counts, small enough for many to wait in line; and what is worth
+ * beginning anew for, rather than have nothing to do in the end. */
+enum { PLAN_PIECE_SIZE = 32 * 1024, PLAN_PIECE_LEAST = 4 * 1024 };
 
 struct plan {
 	const struct replay_world *world; /* borrowed */
