@@ -333,14 +333,15 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 }
 
 /* With the pages around it that Linux maps along with one that is touched, up to a whole folio of the page
- * cache: others may have been done with them already, and where not, they come back as easily. */
+ * cache: others may have been done with them already, and where not, they come back as easily. What is small
+ * stays, as letting go of it takes all threads' processors longer than it is worth. */
 static void release_part(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
-	enum { MAPPED_ALONG = 1 << 21 };
+	enum { MAPPED_ALONG = 1 << 21, SMALL = 1 << 22 };
 	const uintptr_t first = (uintptr_t)map->bytes;
 	uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
 
-	if (!map->bytes || from < first || to < from || to - first > map->size)
+	if (map->size <= SMALL || from < first || to < from || to - first > map->size)
 		return;
 	from = from / MAPPED_ALONG * MAPPED_ALONG;
 	to = (to + MAPPED_ALONG - 1) / MAPPED_ALONG * MAPPED_ALONG;
