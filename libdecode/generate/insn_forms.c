@@ -204,7 +204,9 @@ int main(void)
 	static struct rows rows;
 	ZydisDecoder decoder;
 
-	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+	/* What operands there are is nobody's concern. */
+	if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)) ||
+	    !ZYAN_SUCCESS(ZydisDecoderEnableMode(&decoder, ZYDIS_DECODER_MODE_MINIMAL, ZYAN_TRUE)))
 		return 1;
 	printf("#include \"code/insn_forms.h\"\n\n"
 	       "const uint8_t pt_form_row[pt_form_prefixes][2][pt_form_maps][256] = {\n");
