@@ -192,7 +192,22 @@ void crew_kill_locked(struct crew *crew, struct piece *piece)
 	piece->dead = 1;
 	if (piece->state == piece_free)
 		piece->state = piece_done;
+	crew_tell_locked(crew);
+}
+
+/* Whether there is something to do for who hands out. */
+static int can_hand_out(const struct crew *crew)
+{
+	const struct piece *first = crew->first;
+
+	return !first || first->state == piece_done || (first->parcel && !first->dead);
+}
+
+void crew_tell_locked(struct crew *crew)
+{
 	pthread_cond_broadcast(&crew->changed);
+	if (can_hand_out(crew))
+		pthread_cond_signal(&crew->ready);
 }
 
 /* ---- Parcels ---------------------------------------------------------------------------------- */
@@ -252,7 +267,7 @@ int crew_send(struct crew *crew, struct piece *piece, struct parcel *parcel)
 		*piece->last_parcel = parcel;
 		piece->last_parcel = &parcel->next;
 		crew->waiting += size;
-		pthread_cond_broadcast(&crew->changed);
+		crew_tell_locked(crew);
 	}
 	pthread_mutex_unlock(&crew->lock);
 	return unwanted;
@@ -358,7 +373,7 @@ static int deliver_all(struct crew *crew, struct sb_error *err)
 		} else if (piece->state == piece_done) {
 			status = settle_first_locked(crew, err);
 		} else {
-			pthread_cond_wait(&crew->changed, &crew->lock);
+			pthread_cond_wait(&crew->ready, &crew->lock);
 		}
 	}
 	crew->stop = 1;
@@ -390,6 +405,7 @@ static void fini(struct crew *crew)
 		crew->spare = next;
 	}
 	plan_fini(&crew->plan);
+	pthread_cond_destroy(&crew->ready);
 	pthread_cond_destroy(&crew->changed);
 	pthread_mutex_destroy(&crew->lock);
 }
@@ -408,6 +424,11 @@ static int init(struct crew *crew, const struct replay_world *world, struct ledg
 	if (pthread_mutex_init(&crew->lock, NULL))
 		return -sbe_nomem;
 	if (pthread_cond_init(&crew->changed, NULL)) {
+		pthread_mutex_destroy(&crew->lock);
+		return -sbe_nomem;
+	}
+	if (pthread_cond_init(&crew->ready, NULL)) {
+		pthread_cond_destroy(&crew->changed);
 		pthread_mutex_destroy(&crew->lock);
 		return -sbe_nomem;
 	}

@@ -37,7 +37,8 @@ struct crew {
 	int uncounted; /* workers leave filtering by time, and counting, to the thread that knows the time */
 
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* anything below, or of the pieces */
+	pthread_cond_t changed; /* anything below, or of the pieces: for workers */
+	pthread_cond_t ready;   /* something to hand out, or the first piece's end: for the calling thread */
 	struct plan plan;
 	struct piece *first, *last; /* the line */
 	size_t npieces, npieces_max;
@@ -65,6 +66,8 @@ struct piece *crew_take(struct crew *crew);
 /* The piece behind @piece in its stream, or NULL. Makes it if there is none yet. */
 struct piece *crew_next_locked(struct crew *crew, struct piece *piece);
 void crew_kill_locked(struct crew *crew, struct piece *piece);
+/* Something changed: whoever may have waited for it goes on. */
+void crew_tell_locked(struct crew *crew);
 /* From where the piece's decoding has come to up to the next piece of its stream. */
 uint64_t crew_bytes_left_locked(const struct crew *crew, const struct piece *piece);
 /* What is shorter is not cut off for somebody who has nothing to do. */

@@ -49,7 +49,7 @@ static int publish_joint(struct worker *worker, uint64_t position)
 	pthread_mutex_lock(&crew->lock);
 	piece->joint = joint;
 	piece->joint_state = joint_ready;
-	pthread_cond_broadcast(&crew->changed);
+	crew_tell_locked(crew);
 	pthread_mutex_unlock(&crew->lock);
 	worker->starting = 0;
 	return 0;
@@ -67,7 +67,7 @@ static void finish_piece_locked(struct worker *worker, const struct ledger_part 
 	if (status < 0)
 		piece->error = worker->packer.error;
 	piece->state = piece_done;
-	pthread_cond_broadcast(&worker->crew->changed);
+	crew_tell_locked(worker->crew);
 }
 
 /* The next piece, which nobody took, is this worker's: it goes on. */
