@@ -33,7 +33,7 @@ enum {
 	CHILDREN = 3,
 	FAULTS_PASSING = 200, /* more than a child that ends at once makes, with its parent */
 	LOOKS = 20,
-	RUNS = 100,
+	RUNS = 40,
 };
 
 /* The sanitizer touches shadows of its own: there, only that nobody is missed can be told. */

@@ -137,9 +137,9 @@ refused 'no such cgroup\|no hierarchy' "$SBTRACE" record --sideband-only --cgrou
 
 # ---- How it ends --------------------------------------------------------------------------------------------
 
-# What shells start in the background ignores SIGINT.
+# What shells start in the background ignores SIGINT, and what nohup starts SIGHUP.
 for signal in INT TERM HUP; do
-	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$SBTRACE" record -a --sideband-only -o "$dir/$signal.data" 2>"$dir/err" &
+	perl -e '$SIG{$_} = "DEFAULT" for qw(INT HUP TERM); exec @ARGV' "$SBTRACE" record -a --sideband-only -o "$dir/$signal.data" 2>"$dir/err" &
 	recorder=$!
 	begun "$dir/$signal.data" $recorder
 	kill -s $signal $recorder

@@ -73,7 +73,7 @@ done
 # Everybody is asked to end, and the recording is whole.
 for signal in INT TERM HUP; do
 	rm -f started
-	perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' "$SBTRACE" record --software -o ended.data -- \
+	perl -e '$SIG{$_} = "DEFAULT" for qw(INT HUP TERM); exec @ARGV' "$SBTRACE" record --software -o ended.data -- \
 		sh -c ': >started; sleep 100; :' 2>err &
 	recorder=$!
 	while [ ! -e started ] && kill -0 $recorder 2>/dev/null; do sleep 0.02; done
