@@ -32,19 +32,19 @@ struct page {
 	_Atomic(struct pt_node *) line[lines_per_page];
 };
 
-struct region {
-	uint32_t npages; /* less than pages_per_region where the section ends */
-	_Atomic(struct page *) page[];
+/* A region is an array of them, shorter than others where the section ends. */
+struct slot {
+	_Atomic(struct page *) page;
 };
 
-/* Memory for nodes, handed out from its beginning; the next one is twice as large. */
+/* Memory for nodes and pages, handed out from its beginning; the next one is twice as large. */
 struct chunk {
 	struct chunk *previous;
 	size_t size, used;
 	_Alignas(node_alignment) uint8_t memory[];
 };
 
-/* Where some of the threads have memory for nodes. */
+/* Where some of the threads have memory for nodes and pages. */
 struct shelf {
 	_Alignas(cache_line) atomic_flag is_taken;
 	struct chunk *chunk; /* of whoever took the shelf */
@@ -55,14 +55,14 @@ struct pt_block_graph {
 	_Atomic uint64_t memory; /* bytes allocated */
 	uint64_t npages;         /* of the section */
 	uint64_t nregions;
-	_Atomic(struct region *) region[];
+	_Atomic(struct slot *) region[];
 };
 
 /* From a cache line's beginning, all zero. */
 static struct pt_block_graph *make_graph(uint64_t section_size)
 {
 	const uint64_t nregions = ((section_size - 1) >> region_shift) + 1;
-	const size_t used = sizeof(struct pt_block_graph) + nregions * sizeof(_Atomic(struct region *));
+	const size_t used = sizeof(struct pt_block_graph) + nregions * sizeof(_Atomic(struct slot *));
 	const size_t size = (used + cache_line - 1) / cache_line * cache_line;
 	struct pt_block_graph *graph = aligned_alloc(cache_line, size);
 
@@ -91,15 +91,8 @@ void pt_block_graph_free(struct pt_block_graph *graph)
 {
 	if (!graph)
 		return;
-	for (uint64_t r = 0; r < graph->nregions; ++r) {
-		struct region *region = atomic_load_explicit(&graph->region[r], memory_order_relaxed);
-
-		if (!region)
-			continue;
-		for (uint32_t p = 0; p < region->npages; ++p)
-			free(atomic_load_explicit(&region->page[p], memory_order_relaxed));
-		free(region);
-	}
+	for (uint64_t r = 0; r < graph->nregions; ++r)
+		free(atomic_load_explicit(&graph->region[r], memory_order_relaxed));
 	for (uint32_t i = 0; i < nshelves; ++i)
 		free_chunks(graph->shelf[i].chunk);
 	free(graph);
@@ -132,7 +125,8 @@ static void count_memory(struct pt_block_graph *graph, size_t size)
 	atomic_fetch_add_explicit(&graph->memory, size, memory_order_relaxed);
 }
 
-/* ---- Memory for nodes -------------------------------------------------------------------------- */
+/* ---- Memory for nodes and pages --------------------------------------------------------------------------
+ */
 
 /* Threads are numbered as they come to make nodes, so that a few of them have a shelf each. */
 static uint32_t number_of_thread(void)
@@ -195,50 +189,49 @@ static void use_room(struct shelf *shelf, size_t size)
 /* ---- The table ---------------------------------------------------------------------------------- */
 
 /* The region of that number, for as many pages as the section has there; made when missing. */
-static struct region *make_region(struct pt_block_graph *graph, uint64_t number)
+static struct slot *make_region(struct pt_block_graph *graph, uint64_t number)
 {
 	const uint64_t left = graph->npages - number * pages_per_region;
-	const uint32_t npages = left < pages_per_region ? (uint32_t)left : pages_per_region;
-	const size_t size = sizeof(struct region) + npages * sizeof(((struct region *)0)->page[0]);
-	struct region *there = atomic_load_explicit(&graph->region[number], memory_order_acquire);
-	struct region *region = there ? NULL : calloc(1, size);
+	const size_t npages = left < pages_per_region ? (size_t)left : pages_per_region;
+	struct slot *there = atomic_load_explicit(&graph->region[number], memory_order_acquire);
+	struct slot *region = there ? NULL : calloc(npages, sizeof(*region));
 
 	if (!region)
 		return there;
-	region->npages = npages;
 	if (!atomic_compare_exchange_strong(&graph->region[number], &there, region)) {
 		free(region);
 		return there;
 	}
-	count_memory(graph, size);
+	count_memory(graph, npages * sizeof(*region));
 	return region;
 }
 
-static struct page *make_page(struct pt_block_graph *graph, _Atomic(struct page *) *slot)
+/* Of the shelf's memory: where threads learn code at the same time, malloc() makes them wait for each other.
+ */
+static struct page *make_page(struct pt_block_graph *graph, struct shelf *shelf, struct slot *slot)
 {
-	struct page *there = atomic_load_explicit(slot, memory_order_acquire);
-	struct page *page = there ? NULL : calloc(1, sizeof(*page));
+	struct page *there = atomic_load_explicit(&slot->page, memory_order_acquire);
+	struct page *page = there ? NULL : find_room(graph, shelf, sizeof(*page));
 
 	if (!page)
 		return there;
-	if (!atomic_compare_exchange_strong(slot, &there, page)) {
-		free(page);
+	memset(page, 0, sizeof(*page));
+	if (!atomic_compare_exchange_strong(&slot->page, &there, page))
 		return there;
-	}
-	count_memory(graph, sizeof(*page));
+	use_room(shelf, sizeof(*page));
 	return page;
 }
 
 /* The list of nodes in the line that holds @offset; NULL when there is none yet. */
 static _Atomic(struct pt_node *) *find_line(struct pt_block_graph *graph, uint64_t offset)
 {
-	struct region *region;
+	struct slot *region;
 	struct page *page;
 
 	region = atomic_load_explicit(&graph->region[offset >> region_shift], memory_order_acquire);
 	if (!region)
 		return NULL;
-	page = atomic_load_explicit(&region->page[(offset >> page_shift) % pages_per_region],
+	page = atomic_load_explicit(&region[(offset >> page_shift) % pages_per_region].page,
 	                            memory_order_acquire);
 	if (!page)
 		return NULL;
@@ -246,14 +239,15 @@ static _Atomic(struct pt_node *) *find_line(struct pt_block_graph *graph, uint64
 }
 
 /* The same, made when missing; NULL: out of memory. */
-static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, uint64_t offset)
+static _Atomic(struct pt_node *) *make_line(struct pt_block_graph *graph, struct shelf *shelf,
+                                            uint64_t offset)
 {
-	struct region *region = make_region(graph, offset >> region_shift);
+	struct slot *region = make_region(graph, offset >> region_shift);
 	struct page *page;
 
 	if (!region)
 		return NULL;
-	page = make_page(graph, &region->page[(offset >> page_shift) % pages_per_region]);
+	page = make_page(graph, shelf, &region[(offset >> page_shift) % pages_per_region]);
 	return page ? &page->line[(offset >> line_shift) % lines_per_page] : NULL;
 }
 
@@ -346,14 +340,10 @@ static struct pt_node *publish(_Atomic(struct pt_node *) *line, struct pt_node *
 static int make_node(const struct pt_node **made, struct pt_block_graph *graph, const struct pt_node *decoded)
 {
 	const size_t size = offsetof(struct pt_node, length) + decoded->ninsn;
-	_Atomic(struct pt_node *) *line = make_line(graph, decoded->offset);
-	struct shelf *shelf;
-	struct pt_node *node;
+	struct shelf *shelf = take_shelf(graph);
+	_Atomic(struct pt_node *) *line = make_line(graph, shelf, decoded->offset);
+	struct pt_node *node = line ? find_room(graph, shelf, size) : NULL;
 
-	if (!line)
-		return -pte_nomem;
-	shelf = take_shelf(graph);
-	node = find_room(graph, shelf, size);
 	if (node) {
 		memcpy(node, decoded, size);
 		*made = publish(line, node);

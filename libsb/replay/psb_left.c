@@ -61,11 +61,10 @@ static void take(struct reader *reader, const struct pt_packet *packet)
 	}
 }
 
-uint64_t psb_left(const struct pt_config *config, uint64_t offset)
+uint64_t psb_left(struct pt_packet_decoder *decoder, uint64_t offset)
 {
-	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(config);
 	struct reader reader = {.place = before_psb};
-	int status = decoder ? pt_pkt_sync_set(decoder, offset) : -pte_nomem;
+	int status = pt_pkt_sync_set(decoder, offset);
 
 	while (status >= 0 && reader.place != decided) {
 		struct pt_packet packet;
@@ -74,6 +73,5 @@ uint64_t psb_left(const struct pt_config *config, uint64_t offset)
 		if (status >= 0)
 			take(&reader, &packet);
 	}
-	pt_pkt_free_decoder(decoder);
 	return reader.left;
 }

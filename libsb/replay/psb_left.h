@@ -7,8 +7,8 @@
 #include <intel-pt.h>
 
 /* The address before which an interrupt or the like comes, as the first thing behind the PSB at @offset of
- * the config's buffer and what belongs to it: a FUP for the same address, and a TIP or TIP.PGD (Intel SDM
+ * the decoder's buffer and what belongs to it: a FUP for the same address, and a TIP or TIP.PGD (Intel SDM
  * vol. 3, "PSB+" and "FUP"). 0: there is none, or the trace does not say it so plainly. */
-uint64_t psb_left(const struct pt_config *config, uint64_t offset);
+uint64_t psb_left(struct pt_packet_decoder *decoder, uint64_t offset);
 
 #endif

@@ -62,6 +62,7 @@ int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *p
 
 void stream_replay_fini(struct stream_replay *replay)
 {
+	pt_pkt_free_decoder(replay->ahead);
 	pt_blk_free_decoder(replay->decoder);
 	replay->decoder = NULL;
 	patch_trial_fini(&replay->patches);
@@ -229,12 +230,15 @@ static void forget_missing_code(struct stream_replay *replay)
 }
 
 /* What breaks the flow off right behind the PSB that it has come to is told while it is held. */
-static void look_behind_psb(const struct stream_replay *replay)
+static void look_behind_psb(struct stream_replay *replay)
 {
-	const uint64_t left = replay->ran && ledger_may_be_left(replay->ledger)
-	                              ? psb_left(pt_blk_get_config(replay->decoder), replay->confirmed)
-	                              : 0;
+	uint64_t left;
 
+	if (!replay->ran || !ledger_may_be_left(replay->ledger))
+		return;
+	if (!replay->ahead)
+		replay->ahead = pt_pkt_alloc_decoder(pt_blk_get_config(replay->decoder));
+	left = replay->ahead ? psb_left(replay->ahead, replay->confirmed) : 0;
 	if (left)
 		ledger_hold_left(replay->ledger, left);
 }
@@ -701,6 +705,8 @@ static int open_decoder(struct stream_replay *replay)
 	struct pt_config config = *replay->config;
 	int status;
 
+	pt_pkt_free_decoder(replay->ahead);
+	replay->ahead = NULL;
 	replay->begin = segment->begin;
 	replay->end = segment->end;
 	replay->position = segment->position;

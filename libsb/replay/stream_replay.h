@@ -44,6 +44,7 @@ struct stream_replay {
 	/* The present segment; offsets in it. */
 	const struct sb_segment *segment;
 	struct pt_block_decoder *decoder; /* owned; of all segments */
+	struct pt_packet_decoder *ahead;  /* owned; of this one, or NULL: what comes behind a PSB */
 	int counts;                       /* its runs have no blocks: they are only counted */
 	const uint8_t *begin, *end;       /* what it decodes ... */
 	uint64_t position;  /* ... which was this of the stream, though others may stand there now */

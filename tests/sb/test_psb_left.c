@@ -32,8 +32,11 @@ static struct trace begin(uint64_t ip)
 static uint64_t found(const struct trace *trace)
 {
 	struct pt_config config = trace_config(trace);
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
+	const uint64_t left = psb_left(decoder, 1);
 
-	return psb_left(&config, 1);
+	pt_pkt_free_decoder(decoder);
+	return left;
 }
 
 static void what_is_broken_off_at_once(void **state)
