@@ -2,12 +2,14 @@
  *
  * Whether it is a perf.data or a directory of raw pairs, a recording is a list of record files (one,
  * or one per .pevent), each with one stretch of records, and AUX chunks that point into mappings.
- * Everything here is written while the recording is opened and only read afterwards.
+ * Everything here is written while the recording is opened and only read afterwards, but for what is counted
+ * of a map that was passed.
  */
 #ifndef LIBSB_PERFDATA_INTERNAL_H
 #define LIBSB_PERFDATA_INTERNAL_H
 
 #include <sb/perfdata.h>
+#include <stdatomic.h>
 
 #include "perfdata/bpf_images.h"
 #include "perfdata/build_ids.h"
@@ -19,7 +21,8 @@ struct mapped_file {
 	char *path;
 	const uint8_t *bytes; /* NULL when size is 0 */
 	uint64_t size;
-	uint64_t written; /* last, ns since 1970 */
+	uint64_t written;            /* last, ns since 1970 */
+	atomic_uint_fast64_t passed; /* bytes that need not stay in memory, and do so far */
 };
 
 /* Records that were written packed (perf record -z), unpacked into a temporary file, see compressed.c. */

@@ -5,6 +5,7 @@
 #include "perfdata/perfdata_internal.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -332,21 +333,23 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
 	return perfdata->stream;
 }
 
-/* With the pages around it that Linux maps along with one that is touched, up to a whole folio of the page
- * cache: others may have been done with them already, and where not, they come back as easily. What is small
- * stays, as letting go of it takes all threads' processors longer than it is worth. */
-static void release_part(const struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
+/* Letting go of pages interrupts the processors of all threads, and takes with it what others read beside
+ * them: so it waits until what was read, with the pages around it that Linux maps along with one that is
+ * touched, is worth that. Then all goes, and what is still looked at comes back. What is small stays. */
+static void release_part(struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
-	enum { MAPPED_ALONG = 1 << 21, SMALL = 1 << 22 };
+	enum { MAPPED_ALONG = 1 << 16, WORTH_IT = 1 << 22 };
 	const uintptr_t first = (uintptr_t)map->bytes;
 	uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
 
-	if (map->size <= SMALL || from < first || to < from || to - first > map->size)
+	if (map->size <= WORTH_IT || from < first || to < from || to - first > map->size)
 		return;
 	from = from / MAPPED_ALONG * MAPPED_ALONG;
 	to = (to + MAPPED_ALONG - 1) / MAPPED_ALONG * MAPPED_ALONG;
-	sb_mapped_file_release(map, from < first ? 0 : from - first,
-	                       to - first < map->size ? to - first : map->size);
+	if (atomic_fetch_add_explicit(&map->passed, to - from, memory_order_relaxed) + (to - from) < WORTH_IT)
+		return;
+	atomic_store_explicit(&map->passed, 0, memory_order_relaxed);
+	sb_mapped_file_release(map, 0, map->size);
 }
 
 void sb_perfdata_release(const struct sb_perfdata *perfdata, const uint8_t *begin, const uint8_t *end)
