@@ -23,6 +23,7 @@ static const uint32_t row_sizes[checkpoint_kinds] = {
         [checkpoint_zeros] = 1,
         [checkpoint_cpus] = sizeof(struct checkpoint_cpu),
         [checkpoint_scheds] = CHECKPOINT_SCHED_SIZE,
+        [checkpoint_sched_sums] = sizeof(uint64_t),
         [checkpoint_seen] = CHECKPOINT_SEEN_SIZE,
         [checkpoint_flags] = CHECKPOINT_FLAG_SIZE,
         [checkpoint_lost] = CHECKPOINT_LOST_SIZE,

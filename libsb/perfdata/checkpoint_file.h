@@ -3,7 +3,7 @@
  * Each table begins at a multiple of 64 bytes. Behind the last one is the list of tables, a struct
  * checkpoint_table each, and a struct checkpoint_end. All numbers are little-endian, rows are as this machine
  * keeps them. Tables have a sum each (checkpoint_sum.h), the list of tables has one, which the end holds;
- * that of the schedule's entries is kept per CPU instead, as most readers ask for one CPU.
+ * the schedule's entries have many, as most readers look at those of a moment on one CPU.
  */
 #ifndef SB_CHECKPOINT_FILE_H
 #define SB_CHECKPOINT_FILE_H
@@ -12,7 +12,7 @@
 
 #include "perfdata/checkpoint_sum.h"
 
-enum { CHECKPOINT_VERSION = 2, CHECKPOINT_ALIGN = 64 };
+enum { CHECKPOINT_VERSION = 3, CHECKPOINT_ALIGN = 64 };
 
 enum checkpoint_kind {
 	checkpoint_recording,    /* struct checkpoint_recording: one */
@@ -21,6 +21,7 @@ enum checkpoint_kind {
 	checkpoint_zeros,        /* a byte for each AUXTRACE record, see struct sb_aux_chunk */
 	checkpoint_cpus,         /* struct checkpoint_cpu */
 	checkpoint_scheds,       /* struct sb_sched, CPU after CPU */
+	checkpoint_sched_sums,   /* uint64_t: of so many entries each, CPU after CPU */
 	checkpoint_seen,         /* struct sb_seen, likewise */
 	checkpoint_flags,        /* struct sb_aux_flag, likewise */
 	checkpoint_lost,         /* struct sb_lost */
@@ -31,6 +32,7 @@ enum checkpoint_kind {
 /* Of rows that the system's rooms know. */
 enum {
 	CHECKPOINT_SCHED_SIZE = 32,
+	CHECKPOINT_SCHEDS_PER_SUM = 2048,
 	CHECKPOINT_SEEN_SIZE = 16,
 	CHECKPOINT_FLAG_SIZE = 40,
 	CHECKPOINT_LOST_SIZE = 24
@@ -58,7 +60,7 @@ struct checkpoint_recording {
 struct checkpoint_cpu {
 	uint32_t number, bits; /* enum checkpoint_cpu_bit */
 	uint32_t losses, reserved;
-	uint64_t first_sched, nscheds, sched_sum;
+	uint64_t first_sched, nscheds, first_sum;
 	uint64_t first_seen, nseen;
 	uint64_t first_flag, nflags;
 	/* The last of its entries, if there are any: who asks only for that reads none of them. */

@@ -170,6 +170,7 @@ static size_t end_of(const struct switch_track *track, uint64_t until)
 
 	while (end < track->nscheds && track->sched[end].time <= until && end - track->next < RUNS_MAX)
 		end += 1;
+	schedule_use_note(&track->use, track->next, end + 1);
 	return end;
 }
 
@@ -205,6 +206,7 @@ int late_time_judge(struct late_time *late, const struct strangers *strangers,
 	*verdict = (struct late_verdict){.pid = -1, .tid = -1, .moment = now};
 	if (end - track->next == RUNS_MAX)
 		return 1;
+	schedule_use_note(&track->use, late->low ? late->low - 1 : 0, end);
 	for (size_t i = entry->stays ? end : late->low; i <= end; ++i) {
 		const struct stretch stretch = stretch_at(track, i, now, until);
 		uint64_t moment = now;

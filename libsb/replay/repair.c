@@ -101,6 +101,7 @@ static void add_next(const struct repair_place *place, const struct switch_track
 	     ++i) {
 		const struct sb_sched *entry = &track->sched[i];
 
+		schedule_use_around(&track->use, i);
 		if (!suspects_have(suspects, entry->pid) && (has_code(place, entry->pid, ip, entry->time) ||
 		                                             has_code(place, entry->pid, ip, place->until)))
 			suspects->pid[suspects->count++] = entry->pid;
@@ -114,9 +115,11 @@ static int is_strange_next(const struct repair_place *place, const struct switch
 
 	if (!strangers)
 		return -pte_nomem;
-	for (size_t i = track->next; i < track->nscheds && track->sched[i].time <= place->until; ++i)
+	for (size_t i = track->next; i < track->nscheds && track->sched[i].time <= place->until; ++i) {
+		schedule_use_around(&track->use, i);
 		if (is_strange(place, strangers, track->sched[i].pid))
 			return 1;
+	}
 	return 0;
 }
 
@@ -126,11 +129,13 @@ static int32_t next_thread(const struct repair_place *place, const struct switch
 	int32_t tid = -1;
 	int nthreads = 0;
 
-	for (size_t i = track->next; i < track->nscheds && track->sched[i].time <= place->until; ++i)
+	for (size_t i = track->next; i < track->nscheds && track->sched[i].time <= place->until; ++i) {
+		schedule_use_around(&track->use, i);
 		if (track->sched[i].pid == pid) {
 			nthreads += track->sched[i].tid != tid;
 			tid = track->sched[i].tid;
 		}
+	}
 	return nthreads == 1 ? tid : -1;
 }
 

@@ -614,8 +614,8 @@ static void take_schedule(struct sideband_observer *observer, const struct obser
 	struct switch_track *track = &observer->track;
 
 	observer->asks_cr3 = !schedule->is_whole || !observer->sees_switches || observer->is_coarse;
-	track->sched = schedule->sched;
-	track->nscheds = schedule->nscheds;
+	switch_track_take(track, schedule->sched, schedule->nscheds, &schedule->use);
+	schedule_use_around(&track->use, schedule->nscheds);
 	/* Threads that have come to their end have no number in records. */
 	track->is_whole = schedule->is_whole || schedule->losses == switch_losses_none;
 	/* The kernel's own switching shows, where it is traced. */

@@ -96,6 +96,7 @@ struct sideband_sources {
 struct observed_schedule {
 	const struct sb_sched *sched; /* borrowed */
 	size_t nscheds;
+	struct schedule_use use;
 	int is_whole; /* lacks nothing, as far as is known */
 	enum switch_losses losses;
 };

@@ -42,7 +42,8 @@ struct spanner {
 	/* The CPU's, and how many of them were over when the last flow came: */
 	const struct sb_sched *sched;
 	size_t nscheds, npassed;
-	struct ledger total; /* of all pieces */
+	struct schedule_use use; /* whoever walks has it checked */
+	struct ledger total;     /* of all pieces */
 	struct probe probe;
 	int is_probing;   /* the probe is initialised */
 	int uncounted;    /* filtering by time, and counting, is left to whoever knows the time */
@@ -74,8 +75,9 @@ static int look_at_schedule(struct spanner *spanner, const struct sb_flow *flow)
 	/* None of those long before is looked at. */
 	if (!npassed)
 		npassed = array_above(spanner->sched, spanner->nscheds, sizeof(*spanner->sched), now);
+	schedule_use_around(&spanner->use, npassed);
 	while (npassed < spanner->nscheds && spanner->sched[npassed].time <= now)
-		npassed += 1;
+		schedule_use_around(&spanner->use, ++npassed);
 	if (npassed != spanner->npassed)
 		status = break_sums(spanner);
 	spanner->npassed = npassed;
@@ -342,8 +344,8 @@ static int go(struct spanner *spanner, struct sb_error *err)
 
 	if (status < 0)
 		return status;
-	spanner->sched =
-	        sb_system_schedule(walk->world->system, spanner->plan.stream[index].cpu, &spanner->nscheds);
+	spanner->sched = system_schedule_in_use(walk->world->system, spanner->plan.stream[index].cpu,
+	                                        &spanner->nscheds, &spanner->use);
 	walker->replay.at_border = on_border;
 	walker->replay.border_context = spanner;
 	spanner->starting = walk->from != 0;

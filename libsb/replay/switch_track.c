@@ -11,6 +11,31 @@ void switch_track_init(struct switch_track *track, const struct sb_sched *sched,
 	        .sched = sched, .nscheds = nscheds, .pid = -1, .tid = -1, .from_pid = -1, .from_tid = -1};
 }
 
+/* The next entry is entry @next; those beside it are looked at as well. */
+static void go_on_at(struct switch_track *track, size_t next)
+{
+	track->next = next;
+	schedule_use_around(&track->use, next);
+}
+
+/* The next entry is past, whether it took effect or not. */
+static const struct sb_sched *pass_next(struct switch_track *track)
+{
+	const struct sb_sched *entry = &track->sched[track->next];
+
+	go_on_at(track, track->next + 1);
+	return entry;
+}
+
+void switch_track_take(struct switch_track *track, const struct sb_sched *sched, size_t nscheds,
+                       const struct schedule_use *use)
+{
+	track->sched = sched;
+	track->nscheds = nscheds;
+	track->use = *use;
+	go_on_at(track, track->next);
+}
+
 static uint64_t later(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
@@ -27,7 +52,7 @@ static void come_from(struct switch_track *track, int32_t pid, int32_t tid)
 
 void switch_track_forget(struct switch_track *track, int jump)
 {
-	track->next = 0;
+	go_on_at(track, 0);
 	track->pid = track->tid = -1;
 	track->by_time = track->inferred = track->is_fresh = track->is_half = 0;
 	track->passed = 1;
@@ -39,7 +64,7 @@ void switch_track_forget(struct switch_track *track, int jump)
 /* To where @now lies in the first @high entries of the schedule. */
 static void seek(struct switch_track *track, size_t high, uint64_t now)
 {
-	track->next = array_above(track->sched, high, sizeof(*track->sched), now);
+	go_on_at(track, array_above(track->sched, high, sizeof(*track->sched), now));
 	track->pid = track->next ? track->sched[track->next - 1].pid : -1;
 	track->tid = track->next ? track->sched[track->next - 1].tid : -1;
 	track->by_time = track->next != 0;
@@ -63,7 +88,7 @@ static void run(struct switch_track *track, int32_t pid, int32_t tid, enum sb_sw
 
 static void take_next(struct switch_track *track, int by_time)
 {
-	const struct sb_sched *entry = &track->sched[track->next++];
+	const struct sb_sched *entry = pass_next(track);
 
 	run(track, entry->pid, entry->tid, by_time ? sb_switch_by_time : sb_switch_seen);
 	come_from(track, entry->pid, entry->tid);
@@ -134,6 +159,7 @@ static int has_more_passes(const struct switch_track *track)
 	if (!track->sees_passes || !track->nlate)
 		return 0;
 	end = array_above(track->sched, track->nscheds, sizeof(*track->sched), track->unknown_until);
+	schedule_use_around(&track->use, end);
 	return end < track->next + track->nlate;
 }
 
@@ -158,7 +184,7 @@ void switch_track_go_to(struct switch_track *track, uint64_t now)
 	has_more = has_more_passes(track);
 	while (switch_track_until(track) <= now && !is_half_at(track, now))
 		if (has_more && is_passed_by(track, switch_track_next(track), now))
-			track->next += 1;
+			pass_next(track);
 		else
 			take_next(track, 1);
 }
@@ -198,7 +224,7 @@ void switch_track_infer(struct switch_track *track, int32_t pid, int32_t tid,
 
 void switch_track_settle(struct switch_track *track, int32_t pid, int32_t tid, size_t next)
 {
-	track->next = next;
+	go_on_at(track, next);
 	track->pid = pid;
 	track->tid = tid;
 	track->by_time = track->inferred = track->is_half = 0;
@@ -229,7 +255,7 @@ static void take_proven(struct switch_track *track, const struct sb_sched *entry
 		take_next(track, 0);
 		return;
 	}
-	track->next += 1;
+	pass_next(track);
 	track->is_half = 0;
 }
 
@@ -261,7 +287,7 @@ void switch_track_regain(struct switch_track *track, uint64_t now, uint64_t unti
 	if (!track->sees_passes)
 		return;
 	if (switch_track_expects(track, now)) {
-		track->next -= 1;
+		go_on_at(track, track->next - 1);
 		track->by_time = 0;
 		track->is_half = 1;
 	} else if (!has_missed(track, now, until)) {
@@ -291,7 +317,7 @@ static void skip_overdue(struct switch_track *track, uint64_t now)
 {
 	while (track->next + 1 < track->nscheds && due_until(track, &track->sched[track->next + 1]) < now)
 		if (is_unclear(track, switch_track_next(track)))
-			track->next += 1;
+			pass_next(track);
 		else
 			take_next(track, 0);
 }
@@ -308,7 +334,7 @@ static void skip_past(struct switch_track *track, const struct switch_seen *seen
 		else if (is_unclear(track, entry) && proof_of(entry) != UINT64_MAX)
 			break;
 		else if (is_unclear(track, entry))
-			track->next += 1;
+			pass_next(track);
 		else if (seen->pid >= 0 && seen->pid != entry->pid)
 			take_next(track, 0);
 		else
@@ -380,7 +406,7 @@ void switch_track_pass(struct switch_track *track, const struct switch_seen *see
 		return;
 	}
 	if (track->is_half && proof_of(switch_track_next(track)) == UINT64_MAX)
-		track->next += 1;
+		pass_next(track);
 	track->is_half = 0;
 	/* Nobody puts their own page tables in force to switch: the kernel had used others for a while. */
 	if (track->tid >= 0 && what.pid == track->pid)
@@ -401,7 +427,7 @@ void switch_track_leave_kernel(struct switch_track *track, uint64_t now)
 		take_next(track, 0);
 	while ((entry = switch_track_next(track)) && due_until(track, entry) < now)
 		if (is_unclear(track, entry))
-			track->next += 1;
+			pass_next(track);
 		else
 			take_next(track, 1);
 	/* The record of the pass that was seen last. */

@@ -16,6 +16,7 @@
 #include <sb/replay.h>
 #include <sb/system.h>
 
+#include "system/schedule_use.h"
 #include "system/system.h"
 
 /* ns: between a switch's record and the switch itself: the rest of the scheduler. */
@@ -24,6 +25,7 @@ enum { SWITCH_TRACK_DELAY = 100 * 1000 };
 struct switch_track {
 	const struct sb_sched *sched; /* of the CPU; borrowed */
 	size_t nscheds, next;         /* what is yet to come */
+	struct schedule_use use;      /* to be told which entries are looked at */
 	int32_t pid, tid;             /* who runs; -1: not known */
 	int by_time;  /* the last entry counts because of its time: the kernel may yet be seen switching */
 	int inferred; /* pid and tid are not what a record says, but concluded */
@@ -50,6 +52,10 @@ struct switch_track {
 };
 
 void switch_track_init(struct switch_track *track, const struct sb_sched *sched, size_t nscheds);
+
+/* Another schedule is gone along, from its beginning on. */
+void switch_track_take(struct switch_track *track, const struct sb_sched *sched, size_t nscheds,
+                       const struct schedule_use *use);
 
 /* Nobody knows who runs; the first moment that comes may be anywhere. */
 void switch_track_forget(struct switch_track *track, int jump);

@@ -102,11 +102,13 @@ static int find_switches(const struct switch_track *track, const struct switch_w
 	size_t i = array_above(track->sched, track->nscheds, sizeof(*track->sched), from);
 
 	i -= i != 0;
+	schedule_use_around(&track->use, i);
 	*found = (struct run_of_switches){.first = &track->sched[i]};
 	for (; i < track->nscheds && track->sched[i].time < until + track->slack; ++i) {
 		const struct sb_sched *entry = &track->sched[i];
 		const int is_past = entry->time + track->slack < from;
 
+		schedule_use_around(&track->use, i + 1);
 		if (entry->records & sb_sched_other || !entry->records || entry->tid < 0) {
 			if (!is_past)
 				return 0;
@@ -222,13 +224,16 @@ static size_t first_later(const struct switch_track *track, const struct switch_
 	size_t i = array_above(track->sched, track->nscheds, sizeof(*track->sched), until);
 	const struct sb_sched *before = i ? &track->sched[i - 1] : NULL;
 
+	schedule_use_note(&track->use, i > 1 ? i - 2 : 0, i + 1);
 	/* Whoever runs made a record in the window that they go. */
 	if (before && before->records & sb_sched_out && before->time > window->from &&
 	    latest(track, i - 1) > until && is_same(before->prev_pid, before->prev_tid, last->pid, last->tid))
 		return i - 1;
 	while (i < track->nscheds && track->sched[i].time < until + track->slack &&
-	       is_same(track->sched[i].pid, track->sched[i].tid, last->pid, last->tid))
+	       is_same(track->sched[i].pid, track->sched[i].tid, last->pid, last->tid)) {
 		i += 1;
+		schedule_use_around(&track->use, i);
+	}
 	return i;
 }
 

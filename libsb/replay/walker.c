@@ -27,6 +27,7 @@ static void close_stream(struct walker *walker)
 	if (!walker->stream)
 		return;
 	segment_cutter_fini(&walker->cutter);
+	system_schedule_check_used(walker->world->system, walker->stream->cpu);
 	walker->stream = NULL;
 }
 
@@ -47,7 +48,8 @@ static struct observed_schedule schedule_of(struct walker *walker, const struct 
 	struct observed_schedule schedule = {.sched = &walker->fixed, .nscheds = 1, .is_whole = 1};
 
 	if (stream->cpu >= 0 || stream->tid < 0) {
-		schedule.sched = sb_system_schedule(system, stream->cpu, &schedule.nscheds);
+		schedule.sched =
+		        system_schedule_in_use(system, stream->cpu, &schedule.nscheds, &schedule.use);
 		schedule.is_whole = system_schedule_is_whole(system, stream->cpu);
 		schedule.losses = system_switch_losses(system, stream->cpu);
 		return schedule;

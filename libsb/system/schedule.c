@@ -764,6 +764,8 @@ int schedule_seal(struct schedule *schedule, int damaged)
 void schedule_free(struct schedule *schedule)
 {
 	if (schedule->checkpoint) {
+		for (size_t i = 0; schedule->right && i < schedule->ncpus; ++i)
+			free(schedule->right[i].blocks);
 		free(schedule->cpu);
 		free(schedule->right);
 		memset(schedule, 0, sizeof(*schedule));

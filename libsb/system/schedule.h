@@ -8,6 +8,7 @@
 #define SB_SCHEDULE_H
 
 #include <sb/system.h>
+#include <stdatomic.h>
 
 #include "perfdata/switch_records.h"
 #include "system/arena.h"
@@ -52,12 +53,13 @@ struct cpu_schedule {
 	enum switch_losses losses; /* when sealed */
 };
 
-/* Of what a checkpoint has of a CPU: whether it is what was written. */
+/* Of what a checkpoint has of a CPU: whether it is what was written, for so many entries each. */
 struct schedule_right {
-	uint64_t sum;      /* that entries should have */
-	_Atomic int state; /* enum schedule_state */
+	const uint64_t *sum;  /* that these should have; borrowed */
+	atomic_uchar *blocks; /* enum schedule_state; owned */
+	size_t nblocks;
 };
-enum schedule_state { schedule_is_unknown, schedule_is_fine, schedule_is_wrong };
+enum schedule_state { schedule_is_unknown, schedule_is_used, schedule_is_fine, schedule_is_wrong };
 
 struct schedule {
 	const struct sb_checkpoint *checkpoint; /* whose all rows are; NULL: they are owned */

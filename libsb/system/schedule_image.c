@@ -35,7 +35,12 @@ static int is_empty(const struct cpu_schedule *cpu)
 }
 
 /* A large schedule is not in memory as a whole. */
-enum { ROWS_AT_ONCE = SPILL_WINDOW / sizeof(struct sb_sched) };
+enum { ROWS_AT_ONCE = CHECKPOINT_SCHEDS_PER_SUM };
+
+static size_t nsums(size_t nscheds)
+{
+	return (nscheds + CHECKPOINT_SCHEDS_PER_SUM - 1) / CHECKPOINT_SCHEDS_PER_SUM;
+}
 
 static size_t rows_from(const struct cpu_schedule *cpu, size_t first)
 {
@@ -45,16 +50,17 @@ static size_t rows_from(const struct cpu_schedule *cpu, size_t first)
 	return left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
 }
 
-static uint64_t sum_of(const struct cpu_schedule *cpu)
+static void write_sums(const struct cpu_schedule *cpu, struct checkpoint_writer *writer)
 {
-	struct checkpoint_sum sum = checkpoint_sum_begin();
 	size_t count;
 
 	for (size_t i = 0; i < cpu->nscheds; i += count) {
+		uint64_t sum;
+
 		count = rows_from(cpu, i);
-		checkpoint_sum_add(&sum, cpu->sched + i, count * sizeof(*cpu->sched));
+		sum = checkpoint_sum_of(cpu->sched + i, count * sizeof(*cpu->sched));
+		checkpoint_table_put(writer, &sum, 1);
 	}
-	return checkpoint_sum_end(&sum);
 }
 
 static void write_entries(const struct cpu_schedule *cpu, struct checkpoint_writer *writer)
@@ -76,6 +82,7 @@ static void write_cpus(const struct schedule *schedule, struct checkpoint_writer
 		const struct cpu_schedule *cpu = &schedule->cpu[i];
 
 		row.first_sched += row.nscheds;
+		row.first_sum += nsums(row.nscheds);
 		row.first_seen += row.nseen;
 		row.first_flag += row.nflags;
 		row.nscheds = cpu->nscheds;
@@ -89,7 +96,6 @@ static void write_cpus(const struct schedule *schedule, struct checkpoint_writer
 		memset(row.last_sched, 0, sizeof(row.last_sched));
 		if (cpu->nscheds)
 			memcpy(row.last_sched, &cpu->sched[cpu->nscheds - 1], sizeof(row.last_sched));
-		row.sched_sum = sum_of(cpu);
 		checkpoint_table_put(writer, &row, 1);
 	}
 }
@@ -100,6 +106,9 @@ void schedule_write(const struct schedule *schedule, struct checkpoint_writer *w
 	checkpoint_table_begin(writer, checkpoint_scheds);
 	for (size_t i = 0; i < schedule->ncpus; ++i)
 		write_entries(&schedule->cpu[i], writer);
+	checkpoint_table_begin(writer, checkpoint_sched_sums);
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		write_sums(&schedule->cpu[i], writer);
 	checkpoint_table_begin(writer, checkpoint_seen);
 	for (size_t i = 0; i < schedule->ncpus; ++i)
 		checkpoint_table_put(writer, schedule->cpu[i].seen, schedule->cpu[i].nseen);
@@ -156,6 +165,18 @@ static int read_cpu(struct schedule *schedule, const struct sb_checkpoint *check
 	return fits;
 }
 
+static int read_right(struct schedule_right *right, const struct sb_checkpoint *checkpoint,
+                      const struct checkpoint_cpu *row, int *fits)
+{
+	right->nblocks = nsums(row->nscheds);
+	right->sum = rows_of(checkpoint, checkpoint_sched_sums, row->first_sum, right->nblocks,
+	                     sizeof(*right->sum), fits);
+	if (!right->sum)
+		right->nblocks = 0;
+	right->blocks = calloc(right->nblocks + 1, sizeof(*right->blocks));
+	return right->blocks ? 0 : -sbe_nomem;
+}
+
 /* By the thread, which is searched for. */
 static int are_sorted(const struct sb_aux_flag *flag, size_t count)
 {
@@ -185,7 +206,8 @@ int schedule_read(struct schedule *schedule, const struct sb_checkpoint *checkpo
 		schedule->cpu[i].losses = switch_losses_none;
 	for (uint64_t i = 0; i < nrows; ++i) {
 		fits &= read_cpu(schedule, checkpoint, &row[i]);
-		schedule->right[row[i].number].sum = row[i].sched_sum;
+		if (fits && read_right(&schedule->right[row[i].number], checkpoint, &row[i], &fits) < 0)
+			return -sbe_nomem;
 	}
 	checkpoint_rows(checkpoint, checkpoint_lost, &count);
 	schedule->lost = rows_of(checkpoint, checkpoint_lost, 0, count, sizeof(*schedule->lost), &fits);
@@ -199,23 +221,47 @@ int schedule_read(struct schedule *schedule, const struct sb_checkpoint *checkpo
 	return 0;
 }
 
-int schedule_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu)
+static int block_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu, size_t block)
 {
-	struct schedule_right *right;
-	int is;
+	struct schedule_right *right = &schedule->right[cpu - schedule->cpu];
+	const size_t first = block * CHECKPOINT_SCHEDS_PER_SUM, left = cpu->nscheds - first;
+	const size_t count = left < CHECKPOINT_SCHEDS_PER_SUM ? left : CHECKPOINT_SCHEDS_PER_SUM;
+	int is = atomic_load(&right->blocks[block]);
 
-	if (!schedule->checkpoint)
-		return 1;
-	right = &schedule->right[cpu - schedule->cpu];
-	is = atomic_load(&right->state);
-	if (!is) {
-		is = checkpoint_sum_of(cpu->sched, cpu->nscheds * sizeof(*cpu->sched)) == right->sum ||
-		                     !cpu->nscheds
+	if (is < schedule_is_fine) {
+		is = checkpoint_sum_of(cpu->sched + first, count * sizeof(*cpu->sched)) == right->sum[block]
 		             ? schedule_is_fine
 		             : schedule_is_wrong;
 		if (is == schedule_is_wrong)
 			checkpoint_spoil(schedule->checkpoint);
-		atomic_store(&right->state, is);
+		atomic_store(&right->blocks[block], (unsigned char)is);
 	}
 	return is == schedule_is_fine;
+}
+
+int schedule_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu)
+{
+	const size_t nblocks = schedule->checkpoint ? schedule->right[cpu - schedule->cpu].nblocks : 0;
+	int is = 1;
+
+	for (size_t i = 0; i < nblocks && is; ++i)
+		is = block_is_right(schedule, cpu, i);
+	return is;
+}
+
+struct schedule_use schedule_use_of(const struct schedule *schedule, const struct cpu_schedule *cpu)
+{
+	const struct schedule_right *right =
+	        schedule->checkpoint ? &schedule->right[cpu - schedule->cpu] : NULL;
+
+	return right ? (struct schedule_use){right->blocks, right->nblocks} : (struct schedule_use){0};
+}
+
+void schedule_check_used(const struct schedule *schedule, const struct cpu_schedule *cpu)
+{
+	const struct schedule_use use = schedule_use_of(schedule, cpu);
+
+	for (size_t i = 0; i < use.nblocks; ++i)
+		if (atomic_load(&use.blocks[i]) == schedule_is_used)
+			block_is_right(schedule, cpu, i);
 }

@@ -5,6 +5,7 @@
 
 #include "perfdata/checkpoint_file.h"
 #include "system/schedule.h"
+#include "system/schedule_use.h"
 
 void schedule_write(const struct schedule *schedule, struct checkpoint_writer *writer);
 
@@ -14,5 +15,9 @@ int schedule_read(struct schedule *schedule, const struct sb_checkpoint *checkpo
 /* Whether the entries of @cpu are what was written, which is found out once; it is told to the checkpoint
  * when they are not. */
 int schedule_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu);
+
+/* For who reads few of them, and says which: whether those are what was written is found out afterwards. */
+struct schedule_use schedule_use_of(const struct schedule *schedule, const struct cpu_schedule *cpu);
+void schedule_check_used(const struct schedule *schedule, const struct cpu_schedule *cpu);
 
 #endif

@@ -90,6 +90,13 @@ const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, s
 struct schedule;
 const struct schedule *system_schedule(const struct sb_system *system);
 
+/* sb_system_schedule() for who notes in *@use (schedule_use.h) which entries they look at, and has just those
+ * checked afterwards, from any thread: damage is found then. */
+struct schedule_use;
+const struct sb_sched *system_schedule_in_use(const struct sb_system *system, int32_t cpu, size_t *count,
+                                              struct schedule_use *use);
+void system_schedule_check_used(const struct sb_system *system, int32_t cpu);
+
 /* What sb_system_schedule() gave of that CPU was gone through, up to somewhere: a large one need not stay in
  * memory. From any thread, and others may go on using it. */
 void system_schedule_release(const struct sb_system *system, int32_t cpu);

@@ -28,6 +28,24 @@ const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_
 	return found ? found->sched : NULL;
 }
 
+const struct sb_sched *system_schedule_in_use(const struct sb_system *system, int32_t cpu, size_t *count,
+                                              struct schedule_use *use)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	*count = found ? found->nscheds : 0;
+	*use = found ? schedule_use_of(&system->schedule, found) : (struct schedule_use){0};
+	return found ? found->sched : NULL;
+}
+
+void system_schedule_check_used(const struct sb_system *system, int32_t cpu)
+{
+	const struct cpu_schedule *found = find_cpu(system, cpu);
+
+	if (found)
+		schedule_check_used(&system->schedule, found);
+}
+
 void system_schedule_release(const struct sb_system *system, int32_t cpu)
 {
 	const struct cpu_schedule *found = find_cpu(system, cpu);

@@ -100,20 +100,49 @@ static void replace(struct rows table[checkpoint_kinds], const uint8_t *data, si
 	}
 }
 
-/* CPUs' own sums are made right, too, where rows are there. */
+static uint64_t nsums(const struct checkpoint_cpu *cpu, const struct rows *scheds)
+{
+	const uint64_t most = scheds->size / CHECKPOINT_SCHED_SIZE;
+
+	return cpu->first_sched <= most && cpu->nscheds <= most - cpu->first_sched
+	               ? (cpu->nscheds + CHECKPOINT_SCHEDS_PER_SUM - 1) / CHECKPOINT_SCHEDS_PER_SUM
+	               : 0;
+}
+
+/* CPUs' own sums are made right, too, where rows are there: they come one after the other. */
 static void write_cpus(struct checkpoint_writer *writer, const struct rows *cpus, const struct rows *scheds)
 {
+	uint64_t first_sum = 0;
+
 	for (size_t at = 0; at + sizeof(struct checkpoint_cpu) <= cpus->size;
 	     at += sizeof(struct checkpoint_cpu)) {
-		const uint64_t most = scheds->size / CHECKPOINT_SCHED_SIZE;
 		struct checkpoint_cpu cpu;
 
 		memcpy(&cpu, cpus->bytes + at, sizeof(cpu));
-		if (cpu.first_sched <= most && cpu.nscheds <= most - cpu.first_sched)
-			cpu.sched_sum =
-			        checkpoint_sum_of(scheds->bytes + cpu.first_sched * CHECKPOINT_SCHED_SIZE,
-			                          cpu.nscheds * CHECKPOINT_SCHED_SIZE);
+		if (nsums(&cpu, scheds))
+			cpu.first_sum = first_sum;
+		first_sum += nsums(&cpu, scheds);
 		checkpoint_table_put(writer, &cpu, 1);
+	}
+}
+
+static void write_sums(struct checkpoint_writer *writer, const struct rows *cpus, const struct rows *scheds)
+{
+	for (size_t at = 0; at + sizeof(struct checkpoint_cpu) <= cpus->size;
+	     at += sizeof(struct checkpoint_cpu)) {
+		struct checkpoint_cpu cpu;
+
+		memcpy(&cpu, cpus->bytes + at, sizeof(cpu));
+		for (uint64_t i = 0, n = nsums(&cpu, scheds); i < n; ++i) {
+			const uint64_t first = i * CHECKPOINT_SCHEDS_PER_SUM, left = cpu.nscheds - first;
+			const uint64_t count =
+			        left < CHECKPOINT_SCHEDS_PER_SUM ? left : CHECKPOINT_SCHEDS_PER_SUM;
+			const uint64_t sum = checkpoint_sum_of(scheds->bytes + (cpu.first_sched + first) *
+			                                                               CHECKPOINT_SCHED_SIZE,
+			                                       count * CHECKPOINT_SCHED_SIZE);
+
+			checkpoint_table_put(writer, &sum, 1);
+		}
 	}
 }
 
@@ -130,6 +159,8 @@ static uint64_t build(struct buffer *built, const uint8_t *data, size_t size)
 		checkpoint_table_begin(&writer, kind);
 		if (kind == checkpoint_cpus)
 			write_cpus(&writer, &table[kind], &table[checkpoint_scheds]);
+		else if (kind == checkpoint_sched_sums)
+			write_sums(&writer, &table[checkpoint_cpus], &table[checkpoint_scheds]);
 		else
 			checkpoint_table_put(&writer, table[kind].bytes, table[kind].size / row_size[kind]);
 	}

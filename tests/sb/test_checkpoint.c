@@ -20,6 +20,7 @@
 
 #include "support/spans.h"
 #include "system/schedule.h"
+#include "system/schedule_image.h"
 
 enum { BEFORE = 4096, CPUS = 16 };
 
@@ -344,10 +345,89 @@ static void test_changed(void **state)
 	assert_false(is_found_out(opened));
 }
 
+/* ---- Who ran ------------------------------------------------------------------------------------ */
+
+enum { EACH = CHECKPOINT_SCHEDS_PER_SUM, NSCHEDS = 3 * EACH + 7 };
+
+/* Of the second CPU; the first one has another schedule. */
+static void save_schedules(struct saved *saved, uint64_t *entries)
+{
+	static struct sb_sched sched[EACH + NSCHEDS];
+	struct cpu_schedule cpu[] = {{.sched = sched, .nscheds = EACH + 1},
+	                             {.sched = sched + EACH, .nscheds = NSCHEDS}};
+	const struct schedule schedule = {.cpu = cpu, .ncpus = 2};
+	struct checkpoint_writer writer = {.put = put, .context = saved};
+
+	for (int32_t i = 0; i < EACH + NSCHEDS; ++i)
+		sched[i] = (struct sb_sched){.time = (uint64_t)i * 1000 + 1, .pid = i, .tid = i};
+	*saved = (struct saved){.path = "/tmp/test_checkpoint.XXXXXX"};
+	saved->file = fdopen(mkstemp(saved->path), "w+");
+	assert_non_null(saved->file);
+	assert_int_equal(fseek(saved->file, BEFORE, SEEK_SET), 0);
+	schedule_write(&schedule, &writer);
+	assert_int_equal(checkpoint_finish(&writer, &saved->sum), 0);
+	assert_int_equal(fflush(saved->file), 0);
+	*entries = writer.table[1].offset + (EACH + 1) * sizeof(struct sb_sched);
+	assert_int_equal(writer.table[1].kind, checkpoint_scheds);
+}
+
+/* Whether it is found out that an entry was changed, when entries @first to @last are looked at; or all. */
+static int is_found_in(const struct saved *saved, size_t first, size_t last)
+{
+	struct sb_checkpoint *checkpoint;
+	struct schedule schedule = {0};
+	struct sb_error err = {0};
+	int status;
+
+	assert_int_equal(open_saved(saved, &checkpoint, &err), 0);
+	assert_int_equal(schedule_read(&schedule, checkpoint, &err), 0);
+	assert_int_equal(schedule.cpu[1].nscheds, NSCHEDS);
+	if (last < NSCHEDS) {
+		const struct schedule_use use = schedule_use_of(&schedule, &schedule.cpu[1]);
+
+		schedule_use_note(&use, first, last);
+		schedule_check_used(&schedule, &schedule.cpu[1]);
+		schedule_check_used(&schedule, &schedule.cpu[0]);
+		status = checkpoint_failure(checkpoint, &err);
+	} else {
+		status = schedule_is_right(&schedule, &schedule.cpu[1]) ? 0 : -1;
+		assert_int_equal(!status, !checkpoint_failure(checkpoint, &err));
+	}
+	schedule_free(&schedule);
+	sb_checkpoint_close(checkpoint);
+	return status < 0;
+}
+
+/* What was changed is found out by whoever looks at it, or beside it, and by nobody else. */
+static void test_changed_schedule(void **state)
+{
+	static const size_t places[] = {0, EACH - 1, EACH, 2 * EACH + 5, 3 * EACH, NSCHEDS - 1};
+	struct saved saved;
+	uint64_t entries;
+
+	(void)state;
+	save_schedules(&saved, &entries);
+	assert_false(is_found_in(&saved, 0, NSCHEDS));
+	assert_false(is_found_in(&saved, 0, NSCHEDS - 1));
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); ++i) {
+		const size_t block = places[i] / EACH;
+		int was;
+
+		flip(&saved, entries + places[i] * sizeof(struct sb_sched), &was);
+		assert_true(is_found_in(&saved, 0, NSCHEDS));
+		assert_true(is_found_in(&saved, places[i], places[i]));
+		for (size_t k = 0; k < 4; ++k)
+			assert_int_equal(is_found_in(&saved, k * EACH + 3, k * EACH + 5), k == block);
+		flip(&saved, entries + places[i] * sizeof(struct sb_sched), &was);
+	}
+	forget(&saved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(test_same),
+	        cmocka_unit_test(test_changed_schedule),
 	        cmocka_unit_test_setup_teardown(test_other_recording, open_corpus, close_corpus),
 	        cmocka_unit_test_setup_teardown(test_cut, open_corpus, close_corpus),
 	        cmocka_unit_test_setup_teardown(test_changed, open_corpus, close_corpus),

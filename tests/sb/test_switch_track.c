@@ -492,6 +492,38 @@ static void who_runs_is_not_known_where_a_record_may_be_missing(void **state)
 	assert_int_equal(track.tid, -1);
 }
 
+/* Of a long schedule, so many entries each. */
+static void notes_which_entries_are_looked_at(void **state)
+{
+	enum { EACH = CHECKPOINT_SCHEDS_PER_SUM, NBLOCKS = 5 };
+	static struct sb_sched sched[EACH * NBLOCKS];
+	atomic_uchar blocks[NBLOCKS] = {0};
+	const struct schedule_use use = {blocks, NBLOCKS};
+	struct switch_track track;
+
+	(void)state;
+	for (size_t i = 0; i < EACH * NBLOCKS; ++i)
+		sched[i] = entry((i + 1) * ms, (int32_t)i, (int32_t)i + 1);
+	switch_track_init(&track, NULL, 0);
+	switch_track_take(&track, sched, EACH * NBLOCKS, &use);
+	switch_track_forget(&track, 1);
+	switch_track_go_to(&track, (2 * EACH + 100) * ms);
+	assert_int_equal(track.tid, 2 * EACH + 100);
+	assert_int_equal(blocks[0], schedule_is_used); /* how it begins */
+	assert_int_equal(blocks[1], schedule_is_unknown);
+	assert_int_equal(blocks[2], schedule_is_used);
+	assert_int_equal(blocks[3], schedule_is_unknown);
+	/* The next one is the first of the next block. */
+	switch_track_go_to(&track, 3 * EACH * ms);
+	assert_int_equal(blocks[3], schedule_is_used);
+	assert_int_equal(blocks[4], schedule_is_unknown);
+	/* Back by a block: the one before that is looked at as well. */
+	switch_track_go_to(&track, (EACH + 1) * ms);
+	assert_int_equal(track.tid, EACH + 1);
+	assert_int_equal(blocks[1], schedule_is_used);
+	assert_int_equal(blocks[4], schedule_is_unknown);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -520,6 +552,7 @@ int main(void)
 	        cmocka_unit_test(who_runs_is_not_known_between_record_and_pass),
 	        cmocka_unit_test(a_pass_behind_half_a_switch_may_be_another_one),
 	        cmocka_unit_test(who_runs_is_not_known_where_a_record_may_be_missing),
+	        cmocka_unit_test(notes_which_entries_are_looked_at),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
