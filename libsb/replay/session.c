@@ -496,8 +496,10 @@ struct session_code session_code(const struct sb_session *session)
 
 int session_status(const struct sb_session *session, int status, struct sb_error *err)
 {
-	const int failure = sb_perfdata_failure(session->perfdata, err);
+	int failure;
 
+	system_schedules_check(session->system);
+	failure = sb_perfdata_failure(session->perfdata, err);
 	return failure ? failure : status;
 }
 

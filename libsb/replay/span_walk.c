@@ -42,7 +42,7 @@ struct spanner {
 	/* The CPU's, and how many of them were over when the last flow came: */
 	const struct sb_sched *sched;
 	size_t nscheds, npassed;
-	struct schedule_use use; /* whoever walks has it checked */
+	struct schedule_use use; /* who looked at which of them */
 	struct ledger total;     /* of all pieces */
 	struct probe probe;
 	int is_probing;   /* the probe is initialised */

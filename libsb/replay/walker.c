@@ -27,7 +27,6 @@ static void close_stream(struct walker *walker)
 	if (!walker->stream)
 		return;
 	segment_cutter_fini(&walker->cutter);
-	system_schedule_check_used(walker->world->system, walker->stream->cpu);
 	walker->stream = NULL;
 }
 

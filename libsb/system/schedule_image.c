@@ -257,11 +257,17 @@ struct schedule_use schedule_use_of(const struct schedule *schedule, const struc
 	return right ? (struct schedule_use){right->blocks, right->nblocks} : (struct schedule_use){0};
 }
 
-void schedule_check_used(const struct schedule *schedule, const struct cpu_schedule *cpu)
+static void check_used(const struct schedule *schedule, const struct cpu_schedule *cpu)
 {
 	const struct schedule_use use = schedule_use_of(schedule, cpu);
 
 	for (size_t i = 0; i < use.nblocks; ++i)
 		if (atomic_load(&use.blocks[i]) == schedule_is_used)
 			block_is_right(schedule, cpu, i);
+}
+
+void schedule_check_used(const struct schedule *schedule)
+{
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		check_used(schedule, &schedule->cpu[i]);
 }

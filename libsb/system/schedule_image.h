@@ -18,6 +18,6 @@ int schedule_is_right(const struct schedule *schedule, const struct cpu_schedule
 
 /* For who reads few of them, and says which: whether those are what was written is found out afterwards. */
 struct schedule_use schedule_use_of(const struct schedule *schedule, const struct cpu_schedule *cpu);
-void schedule_check_used(const struct schedule *schedule, const struct cpu_schedule *cpu);
+void schedule_check_used(const struct schedule *schedule);
 
 #endif

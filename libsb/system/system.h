@@ -90,12 +90,13 @@ const struct sb_seen *system_seen(const struct sb_system *system, int32_t cpu, s
 struct schedule;
 const struct schedule *system_schedule(const struct sb_system *system);
 
-/* sb_system_schedule() for who notes in *@use (schedule_use.h) which entries they look at, and has just those
- * checked afterwards, from any thread: damage is found then. */
+/* sb_system_schedule() for who notes in *@use (schedule_use.h) which entries they look at: only those are
+ * found out to be what was written, and only by system_schedules_check(), when they are done. From any
+ * thread. */
 struct schedule_use;
 const struct sb_sched *system_schedule_in_use(const struct sb_system *system, int32_t cpu, size_t *count,
                                               struct schedule_use *use);
-void system_schedule_check_used(const struct sb_system *system, int32_t cpu);
+void system_schedules_check(const struct sb_system *system);
 
 /* What sb_system_schedule() gave of that CPU was gone through, up to somewhere: a large one need not stay in
  * memory. From any thread, and others may go on using it. */

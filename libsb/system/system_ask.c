@@ -38,12 +38,9 @@ const struct sb_sched *system_schedule_in_use(const struct sb_system *system, in
 	return found ? found->sched : NULL;
 }
 
-void system_schedule_check_used(const struct sb_system *system, int32_t cpu)
+void system_schedules_check(const struct sb_system *system)
 {
-	const struct cpu_schedule *found = find_cpu(system, cpu);
-
-	if (found)
-		schedule_check_used(&system->schedule, found);
+	schedule_check_used(&system->schedule);
 }
 
 void system_schedule_release(const struct sb_system *system, int32_t cpu)

@@ -386,8 +386,7 @@ static int is_found_in(const struct saved *saved, size_t first, size_t last)
 		const struct schedule_use use = schedule_use_of(&schedule, &schedule.cpu[1]);
 
 		schedule_use_note(&use, first, last);
-		schedule_check_used(&schedule, &schedule.cpu[1]);
-		schedule_check_used(&schedule, &schedule.cpu[0]);
+		schedule_check_used(&schedule);
 		status = checkpoint_failure(checkpoint, &err);
 	} else {
 		status = schedule_is_right(&schedule, &schedule.cpu[1]) ? 0 : -1;
