@@ -295,6 +295,14 @@ static int tell(struct process_table *processes, const struct change *change)
 	}
 }
 
+/* Whether what is known is more than is at hand anyway. */
+static int is_far_away(const struct sb_system *system)
+{
+	enum { MANY_PROCESSES = 2048 };
+
+	return system->processes.nprocesses >= MANY_PROCESSES;
+}
+
 /* Prepares for telling the next changes; how many were looked at. */
 static size_t expect(const struct sb_system *system, size_t first)
 {
@@ -368,8 +376,8 @@ static int tell_until(struct sb_system *system, uint64_t time)
 	if (status == 0)
 		status = sort_code(system);
 	while (ntold < system->nchanges && system->change[ntold].time <= time && status == 0) {
-		if (ntold == nexpected)
-			nexpected += expect(system, nexpected);
+		if (ntold >= nexpected && is_far_away(system))
+			nexpected = ntold + expect(system, ntold);
 		status = tell_code_before(system, system->change[ntold].time);
 		if (status == 0)
 			status = tell(&system->processes, &system->change[ntold++]);
