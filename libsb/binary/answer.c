@@ -4,12 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "system/string_table.h"
+
 static size_t hash(uint32_t scope, const struct sb_map *map)
 {
 	uint64_t value = 0xcbf29ce484222325ull ^ map->pgoff ^ (uint64_t)scope << 48;
 
-	for (const char *c = map->filename; *c; ++c)
-		value = (value ^ (uint8_t)*c) * 0x100000001b3ull;
+	value = string_hash(value, map->filename, strlen(map->filename));
 	value = (value ^ (map->end - map->begin)) * 0x9e3779b97f4a7c15ull;
 	return (size_t)(value ^ (value >> 29));
 }

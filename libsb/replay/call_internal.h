@@ -130,6 +130,7 @@ struct sb_calls {
 	size_t thread_capacity;
 	struct call_cpu *cpu; /* owned */
 	size_t ncpus, cpu_capacity;
+	size_t last_cpu; /* index of the one that was asked for last */
 	struct call_segment segment[call_segments];
 	uint64_t time;                 /* counts segments that were put aside */
 	uint32_t loans;                /* counts those that came back as a guess */

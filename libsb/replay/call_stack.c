@@ -105,9 +105,13 @@ static struct call_thread *find_thread(struct sb_calls *calls, const struct sb_f
 
 struct call_cpu *call_find_cpu(struct sb_calls *calls, int32_t cpu)
 {
+	if (calls->last_cpu < calls->ncpus && calls->cpu[calls->last_cpu].cpu == cpu)
+		return &calls->cpu[calls->last_cpu];
 	for (size_t i = 0; i < calls->ncpus; ++i)
-		if (calls->cpu[i].cpu == cpu)
+		if (calls->cpu[i].cpu == cpu) {
+			calls->last_cpu = i;
 			return &calls->cpu[i];
+		}
 	if (array_reserve(&calls->cpu, &calls->cpu_capacity, calls->ncpus, sizeof(*calls->cpu)) < 0)
 		return NULL;
 	calls->cpu[calls->ncpus] = (struct call_cpu){.cpu = cpu};

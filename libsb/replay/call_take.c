@@ -63,6 +63,13 @@ static struct call_numbers *numbers_of(struct sb_calls *calls, const struct sb_f
 	return numbers;
 }
 
+/* Whether a function that does something to stacks does it as it did where it was added up; others do. */
+static int is_as_summed(const struct known_function *function, const struct sb_flow_call_sum *sum)
+{
+	return call_is_ordinary(function, sum->is_kernel, sum->jumps) &&
+	       (!sum->is_learned || function->traits & trait_learned);
+}
+
 /* The functions of the sums, and the instructions of all. None may do anything to stacks that is known by
  * now. */
 static int find_functions(struct sb_calls *calls, const struct call_thread *thread,
@@ -88,11 +95,10 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 			status = find_function(calls, thread, numbers, sum, &function);
 		if (status < 0)
 			return status;
-		if (!call_is_ordinary(function, sum->is_kernel, sum->jumps))
+		if (function->traits | sum->is_learned && !is_as_summed(function, sum))
 			return -sbe_order;
-		if (sum->is_learned && !(function->traits & trait_learned))
-			return -sbe_order;
-		function->is_summed |= sum->jumps || !sum->is_kernel;
+		if (!function->is_summed)
+			function->is_summed = sum->jumps | !sum->is_kernel;
 		*++found = (struct sb_calls_sum){&function->public, sum->below, sum->is_kernel, sum->ninsn};
 		all += sum->ninsn;
 	}
@@ -113,10 +119,11 @@ int call_take_edges(struct sb_calls *calls, const struct call_thread *thread, co
 {
 	const struct sb_flow_calls *sums = flow->calls;
 	const struct sb_calls_space space = {flow->pid, flow->epoch};
-	const struct call_numbers *numbers = numbers_of(calls, flow);
+	const struct call_numbers *numbers;
 
 	if (!calls->consumer.edges || !sums->nedges)
 		return 0;
+	numbers = numbers_of(calls, flow);
 	if (!numbers || array_reserve_more(&calls->edge, &calls->edge_capacity, 0, sums->nedges,
 	                                   sizeof(*calls->edge)) < 0)
 		return -sbe_nomem;

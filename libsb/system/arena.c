@@ -97,7 +97,7 @@ void arena_free(struct arena *arena)
 	arena->nblocks = 0;
 }
 
-int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more, size_t size)
+int array_grow(void *array, size_t *capacity, size_t count, size_t more, size_t size)
 {
 	const size_t wanted = array_capacity(*capacity, count, more);
 	void *bytes;

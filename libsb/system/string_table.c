@@ -11,26 +11,6 @@ struct string_slot {
 	uint64_t hash;
 };
 
-static uint64_t mix(uint64_t hash, uint64_t value)
-{
-	hash = (hash ^ value) * 0x9e3779b97f4a7c15ull;
-	return hash ^ hash >> 32;
-}
-
-static uint64_t hash_of(uint64_t hash, const char *string, size_t length)
-{
-	uint64_t value;
-
-	for (; length >= sizeof(value); string += sizeof(value), length -= sizeof(value)) {
-		memcpy(&value, string, sizeof(value));
-		hash = mix(hash, value);
-	}
-	value = length; /* below 8: does not fill the byte it is in */
-	for (size_t i = 0; i < length; ++i)
-		value = value << 8 | (uint8_t)string[i];
-	return mix(hash, value);
-}
-
 /* The slot of @string, or the free one that it belongs in. */
 static struct string_slot *slot_of(const struct string_table *table, uint64_t hash, const char *string)
 {
@@ -61,7 +41,7 @@ static int grow(struct string_table *table)
 const char *string_table_keep(struct string_table *table, const char *string)
 {
 	const size_t length = strlen(string);
-	const uint64_t hash = hash_of(table->seed, string, length);
+	const uint64_t hash = string_hash(table->seed, string, length);
 	struct string_slot *slot;
 	char *copy;
 

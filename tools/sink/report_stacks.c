@@ -56,12 +56,17 @@ static uint32_t add_node(struct report_stacks *stacks, uint32_t parent, uint32_t
 	return index;
 }
 
+static inline bool is_child(const struct report_node *node, uint32_t parent, uint32_t key)
+{
+	return !((node->parent ^ parent) | (node->key ^ key));
+}
+
 /* Zero: there is none. */
-static uint32_t find_child(const struct report_stacks *stacks, uint32_t parent, uint32_t key)
+static inline uint32_t find_child(const struct report_stacks *stacks, uint32_t parent, uint32_t key)
 {
 	uint32_t i = stacks->slot[slot_of(stacks, parent, key)];
 
-	while (i && (stacks->node[i].parent != parent || stacks->node[i].key != key))
+	while (i && !is_child(&stacks->node[i], parent, key))
 		i = stacks->node[i].link;
 	return i;
 }
@@ -173,6 +178,7 @@ static void remove_gone(struct report_stacks *stacks, uint64_t *is_gone)
 			continue;
 		}
 		node.parent = above;
+		node.child = 0;
 		stacks->node[stacks->nnodes] = node;
 		enter_slot(stacks, stacks->nnodes);
 		place[i] = stacks->nnodes++;
@@ -375,21 +381,30 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 	return 0;
 }
 
-/* One that was called above frames that are in place. Zero: no memory. */
-static uint32_t add_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum)
+/* The node of one that there was not yet. Zero: no memory. */
+static __attribute__((noinline)) uint32_t new_sum(struct report_stacks *stacks,
+                                                  const struct sb_function *function, uint32_t below,
+                                                  uint32_t key)
 {
-	const uint32_t function = sum->function->index, below = stacks->summed[sum->below],
-	               key = report_key(function, sum->is_kernel != 0, false);
-	uint32_t node;
-
-	if ((function >= stacks->nfunctions || !stacks->function[function]) &&
-	    keep_function(stacks, sum->function))
+	if (keep_function(stacks, function))
 		return 0;
+	return child_of(stacks, below, key, depth_of(stacks, below));
+}
+
+/* Of what was called above frames that are in place, behind @last: the node, which is mostly the one that it
+ * was there before. Zero: no memory. */
+static inline uint32_t place_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum, uint32_t last)
+{
+	const uint32_t below = stacks->summed[sum->below],
+	               key = report_key(sum->function->index, sum->is_kernel != 0, false);
+	uint32_t node = stacks->node[last].child;
+
+	if (is_child(&stacks->node[node], below, key))
+		return node;
 	node = find_child(stacks, below, key);
 	if (!node)
-		node = child_of(stacks, below, key, depth_of(stacks, below));
-	if (node)
-		stacks->node[node].self += sum->ninsn;
+		node = new_sum(stacks, sum->function, below, key);
+	stacks->node[last].child = node;
 	return node;
 }
 
@@ -408,9 +423,12 @@ static int on_sums(void *context, struct sb_call_thread *thread, const struct sb
 		return status;
 	stacks->summed[0] = (uint32_t)sb_calls_top(thread)->note.number;
 	for (uint32_t i = 1; i < count; i++) {
-		stacks->summed[i] = add_sum(stacks, &sum[i]);
-		if (!stacks->summed[i])
+		const uint32_t node = place_sum(stacks, &sum[i], stacks->summed[i - 1]);
+
+		if (!node)
 			return -sbe_nomem;
+		stacks->node[node].self += sum[i].ninsn;
+		stacks->summed[i] = node;
 	}
 	return 0;
 }

@@ -26,9 +26,9 @@ enum {
 
 struct report_node {
 	uint32_t parent; /* indices; 0: none. Node 0 is not used */
-	uint32_t child;  /* when they are sorted */
-	uint32_t link;   /* of a node of the same parent, when they are sorted; before, in the same slot */
 	uint32_t key;    /* report_key(); of a root: of the group's index */
+	uint32_t child;  /* when they are sorted; before, of sums: the node that came behind this one last */
+	uint32_t link;   /* of a node of the same parent, when they are sorted; before, in the same slot */
 	uint64_t self;
 	uint64_t below;   /* of what was put aside below it */
 	uint64_t missing; /* how much it may have had before, at most, when it was put aside */
