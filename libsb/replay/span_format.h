@@ -35,8 +35,10 @@
  * execution is in), callee, ip, from_ip, calls, ninsn. See struct sb_flow_call_edge. An ip is signed, from
  * the one before, or 0
  * - turns: flags (span_flow_owner, span_flow_membership, span_flow_kernel); what the first two say, as of
- *   flow; how many flows, and each: tsc (signed, as of flow), blocks, instructions, and with
- *   span_flow_kernel the kernel's instructions
+ *   flow; how many flows; of the first: tsc (signed, as of flow), blocks, instructions, and with
+ *   span_flow_kernel the kernel's instructions; if there are more, the same of these as one, tsc being how
+ *   much later the last one began; then how many bytes follow, and there the same of each by itself, tsc
+ *   being how much later than the one before it began, but of the last one, which has what is left
  * - gap: reason, flags (1: timeless), cpu, pid, tid (signed), tsc_from, tsc_to, offset, bytes, ip, size and
  *   bytes of the detail
  * - event: kind, tsc (signed, as of flow), pid, tid (signed), membership + 1, from, to
@@ -56,7 +58,7 @@
 
 #include "perfdata/checkpoint_sum.h"
 
-enum { SPAN_VERSION = 7, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+enum { SPAN_VERSION = 8, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
@@ -66,8 +68,9 @@ enum { SPAN_TIMES_MAX = 1 << 12 };
 enum { SPAN_WAYS_MAX = 1 << 12, SPAN_CODES_MAX = 1 << 18 };
 /* What ran in call stacks, in an item, and frames above the one that is not known, at most. */
 enum { SPAN_CALLS_MAX = 1 << 22, SPAN_CALL_FRAMES_MAX = 1 << 16, SPAN_EDGES_MAX = 1 << 22 };
-/* Flows of a thread one after the other, in an item, at most. */
-enum { SPAN_TURNS_MAX = 1 << 10 };
+/* Flows of a thread one after the other, in an item, at most: so few that they are often within what whoever
+ * merges takes as one. */
+enum { SPAN_TURNS_MAX = 1 << 5 };
 /* Memory of all paths that have a number, at most: a decoder's cache is much smaller. */
 enum { SPAN_PATHS_SIZE_MAX = 1 << 29 };
 

@@ -16,7 +16,7 @@ static int deliver_stream(struct span_merge *merge, size_t first, size_t *next, 
 	strand_init(&strand, merge, first);
 	*next = strand.last;
 	while ((status = strand_next(&strand, err)) > 0) {
-		status = strand_deliver(&strand);
+		status = strand_deliver(&strand, err);
 		if (status < 0)
 			break;
 	}
@@ -36,6 +36,8 @@ static int deliver_in_line(struct span_merge *merge, size_t *span, size_t end, s
 }
 
 /* ---- In the order of time ---------------------------------------------------------------------- */
+
+enum { turns_most = 1 << 10 }; /* that are handed out together */
 
 /* Strands that have something, the one that comes next first. */
 struct queue {
@@ -105,7 +107,7 @@ static int advance(struct queue *queue, size_t index, struct sb_error *err)
 		return 1;
 	strand->turn = 0;
 	while ((status = strand_next(strand, err)) > 0 && is_of_another_time(strand)) {
-		status = strand_deliver(strand);
+		status = strand_deliver(strand, err);
 		if (status < 0)
 			break;
 	}
@@ -161,8 +163,42 @@ static uint64_t first_until(const struct queue *queue, int *with)
 	return queue->tsc[heap[second]];
 }
 
+static int take_turn(struct queue *queue, const struct strand *strand, const struct sb_flow_turn *turn)
+{
+	struct sb_flow_turn *taken = &queue->turn[queue->nturns++];
+
+	*taken = *turn;
+	strand_place_turn(strand, taken);
+	return queue->nturns == turns_most ? deliver_turns(queue) : 0;
+}
+
+/* The first one was taken. The others come as one when the sink takes them so: whatever other CPUs have in
+ * between makes no difference then. Else they are to be taken one by one. */
+static int take_others(struct queue *queue, struct strand *strand, struct sb_error *err)
+{
+	const struct sb_sink *sink = strand->merge->ledger->sink;
+	struct span_turns *others = &strand_reader(strand)->others;
+	struct sb_flow_turn all = others->all;
+	uint64_t *now = &queue->tsc[queue->heap[0]];
+	int status;
+
+	if (!others->count)
+		return 0;
+	if (!sink->turns_until)
+		return strand_read_others(strand, err);
+	status = deliver_turns(queue);
+	if (status < 0)
+		return status;
+	strand_place_turn(strand, &all);
+	if (all.tsc_to >= sink->turns_until(sink->context, all.cpu))
+		return strand_read_others(strand, err);
+	others->count = 0;
+	*now = all.tsc_to > *now ? all.tsc_to : *now;
+	return take_turn(queue, strand, &all);
+}
+
 /* The first strand's turns, as many as come before what others have. */
-static int take_turns(struct queue *queue)
+static int take_turns(struct queue *queue, struct sb_error *err)
 {
 	const size_t first = queue->heap[0];
 	struct strand *strand = &queue->strand[first];
@@ -172,19 +208,16 @@ static int take_turns(struct queue *queue)
 	uint64_t now = queue->tsc[first];
 
 	do {
-		struct sb_flow_turn *turn = &queue->turn[queue->nturns++];
-
-		*turn = flow->turn[strand->turn++];
-		if (turn->tsc < strand->last_tsc)
-			turn->tsc = strand->last_tsc;
-		if (queue->nturns == SPAN_TURNS_MAX)
-			status = deliver_turns(queue);
+		status = take_turn(queue, strand, &flow->turn[strand->turn++]);
+		if (status == 0 && strand->turn == 1)
+			status = take_others(queue, strand, err);
 		if (status < 0 || strand->turn == flow->nturns)
 			break;
 		if (flow->turn[strand->turn].tsc > now)
 			now = flow->turn[strand->turn].tsc;
 	} while (now < until || (with && now == until));
-	queue->tsc[first] = now;
+	if (queue->tsc[first] < now)
+		queue->tsc[first] = now;
 	return status;
 }
 
@@ -196,13 +229,13 @@ static int deliver_first(struct queue *queue, struct sb_error *err)
 	int status;
 
 	if (strand->item.kind == span_turns)
-		return take_turns(queue);
+		return take_turns(queue, err);
 	status = deliver_turns(queue);
 	if (status < 0)
 		return status;
 	if (queue->looks_at_order && strand->item.kind == span_flow)
 		status = span_order_flow(&queue->order, &place, &strand->item.flow, err);
-	return status < 0 ? status : strand_deliver(strand);
+	return status < 0 ? status : strand_deliver(strand, err);
 }
 
 static int deliver_queue(struct queue *queue, struct sb_error *err)
@@ -233,7 +266,7 @@ static int open_queue(struct queue *queue, struct span_merge *merge, size_t firs
 	queue->strand = calloc(most, sizeof(*queue->strand));
 	queue->tsc = calloc(most, sizeof(*queue->tsc));
 	queue->heap = calloc(most, sizeof(*queue->heap));
-	queue->turn = calloc(SPAN_TURNS_MAX, sizeof(*queue->turn));
+	queue->turn = calloc(turns_most, sizeof(*queue->turn));
 	queue->looks_at_order =
 	        (merge->sums & sb_sums_counts) >= sb_sums_ways || merge->sums & sb_sums_stacks;
 	if (!queue->strand || !queue->tsc || !queue->heap || !queue->turn ||

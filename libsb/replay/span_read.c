@@ -609,3 +609,11 @@ int span_read(struct span_reader *reader, struct span_item *item, struct sb_erro
 		return damaged(reader, err, "expected an item of a span's result, found something else");
 	return 1;
 }
+
+int span_read_others(struct span_reader *reader, struct span_item *item, struct sb_error *err)
+{
+	if (!reader->others.count || span_get_others(reader, &item->flow) == 0)
+		return 0;
+	return damaged(reader, err,
+	               "expected flow one by one that adds up to what was told of it, found something else");
+}

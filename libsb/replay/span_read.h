@@ -27,6 +27,14 @@ struct span_item {
 	};
 };
 
+/* Flow without its code that is not told one by one yet. */
+struct span_turns {
+	struct sb_flow_turn all; /* as one */
+	size_t count;            /* 0: there is none */
+	size_t at;               /* where they are in the block, one by one; behind them, the reader is */
+	int has_kernel;
+};
+
 struct span_reader {
 	const struct span_world *world; /* borrowed */
 	void *context;
@@ -73,6 +81,7 @@ struct span_reader {
 	size_t edge_capacity;
 	struct sb_flow_turn *turn; /* owned */
 	size_t turn_capacity;
+	struct span_turns others;  /* of the present flow */
 	struct account_slot *slot; /* owned; of a part */
 	size_t slot_capacity;
 	uint64_t numbering, tsc;
@@ -86,7 +95,10 @@ struct span_reader {
 int span_reader_init(struct span_reader *reader, const struct span_world *world, uint64_t numbering);
 void span_reader_fini(struct span_reader *reader);
 
-/* The next item: 1; 0: the last one was an end; or a negative code. */
+/* The next item: 1; 0: the last one was an end; or a negative code. Of turns, the first one: the others are
+ * reader->others. */
 int span_read(struct span_reader *reader, struct span_item *item, struct sb_error *err);
+/* Of the item that was read last, which is turns: all, one by one. Zero or a negative code. */
+int span_read_others(struct span_reader *reader, struct span_item *item, struct sb_error *err);
 
 #endif

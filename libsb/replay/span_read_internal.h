@@ -145,8 +145,10 @@ int span_get_times(struct span_reader *reader, struct sb_flow *flow);
 int span_get_calls(struct span_reader *reader, struct sb_flow *flow);
 /* Calls by themselves. */
 int span_get_edges(struct span_reader *reader, struct sb_flow *flow);
-/* Flow without its code. */
+/* Flow without its code: the first one. */
 int span_get_turns(struct span_reader *reader, struct sb_flow *flow);
+/* And the others. */
+int span_get_others(struct span_reader *reader, struct sb_flow *flow);
 int span_get_membership(struct span_reader *reader, const struct sb_membership **membership);
 int span_get_epoch(struct span_reader *reader, const struct sb_epoch **epoch);
 int span_get_ways(struct span_reader *reader, struct sb_flow *flow);

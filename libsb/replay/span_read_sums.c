@@ -203,30 +203,54 @@ int span_get_edges(struct span_reader *reader, struct sb_flow *flow)
 
 /* ---- Turns ------------------------------------------------------------------------------------ */
 
-static int get_some_turns(struct span_reader *reader, uint64_t count, int has_kernel)
+/* The sums of a turn, behind its time. */
+static int get_turn(const uint8_t **at, const uint8_t *end, int has_kernel, struct sb_flow_turn *turn)
+{
+	const uint64_t nblocks = span_take(at);
+
+	turn->nblocks = (uint32_t)nblocks;
+	turn->ninsn = span_take(at);
+	turn->ninsn_kernel = has_kernel ? span_take(at) : 0;
+	return nblocks > UINT32_MAX || turn->ninsn_kernel > turn->ninsn || *at > end ? -sbe_format : 0;
+}
+
+/* All but the first one, as one; each by itself is left out. */
+static int skip_others(struct span_reader *reader, const uint8_t **at, const uint8_t *end)
+{
+	struct span_turns *others = &reader->others;
+	uint64_t size;
+
+	others->all = reader->turn[0];
+	others->all.tsc_to += span_take(at);
+	if (get_turn(at, end, others->has_kernel, &others->all) < 0 || others->all.tsc_to < others->all.tsc)
+		return -sbe_format;
+	reader->tsc = others->all.tsc_to;
+	size = span_take(at);
+	if (*at > end || size > (uint64_t)(end - *at))
+		return -sbe_format;
+	others->at = (size_t)(*at - reader->block);
+	*at += size;
+	return 0;
+}
+
+/* There is room for all. */
+static int get_some_turns(struct span_reader *reader)
 {
 	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
-	struct sb_flow_turn turn = {.tsc = reader->tsc,
-	                            .membership = reader->membership,
-	                            .cpu = reader->cpu,
-	                            .pid = reader->pid,
-	                            .tid = reader->tid};
+	struct sb_flow_turn *first = &reader->turn[0];
+	int status;
 
-	for (uint64_t i = 0; i < count; ++i) {
-		uint64_t nblocks;
-
-		turn.tsc += (uint64_t)span_unzigzag(span_take(&at));
-		nblocks = span_take(&at);
-		turn.nblocks = (uint32_t)nblocks;
-		turn.ninsn = span_take(&at);
-		if (has_kernel)
-			turn.ninsn_kernel = span_take(&at);
-		if (nblocks > UINT32_MAX || turn.ninsn_kernel > turn.ninsn || at > end)
-			return -sbe_format;
-		reader->turn[i] = turn;
-	}
-	reader->tsc = turn.tsc;
-	return span_has_come(reader, at);
+	reader->tsc += (uint64_t)span_unzigzag(span_take(&at));
+	*first = (struct sb_flow_turn){.tsc = reader->tsc,
+	                               .tsc_to = reader->tsc,
+	                               .membership = reader->membership,
+	                               .cpu = reader->cpu,
+	                               .pid = reader->pid,
+	                               .tid = reader->tid};
+	status = get_turn(&at, end, reader->others.has_kernel, first);
+	if (status == 0 && reader->others.count)
+		status = skip_others(reader, &at, end);
+	return status < 0 ? status : span_has_come(reader, at);
 }
 
 int span_get_turns(struct span_reader *reader, struct sb_flow *flow)
@@ -243,14 +267,49 @@ int span_get_turns(struct span_reader *reader, struct sb_flow *flow)
 	if (status == 0 && flags & span_flow_membership)
 		status = span_get_membership(reader, &reader->membership);
 	count = span_get(reader);
-	if (status < 0 || !count || count > SPAN_TURNS_MAX || !span_has(reader, 3 * count))
+	if (status < 0 || !count || count > SPAN_TURNS_MAX || !span_has(reader, 3))
 		return -sbe_format;
 	if (array_reserve_more(&reader->turn, &reader->turn_capacity, 0, count, sizeof(*reader->turn)) < 0)
 		return -sbe_nomem;
-	status = get_some_turns(reader, count, flags & span_flow_kernel);
+	reader->others =
+	        (struct span_turns){.count = count - 1, .has_kernel = (flags & span_flow_kernel) != 0};
+	status = get_some_turns(reader);
 	*flow = (struct sb_flow){
-	        .cpu = reader->cpu, .tsc = reader->turn[0].tsc, .turn = reader->turn, .nturns = count};
+	        .cpu = reader->cpu, .tsc = reader->turn[0].tsc, .turn = reader->turn, .nturns = 1};
 	return status;
+}
+
+/* What is @left behind @turn, which is one of those that it is of. */
+static int take_off(struct sb_flow_turn *left, const struct sb_flow_turn *turn)
+{
+	if (turn->tsc > left->tsc_to || turn->nblocks > left->nblocks || turn->ninsn > left->ninsn ||
+	    turn->ninsn_kernel > left->ninsn_kernel)
+		return -sbe_format;
+	left->tsc = turn->tsc;
+	left->nblocks -= turn->nblocks;
+	left->ninsn -= turn->ninsn;
+	left->ninsn_kernel -= turn->ninsn_kernel;
+	return left->ninsn_kernel <= left->ninsn ? 0 : -sbe_format;
+}
+
+int span_get_others(struct span_reader *reader, struct sb_flow *flow)
+{
+	const uint8_t *at = reader->block + reader->others.at, *end = reader->block + reader->at;
+	struct sb_flow_turn left = reader->others.all, turn = left;
+	const size_t count = reader->others.count;
+
+	for (size_t i = 1; i < count; ++i) {
+		turn.tsc += span_take(&at);
+		turn.tsc_to = turn.tsc;
+		if (get_turn(&at, end, reader->others.has_kernel, &turn) < 0 || take_off(&left, &turn) < 0)
+			return -sbe_format;
+		reader->turn[i] = turn;
+	}
+	left.tsc = left.tsc_to;
+	reader->turn[count] = left;
+	flow->nturns = count + 1;
+	reader->others.count = 0;
+	return at == end ? 0 : -sbe_format;
 }
 
 /* ---- Ways ------------------------------------------------------------------------------------- */

@@ -342,20 +342,25 @@ int strand_next(struct strand *strand, struct sb_error *err)
 	}
 }
 
+int strand_read_others(struct strand *strand, struct sb_error *err)
+{
+	return span_read_others(strand_reader(strand), &strand->item, err);
+}
+
 /* Without a look at other CPUs. */
-static int deliver_turns(struct strand *strand)
+static int deliver_turns(struct strand *strand, struct sb_error *err)
 {
 	const struct sb_sink *sink = strand->merge->ledger->sink;
 	const struct sb_flow *flow = &strand->item.flow;
-	struct sb_flow_turn *turn = strand->is_patching ? strand->patch.turn : strand->reader.turn;
+	struct sb_flow_turn *turn = strand_reader(strand)->turn;
+	const int status = strand_read_others(strand, err);
 
-	for (size_t i = 0; i < flow->nturns; ++i)
-		if (turn[i].tsc < strand->last_tsc)
-			turn[i].tsc = strand->last_tsc;
-	return sink->flow ? sink->flow(sink->context, flow) : 0;
+	for (size_t i = 0; status == 0 && i < flow->nturns; ++i)
+		strand_place_turn(strand, &turn[i]);
+	return status == 0 && sink->flow ? sink->flow(sink->context, flow) : status;
 }
 
-int strand_deliver(struct strand *strand)
+int strand_deliver(struct strand *strand, struct sb_error *err)
 {
 	const struct parcel_target target = {.ledger = strand->merge->ledger,
 	                                     .last_tsc = strand->last_tsc,
@@ -373,7 +378,7 @@ int strand_deliver(struct strand *strand)
 		status = sink->event ? parcel_target_event(&target, &item->event) : 0;
 		break;
 	case span_turns:
-		status = deliver_turns(strand);
+		status = deliver_turns(strand, err);
 		break;
 	default:
 		status = sink->flow || target.uncounted ? parcel_target_flow(&target, &item->flow) : 0;

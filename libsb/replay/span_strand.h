@@ -45,7 +45,24 @@ void strand_fini(struct strand *strand);
 /* The next flow, turns, gap or event, in strand->item: 1; 0: there is no more, or a negative code. */
 int strand_next(struct strand *strand, struct sb_error *err);
 /* Hands it out. Zero, or what the sink said. */
-int strand_deliver(struct strand *strand);
+int strand_deliver(struct strand *strand, struct sb_error *err);
+/* When it is turns: all of them. Zero or a negative code. */
+int strand_read_others(struct strand *strand, struct sb_error *err);
+
+static inline struct span_reader *strand_reader(struct strand *strand)
+{
+	return strand->is_patching ? &strand->patch : &strand->reader;
+}
+
+/* None comes before what was handed out. */
+static inline void strand_place_turn(const struct strand *strand, struct sb_flow_turn *turn)
+{
+	if (turn->tsc < strand->last_tsc)
+		turn->tsc = strand->last_tsc;
+	if (turn->tsc_to < turn->tsc)
+		turn->tsc_to = turn->tsc;
+}
+
 /* Its time; 0: not known. */
 static inline uint64_t strand_tsc(const struct strand *strand)
 {

@@ -517,34 +517,65 @@ static uint8_t *put_turns_head(struct span_writer *writer, uint8_t *at, unsigned
 	return put(at, writer->nturns);
 }
 
+/* @step: how much later it began than what is told of before it. */
+static uint8_t *put_turn(uint8_t *at, const struct sb_flow_turn *turn, uint64_t step, unsigned int flags)
+{
+	at = put(at, step);
+	at = put(at, turn->nblocks);
+	at = put(at, turn->ninsn);
+	return flags & span_flow_kernel ? put(at, turn->ninsn_kernel) : at;
+}
+
+/* All but the first one. */
+static uint8_t *put_others(const struct span_writer *writer, uint8_t *at, unsigned int flags)
+{
+	const struct sb_flow_turn *first = writer->turn, *last = first + writer->nturns - 1;
+	uint8_t bytes[SPAN_TURNS_MAX * 4 * VARINT_MAX], *end = bytes;
+	struct sb_flow_turn all = {0};
+
+	for (const struct sb_flow_turn *turn = first + 1; turn <= last; ++turn) {
+		all.nblocks += turn->nblocks;
+		all.ninsn += turn->ninsn;
+		all.ninsn_kernel += turn->ninsn_kernel;
+		if (turn < last)
+			end = put_turn(end, turn, turn->tsc - turn[-1].tsc, flags);
+	}
+	at = put_turn(at, &all, last->tsc - first->tsc, flags);
+	at = put(at, (uint64_t)(end - bytes));
+	memcpy(at, bytes, (size_t)(end - bytes));
+	return at + (end - bytes);
+}
+
 int span_write_turns(struct span_writer *writer)
 {
+	const struct sb_flow_turn *first = writer->turn;
 	unsigned int flags;
 	uint8_t *at;
 
 	if (!writer->nturns)
 		return writer->failed;
-	at = room(writer, ITEM_MAX + writer->nturns * 4 * VARINT_MAX);
+	at = room(writer, ITEM_MAX + (writer->nturns + 1) * 4 * VARINT_MAX);
 	if (!at)
 		return writer->failed;
 	at = put_turns_head(writer, at, &flags);
-	for (size_t i = 0; i < writer->nturns; ++i) {
-		const struct sb_flow_turn *turn = &writer->turn[i];
-
-		at = put_signed(at, (int64_t)(turn->tsc - writer->tsc));
-		at = put(at, turn->nblocks);
-		at = put(at, turn->ninsn);
-		if (flags & span_flow_kernel)
-			at = put(at, turn->ninsn_kernel);
-		writer->tsc = turn->tsc;
-	}
+	at = put_turn(at, first, span_zigzag((int64_t)(first->tsc - writer->tsc)), flags);
+	if (writer->nturns > 1)
+		at = put_others(writer, at, flags);
+	writer->tsc = first[writer->nturns - 1].tsc;
 	writer->nturns = 0;
 	return done(writer, at);
 }
 
+/* So many blocks can be added up. */
+static int is_short(const struct sb_flow_turn *turn)
+{
+	return turn->nblocks <= UINT32_MAX / SPAN_TURNS_MAX;
+}
+
 static int goes_on(const struct sb_flow_turn *last, const struct sb_flow_turn *turn)
 {
-	return last->pid == turn->pid && last->tid == turn->tid && last->membership == turn->membership;
+	return last->pid == turn->pid && last->tid == turn->tid && last->membership == turn->membership &&
+	       last->tsc <= turn->tsc && is_short(turn);
 }
 
 int span_write_turn(struct span_writer *writer, const struct sb_flow_turn *turn)

@@ -143,7 +143,7 @@ static void read_all(struct result *result, const struct span_world *world, unsi
 			FUZZ_CHECK(strnlen(item.gap.detail, sizeof(item.gap.detail)) <
 			                   sizeof(item.gap.detail),
 			           "%s", "a span");
-		if (item.kind == span_turns)
+		if (item.kind == span_turns && span_read_others(&reader, &item, &err) == 0)
 			check_turns(&item.flow);
 		if (item.kind != span_flow)
 			continue;

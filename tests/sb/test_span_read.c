@@ -336,14 +336,28 @@ static void each_channel_by_itself(void **state)
 	close_world(&result, &world, system);
 }
 
-/* Those of a thread are one item; others, and what is no turn, begin a new one. */
+/* Those of a thread are one item, as long as time does not go back: the first one, and the others as one or
+ * one by one. */
 static void turns_of_a_thread_are_told_together(void **state)
 {
 	static const struct sb_flow_turn turn[] = {
-	        {.tsc = 5, .ninsn = 300000, .ninsn_kernel = 4, .pid = 3, .tid = 4, .nblocks = 70000},
-	        {.tsc = 4, .ninsn = 1, .pid = 3, .tid = 4, .nblocks = 1},
-	        {.tsc = 1u << 30, .ninsn = 2, .pid = 3, .tid = 5, .nblocks = 1},
+	        {.tsc = 5, .tsc_to = 5, .ninsn = 7, .ninsn_kernel = 4, .pid = 3, .tid = 4, .nblocks = 70000},
+	        {.tsc = 5, .tsc_to = 5, .ninsn = 300000, .ninsn_kernel = 9, .pid = 3, .tid = 4, .nblocks = 2},
+	        {.tsc = 9, .tsc_to = 9, .ninsn = 1, .pid = 3, .tid = 4, .nblocks = 1},
+	        {.tsc = 600, .tsc_to = 600, .ninsn = 1, .pid = 3, .tid = 4, .nblocks = 3},
+	        {.tsc = 4, .tsc_to = 4, .ninsn = 1, .pid = 3, .tid = 4, .nblocks = 1},
+	        {.tsc = 1u << 30, .tsc_to = 1u << 30, .ninsn = 2, .pid = 3, .tid = 5, .nblocks = 1},
 	};
+	/* All but the first one of an item. */
+	static const struct sb_flow_turn others = {.tsc = 5,
+	                                           .tsc_to = 600,
+	                                           .ninsn = 300002,
+	                                           .ninsn_kernel = 9,
+	                                           .pid = 3,
+	                                           .tid = 4,
+	                                           .nblocks = 6};
+	static const size_t count[] = {4, 1, 1};
+	const struct sb_flow_turn *next = turn;
 	struct result result;
 	struct sb_system *system;
 	struct span_writer writer;
@@ -355,19 +369,24 @@ static void turns_of_a_thread_are_told_together(void **state)
 	(void)state;
 	system = open_world(&result, &world);
 	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_threads), 0);
-	for (size_t i = 0; i < 3; i++)
+	for (size_t i = 0; i < sizeof(turn) / sizeof(turn[0]); i++)
 		assert_int_equal(span_write_turn(&writer, &turn[i]), 0);
 	assert_int_equal(span_write_turns(&writer), 0);
 	assert_int_equal(span_write_end(&writer, 0), 0);
 	span_writer_fini(&writer);
 
 	open_channel(&reader, &result, &world, sb_sums_threads);
-	for (size_t i = 0; i < 3; i++) {
-		if (i != 1)
-			assert_int_equal(span_read(&reader, &item, &err), 1);
+	for (size_t i = 0; i < sizeof(count) / sizeof(count[0]); i++) {
+		assert_int_equal(span_read(&reader, &item, &err), 1);
 		assert_int_equal(item.kind, span_turns);
-		assert_int_equal(item.flow.nturns, i < 2 ? 2 : 1);
-		assert_memory_equal(&item.flow.turn[i < 2 ? i : 0], &turn[i], sizeof(turn[i]));
+		assert_int_equal(item.flow.nturns, 1);
+		assert_int_equal(reader.others.count, count[i] - 1);
+		if (count[i] > 1)
+			assert_memory_equal(&reader.others.all, &others, sizeof(others));
+		assert_int_equal(span_read_others(&reader, &item, &err), 0);
+		assert_int_equal(item.flow.nturns, count[i]);
+		assert_memory_equal(item.flow.turn, next, count[i] * sizeof(*next));
+		next += count[i];
 	}
 	assert_int_equal(span_read(&reader, &item, &err), 1);
 	assert_int_equal(item.kind, span_end);
@@ -381,10 +400,21 @@ static void turns_of_a_thread_are_told_together(void **state)
 /* More of the kernel than there is, none at all, and more than there are bytes. */
 static void turns_that_cannot_be_are_refused(void **state)
 {
-	static const uint8_t row[][7] = {{span_turns, span_flow_kernel, 1, 2, 1, 3, 4},
-	                                 {span_turns, 0, 0},
-	                                 {span_turns, 0, 3, 2, 1, 3, 0},
-	                                 {span_turns, span_flow_left, 1, 2, 1, 3}};
+	static const uint8_t row[][16] = {
+	        {span_turns, span_flow_kernel, 1, 2, 1, 3, 4},
+	        {span_turns, 0, 0},
+	        {span_turns, 0, SPAN_TURNS_MAX + 1, 2, 1, 3, 2, 1, 3},
+	        {span_turns, 0, 3, 2, 1, 3, 2, 1, 3, 9, 0}, /* nine bytes follow */
+	        {span_turns, span_flow_left, 1, 2, 1, 3},
+	};
+	/* Of three, the second one has more, or comes later, than it and the third one together; or it is
+	 * shorter. */
+	static const uint8_t other[][16] = {
+	        {span_turns, 0, 3, 2, 1, 3, 2, 1, 3, 3, 0, 2, 1},
+	        {span_turns, 0, 3, 2, 1, 3, 2, 1, 3, 3, 0, 1, 4},
+	        {span_turns, 0, 3, 2, 1, 3, 2, 1, 3, 3, 3, 1, 1},
+	        {span_turns, 0, 3, 2, 1, 3, 2, 1, 3, 4, 0, 1, 1},
+	};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(row) / sizeof(row[0]); i++) {
@@ -396,6 +426,19 @@ static void turns_that_cannot_be_are_refused(void **state)
 		for (size_t k = 0; k < sizeof(row[i]); k++)
 			result.bytes[result.size++] = row[i][k];
 		assert_int_equal(read_as(&result, &reader, &item, sb_sums_threads), -sbe_format);
+		done(&result, &reader);
+	}
+	for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) {
+		struct span_reader reader;
+		struct span_item item;
+		struct result result;
+		struct sb_error err;
+
+		begin(&result);
+		for (size_t k = 0; k < sizeof(other[i]); k++)
+			result.bytes[result.size++] = other[i][k];
+		assert_int_equal(read_as(&result, &reader, &item, sb_sums_threads), 1);
+		assert_int_equal(span_read_others(&reader, &item, &err), -sbe_format);
 		done(&result, &reader);
 	}
 }
@@ -412,7 +455,7 @@ static void no_number_goes_on_behind_its_block(void **state)
 		begin(&result);
 		put(&result, span_flow);
 		result.bytes[result.size++] = span_flow_calls;
-		put(&result, span_zigzag(1)); /* tsc */
+		put(&result, span_zigzag(1));                            /* tsc */
 		put_same(&result, 0, 1 + 3);  /* paths, tsc_to, credit, more_credit */
 		put(&result, 2);              /* sums */
 		put_same(&result, 0, 4);      /* low, high, traits, ninsn */

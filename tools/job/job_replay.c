@@ -202,6 +202,13 @@ static int on_flow(void *context, const struct sb_flow *flow)
 	return sink_set_flow(replay->sinks, flow);
 }
 
+static uint64_t turns_until(void *context, int32_t cpu)
+{
+	const struct replay *replay = context;
+
+	return sink_set_turns_until(replay->sinks, cpu);
+}
+
 static int on_gap(void *context, const struct sb_gap *gap)
 {
 	struct replay *replay = context;
@@ -249,7 +256,8 @@ static int run(struct replay *replay, struct sb_error *err)
 	                             .gap = on_gap,
 	                             .progress = on_progress,
 	                             .event = sink_set_wants_events(replay->sinks) ? on_event : NULL,
-	                             .sums = on_sums};
+	                             .sums = on_sums,
+	                             .turns_until = turns_until};
 	struct sb_error failure = {0};
 	int code;
 

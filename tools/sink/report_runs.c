@@ -16,7 +16,6 @@ struct report_running {
 	 */
 	uint64_t until, latest;
 	uint64_t user, kernel, nblocks; /* their sums */
-	uint64_t number;                /* of the latest turn */
 	const struct sb_membership *membership;
 };
 
@@ -148,6 +147,23 @@ static void see_time(struct report_runs *runs, uint64_t now)
 	runs->begun = true;
 }
 
+/* The latest turn says which one a process is in: by its time, then by its CPU. Those of no CPU come first of
+ * all, one after the other. */
+static void see_container(struct report_process *process, const struct sb_membership *membership,
+                          uint64_t tsc, int32_t cpu)
+{
+	const int32_t before = process->container ? process->contained_cpu : -1;
+
+	if (!membership || !membership->container)
+		return;
+	if (before >= 0 &&
+	    (cpu < 0 || tsc < process->contained || (tsc == process->contained && cpu < before)))
+		return;
+	process->container = membership->container;
+	process->contained = tsc;
+	process->contained_cpu = cpu;
+}
+
 /* What was added up counts where it was. Zero, or negative: no memory. */
 static int settle(struct report_runs *runs, struct report_running *running)
 {
@@ -165,10 +181,7 @@ static int settle(struct report_runs *runs, struct report_running *running)
 	process->user += running->user;
 	process->kernel += running->kernel;
 	process->nblocks += running->nblocks;
-	if (running->membership && running->membership->container && running->number > process->contained) {
-		process->container = running->membership->container;
-		process->contained = running->number;
-	}
+	see_container(process, running->membership, running->latest, running->cpu);
 	see_time(runs, now);
 	if (report_time_add(&runs->time, running->row, running->since, running->process,
 	                    (const uint64_t[3]){now - running->since, running->user, running->kernel}))
@@ -206,10 +219,7 @@ static int begin_running(struct report_runs *runs, struct report_running *runnin
 	process->user += user;
 	process->kernel += kernel;
 	process->nblocks += turn->nblocks;
-	if (turn->membership && turn->membership->container) {
-		process->container = turn->membership->container;
-		process->contained = runs->nturns;
-	}
+	see_container(process, turn->membership, turn->tsc, turn->cpu);
 	running->process = (uint32_t)(process - runs->process);
 	running->since = now;
 	see_time(runs, now);
@@ -227,15 +237,13 @@ static inline int add_turn(struct report_runs *runs, const struct sb_flow_turn *
 
 	if (!running)
 		return -1;
-	runs->nturns++;
 	if (turn->tsc >= running->until || turn->tsc < running->latest || turn->pid != running->pid ||
 	    turn->membership != running->membership)
 		return begin_running(runs, running, turn);
-	running->latest = turn->tsc;
+	running->latest = turn->tsc_to;
 	running->user += turn->ninsn - turn->ninsn_kernel;
 	running->kernel += turn->ninsn_kernel;
 	running->nblocks += turn->nblocks;
-	running->number = runs->nturns;
 	return 0;
 }
 
@@ -246,6 +254,13 @@ int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn, s
 	for (size_t i = 0; i < nturns && !status; i++)
 		status = add_turn(runs, &turn[i]);
 	return status;
+}
+
+uint64_t report_runs_until(const struct report_runs *runs, int32_t cpu)
+{
+	const size_t place = (size_t)((int64_t)cpu + 1);
+
+	return place < runs->nplaces && runs->place[place] ? runs->running[runs->place[place] - 1].until : 0;
 }
 
 int report_runs_gap(struct report_runs *runs, const struct sb_gap *gap)

@@ -20,7 +20,8 @@ struct report_process {
 	uint64_t user, kernel, nblocks;
 	uint64_t first, last; /* ticks */
 	const struct sb_container *container;
-	uint64_t contained; /* the number of the turn that said so */
+	uint64_t contained;    /* TSC of the turn that said so, */
+	int32_t contained_cpu; /* and where that was */
 };
 
 struct report_running;
@@ -34,7 +35,6 @@ struct report_runs {
 	size_t nrunning;
 	uint32_t *place; /* owned; of a CPU's number and one in .running, and one; 0: it is not there yet */
 	size_t nplaces;
-	uint64_t nturns;
 	bool begun;
 	uint64_t first, last; /* ticks of all */
 };
@@ -45,6 +45,8 @@ void report_runs_free(struct report_runs *runs);
 
 /* Turns and gaps of all CPUs come in the order of time. Zero, or negative: no memory. */
 int report_runs_add(struct report_runs *runs, const struct sb_flow_turn *turn, size_t nturns);
+/* Before which TSC what follows on the CPU's latest turn may come as one (struct sb_sink, turns_until). */
+uint64_t report_runs_until(const struct report_runs *runs, int32_t cpu);
 int report_runs_gap(struct report_runs *runs, const struct sb_gap *gap);
 /* After the last one. Zero, or negative: no memory. */
 int report_runs_finish(struct report_runs *runs);

@@ -254,6 +254,23 @@ int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 	return failed ? after_failure(set) : 0;
 }
 
+uint64_t sink_set_turns_until(const struct sink_set *set, int32_t cpu)
+{
+	uint64_t until = UINT64_MAX;
+
+	for (size_t i = 0; i < set->count; i++) {
+		const struct open_sink *sink = &set->sink[i];
+		uint64_t own = 0;
+
+		if (!sink->flow || !is_given(set, sink))
+			continue;
+		if (sink->type->turns_until && !set->filter && !sink->filter)
+			own = sink->type->turns_until(sink->state, cpu);
+		until = own < until ? own : until;
+	}
+	return until;
+}
+
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap)
 {
 	bool failed = false;

@@ -80,6 +80,8 @@ struct sink_type {
 	/* How flow comes from now on: again, when it came before (enum sb_sums). NULL: it makes no difference
 	 */
 	void (*sums)(void *state, unsigned int sums);
+	/* See struct sb_sink. NULL: each flow is wanted by itself. */
+	uint64_t (*turns_until)(void *state, int32_t cpu);
 	/* After the last flow; NULL: nothing to add. Zero; -sbe_io with errno: what it had put aside cannot
 	 * be read again; or another negative code: no memory. */
 	int (*end)(void *state, const struct sb_account *account, const struct sb_perfdata *perfdata);
@@ -165,6 +167,8 @@ void sink_set_limit(struct sink_set *set, struct output_limit *limit);
 int sink_set_sums(struct sink_set *set, unsigned int sums);
 /* What the session gives, to all who want it: zero, or negative when there is no point in going on. */
 int sink_set_flow(struct sink_set *set, const struct sb_flow *flow);
+/* See struct sb_sink: of all sinks whose turn it is, the earliest. */
+uint64_t sink_set_turns_until(const struct sink_set *set, int32_t cpu);
 int sink_set_gap(struct sink_set *set, const struct sb_gap *gap);
 int sink_set_event(struct sink_set *set, const struct sb_flow_event *event);
 bool sink_set_wants_events(const struct sink_set *set);

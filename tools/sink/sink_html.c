@@ -100,6 +100,13 @@ static int html_flow(void *context, const struct sb_flow *flow)
 	return status < 0 && status != -sbe_order ? -1 : status;
 }
 
+static uint64_t html_turns_until(void *context, int32_t cpu)
+{
+	struct html_state *state = context;
+
+	return report_runs_until(&state->runs, cpu);
+}
+
 static void keep_detail(struct html_state *state, const struct sb_gap *gap)
 {
 	struct gap_text *detail = state->detail[gap->reason];
@@ -500,6 +507,7 @@ const struct sink_type sink_html = {
         .by_time = true,
         .of_all = true,
         .takes_sums = html_takes_sums,
+        .turns_until = html_turns_until,
         .sums = html_sums,
         .begin = html_begin,
         .flow = html_flow,

@@ -95,9 +95,12 @@ struct sb_flow {
 	size_t nturns;
 };
 
-/* A flow, when what ran does not matter; each is as in struct sb_flow. */
+/* A flow, when what ran does not matter; each is as in struct sb_flow. Or several of a thread on one CPU,
+ * which came one right after the other, as one (struct sb_sink, turns_until): then the sums are those of all,
+ * and none of them began before tsc, or after tsc_to, which is when the last one did. */
 struct sb_flow_turn {
 	uint64_t tsc;
+	uint64_t tsc_to; /* mostly the same */
 	uint64_t ninsn, ninsn_kernel;
 	const struct sb_membership *membership;
 	int32_t cpu, pid, tid;
@@ -123,7 +126,7 @@ static inline struct sb_flow_turn sb_flow_as_turn(const struct sb_flow *flow)
 {
 	struct sb_flow_turn turn;
 
-	turn.tsc = flow->tsc;
+	turn.tsc = turn.tsc_to = flow->tsc;
 	turn.ninsn = flow->ninsn;
 	turn.ninsn_kernel = sb_flow_kernel_insns(flow);
 	turn.membership = flow->membership;
@@ -267,6 +270,10 @@ struct sb_sink {
 	 * ways, all is handed out several times, gaps and events too, each time with flow of another one.
 	 * NULL: not wanted. */
 	int (*sums)(void *context, unsigned int sums);
+	/* Of flow without its code (sb_sums_threads): flow that follows on what the CPU had last, of the same
+	 * thread in the same cgroup, may come as one if all of it began before this TSC. 0: it may not. Asked
+	 * when all before it was handed out. NULL: each is told by itself. */
+	uint64_t (*turns_until)(void *context, int32_t cpu);
 };
 
 struct sb_resolver; /* <sb/binary.h> */
