@@ -12,13 +12,14 @@
  * - flow: flags (enum span_flow_flag); tsc (signed, from the item before); what the flags say; how many
  *   paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which
  *   follows; with span_flow_times, how often each block ran; with span_flow_calls, what was added up behind
- *   the blocks, see struct sb_flow_calls: how much later it ended, credit and more_credit, how many sums; and
- *   when there are any: low, high - low, 8 * whether edges come + 4 * goes_internal + 2 * is_named +
- * is_plain; of each sum but the first, which only has ninsn: function; if that is the next new number: ip;
- * how far below is before it (0: right before), 16 * ninsn + 8 * is_kernel + 4 * is_learned + 2 * jumps +
- * is_called; deepest, returns; how many frames, and of each: ip, from_ip, return_ip, how and flags (a byte
- * each), ran; edges; end_low, end_high - end_low, end_ip, next_ip, and iclass (a byte). An ip is signed, from
- * the one before, or 0
+ *   the blocks, see struct sb_flow_calls: flags (a byte, enum span_calls_flag); how much later it ended; what
+ *   the flags say of credits; how many sums; and when there are any: low, high - low; ninsn of the first one;
+ * of each other one 2 * ninsn + whether the rest is as guessed (span_guess.h), and if it is not: function; if
+ *   that is the next new number: ip; 16 * how far below is before the one before it (0: it is that one) +
+ *   8 * is_kernel + 4 * is_learned + 2 * jumps + is_called; as the flags say, deepest, returns, how many
+ *   frames, and of each: ip, from_ip, return_ip, how and flags (a byte each), ran; edges; end_low,
+ *   end_high - end_low; end_ip, next_ip, and iclass (a byte). An ip is signed, from the one before, or the
+ *   end_ip of the last block
  * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
  *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
@@ -110,6 +111,17 @@ enum span_flow_flag {
 	span_flow_calls = 1 << 6,      /* see struct sb_flow; only where calls are added up */
 	span_flow_kernel = 1 << 7,     /* only of turns: some of the instructions were the kernel's */
 	span_flow_flags = (1 << 8) - 1
+};
+
+enum span_calls_flag {
+	span_calls_is_plain = 1 << 0,
+	span_calls_is_named = 1 << 1,
+	span_calls_goes_internal = 1 << 2,
+	span_calls_edges = 1 << 3,      /* edges follow */
+	span_calls_above = 1 << 4,      /* deepest, returns and frames follow; else there are none */
+	span_calls_elsewhere = 1 << 5,  /* end_low and end_high follow; else they are low and high */
+	span_calls_credit = 1 << 6,     /* follows; else it is 0 */
+	span_calls_more_credit = 1 << 7 /* likewise */
 };
 
 /* That of flow that comes so (enum sb_sums). */

@@ -26,6 +26,7 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->times);
 	free(reader->way);
 	free(reader->back);
+	free(reader->guess);
 	free(reader->sum);
 	free(reader->frame);
 	free(reader->edge);
@@ -324,13 +325,58 @@ static void place_loose(struct span_reader *reader, size_t npaths)
 			reader->path[i] = &reader->loose[next++];
 }
 
+/* One path without a number, of one block that was told before: between sums there are many of those. */
+static int is_of_one_block(const struct span_reader *reader)
+{
+	static const uint8_t of_one[] = {1, 0, 1};
+
+	return span_has(reader, sizeof(of_one) + 2) &&
+	       !memcmp(reader->block + reader->at, of_one, sizeof(of_one));
+}
+
+static int get_one_block(struct span_reader *reader, struct sb_flow *flow, int has_sums)
+{
+	struct pt_run_path *path;
+	int status;
+
+	reader->at += 3;
+	if (array_reserve_more(&reader->path, &reader->path_capacity, 0, 1, sizeof(*reader->path)) < 0 ||
+	    array_reserve_more(&reader->loose, &reader->loose_capacity, 0, 1, sizeof(*reader->loose)) < 0 ||
+	    array_reserve_more(&reader->blocks, &reader->block_capacity, 0, 1, sizeof(*reader->blocks)) < 0)
+		return -sbe_nomem;
+	switch (reader->block[reader->at++]) {
+	case 0:
+		status = get_other_block(reader);
+		break;
+	case 1:
+		status = get_guessed(reader, 1);
+		break;
+	default:
+		status = -sbe_format;
+		break;
+	}
+	path = reader->loose;
+	*path = (struct pt_run_path){.block = reader->blocks, .nblocks = 1, .id = ptr_no_id};
+	path->ninsn = status < 0 ? 0 : reader->blocks->ninsn;
+	reader->path[0] = path;
+	flow->path = reader->path;
+	flow->npaths = 1;
+	if (!has_sums) {
+		flow->ninsn = path->ninsn;
+		flow->nblocks = 1;
+	}
+	return status;
+}
+
 static int get_paths(struct span_reader *reader, struct sb_flow *flow, int has_sums)
 {
-	const uint64_t npaths = span_get(reader);
-	uint64_t ninsn = 0, nblocks = 0;
+	uint64_t npaths, ninsn = 0, nblocks = 0;
 	int status = 0;
 
 	reader->nloose = reader->nblocks = 0;
+	if (is_of_one_block(reader))
+		return get_one_block(reader, flow, has_sums);
+	npaths = span_get(reader);
 	if (npaths > SPAN_FLOW_BLOCKS_MAX || !span_has(reader, npaths))
 		return -sbe_format;
 	if (array_reserve_more(&reader->path, &reader->path_capacity, 0, npaths, sizeof(*reader->path)) < 0)

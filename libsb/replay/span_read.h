@@ -9,6 +9,7 @@
 #include "replay/path_store.h"
 #include "replay/span_blocks.h"
 #include "replay/span_format.h"
+#include "replay/span_guess.h"
 #include "replay/span_world.h"
 
 /* What the flow etc. point to is valid until the next item is read. */
@@ -72,7 +73,9 @@ struct span_reader {
 	struct sb_flow_ways ways; /* of the present flow, as is: */
 	struct sb_flow_seam seam;
 	struct sb_flow_calls calls;
-	uint32_t nfunctions;          /* that have numbers in these */
+	uint32_t nfunctions;      /* that have numbers in these */
+	struct span_guess *guess; /* owned; of what comes first, and behind each function */
+	size_t guess_capacity;
 	struct sb_flow_call_sum *sum; /* owned */
 	size_t sum_capacity;
 	struct sb_flow_call_frame *frame; /* owned */

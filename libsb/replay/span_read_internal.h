@@ -11,7 +11,7 @@
 
 #include "replay/span_read.h"
 
-enum { SPAN_VARINT_MAX = 10, SPAN_TAKEN_MAX = 4 }; /* taken before it is looked where that is */
+enum { SPAN_VARINT_MAX = 10, SPAN_TAKEN_MAX = 8 }; /* taken before it is looked where that is */
 
 /* Byte by byte: near the block's end, or when it has more than eight. */
 static __attribute__((noinline, unused)) uint64_t span_get_slowly(struct span_reader *reader)
@@ -65,12 +65,27 @@ static inline uint64_t span_get(struct span_reader *reader)
 	return span_pack(bytes & (ends ^ (ends - 1)));
 }
 
+/* One of more than eight bytes. */
+static __attribute__((noinline, unused)) uint64_t span_take_slowly(const uint8_t **at)
+{
+	uint64_t value = 0;
+
+	for (unsigned int shift = 0; shift < 64; shift += 7) {
+		const uint8_t byte = *(*at)++;
+
+		value |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			break;
+	}
+	return value;
+}
+
 /* The same at *@at, which moves: behind a block there are so many zeros that a few numbers can be read before
  * it is looked whether they were the block's (span_has_come()). */
 static inline uint64_t span_take(const uint8_t **at)
 {
 	const uint8_t *from = *at;
-	uint64_t value = 0;
+	uint64_t bytes, ends;
 
 	if (!(from[0] & 0x80)) {
 		*at += 1;
@@ -84,13 +99,13 @@ static inline uint64_t span_take(const uint8_t **at)
 		*at += 3;
 		return (from[0] & 0x7fu) | (from[1] & 0x7fu) << 7 | (unsigned int)from[2] << 14;
 	}
-	for (unsigned int shift = 0; shift < 64; shift += 7) {
-		value |= (uint64_t)(*from & 0x7f) << shift;
-		if (!(*from++ & 0x80))
-			break;
-	}
-	*at = from;
-	return value;
+	memcpy(&bytes, from, sizeof(bytes));
+	bytes = le64toh(bytes);
+	ends = ~bytes & 0x8080808080808080u;
+	if (!ends)
+		return span_take_slowly(at);
+	*at += (unsigned int)__builtin_ctzll(ends) / 8 + 1;
+	return span_pack(bytes & (ends ^ (ends - 1)));
 }
 
 /* Zero, or -sbe_format: that is behind the block. */
@@ -100,6 +115,14 @@ static inline int span_has_come(struct span_reader *reader, const uint8_t *at)
 
 	reader->at = come <= reader->size ? come : reader->size + 1;
 	return come <= reader->size ? 0 : -sbe_format;
+}
+
+/* What was taken up to @at is the block's, and it has so many more bytes. */
+static inline int span_has_more(const struct span_reader *reader, const uint8_t *at, uint64_t count)
+{
+	const size_t come = (size_t)(at - reader->block);
+
+	return come <= reader->size && count <= reader->size - come;
 }
 
 static inline int64_t span_get_signed(struct span_reader *reader)

@@ -35,72 +35,97 @@ static uint64_t get_ip(struct span_reader *reader, uint64_t *last)
 	return *last;
 }
 
-/* The four lower bits, a byte for each. */
-static void spread(struct sb_flow_call_sum *sum, uint64_t bits)
+static uint64_t take_ip(const uint8_t **at, uint64_t *last)
 {
-	/* The lowest one's byte comes first. */
-	const uint32_t bytes = htole32(((uint32_t)bits & 0xf) * 0x00204081u & 0x01010101u);
+	*last += (uint64_t)span_unzigzag(span_take(at));
+	return *last;
+}
 
-	_Static_assert(offsetof(struct sb_flow_call_sum, is_kernel) ==
-	                       offsetof(struct sb_flow_call_sum, is_called) + 3,
-	               "one behind the other");
-	memcpy(&sum->is_called, &bytes, sizeof(bytes));
+/* One that was not guessed, and will be from now on. */
+static int take_guess(struct span_reader *reader, struct span_guess *guess, const uint8_t **at,
+                      struct sb_flow_call_sum *sum, uint64_t *last)
+{
+	const uint64_t function = span_take(at);
+	uint64_t above;
+
+	if (function == reader->nfunctions && function < UINT32_MAX) {
+		sum->ip = take_ip(at, last);
+		reader->nfunctions += 1;
+		reader->guess[reader->nfunctions] = span_guess_none();
+	}
+	above = span_take(at);
+	guess->function = (uint32_t)function;
+	guess->above = above >> 4 < UINT32_MAX ? (uint32_t)(above >> 4) : UINT32_MAX;
+	span_guess_set_flags(guess, above);
+	return function < reader->nfunctions ? 0 : -sbe_format;
 }
 
 /* All but the first one. */
-static int get_some_sums(struct span_reader *reader, uint32_t count, uint64_t *last)
+static int get_some_sums(struct span_reader *reader, uint32_t count, const uint8_t **from, uint64_t *last)
 {
-	const uint8_t *at = reader->block + reader->at, *end = reader->block + reader->size;
+	const uint8_t *at = *from, *end = reader->block + reader->size;
 	struct sb_flow_call_sum *sum = reader->sum;
-	uint32_t nfunctions = reader->nfunctions;
+	struct span_guess *guess, *guesses;
 
+	if (array_reserve_more(&reader->guess, &reader->guess_capacity, 0, (size_t)reader->nfunctions + count,
+	                       sizeof(*guess)) < 0)
+		return -sbe_nomem;
+	guess = guesses = reader->guess;
+	if (!reader->nfunctions)
+		*guess = span_guess_none();
 	for (uint32_t i = 1; i < count; ++i) {
-		const uint64_t function = span_take(&at);
-		uint64_t above, ninsn;
+		const uint64_t ninsn = span_take(&at);
 
 		sum += 1;
 		sum->ip = 0;
-		if (function == nfunctions && function < UINT32_MAX) {
-			*last += (uint64_t)span_unzigzag(span_take(&at));
-			sum->ip = *last;
-			nfunctions += 1;
-		}
-		above = span_take(&at);
-		ninsn = span_take(&at);
-		if (above >= i || function >= nfunctions || at > end)
+		if (!(ninsn & 1) && take_guess(reader, guess, &at, sum, last) < 0)
 			return -sbe_format;
-		sum->function = (uint32_t)function;
-		sum->below = i - 1 - (uint32_t)above;
-		sum->ninsn = ninsn >> 4;
-		spread(sum, ninsn);
+		if (guess->above >= i || at > end)
+			return -sbe_format;
+		sum->function = guess->function;
+		sum->below = i - 1 - guess->above;
+		sum->ninsn = ninsn >> 1;
+		span_guess_put_flags(guess, sum);
+		guess = guesses + 1 + guess->function;
 	}
-	reader->nfunctions = nfunctions;
-	return span_has_come(reader, at);
+	*from = at;
+	return 0;
 }
 
-static int get_frames(struct span_reader *reader, uint64_t *last)
+static int get_some_frames(struct span_reader *reader, uint32_t count, const uint8_t **from, uint64_t *last)
 {
-	const uint64_t count = span_get(reader);
+	const uint8_t *at = *from, *end = reader->block + reader->size;
 
-	if (count > SPAN_CALL_FRAMES_MAX || !span_has(reader, 6 * count))
+	for (uint32_t i = 0; i < count; ++i) {
+		struct sb_flow_call_frame *frame = &reader->frame[i];
+
+		frame->ip = take_ip(&at, last);
+		frame->from_ip = take_ip(&at, last);
+		frame->return_ip = take_ip(&at, last);
+		frame->how = *at++;
+		frame->flags = *at++;
+		frame->ran = span_take(&at);
+		if (frame->how >= sb_enters || at > end)
+			return -sbe_format;
+	}
+	*from = at;
+	return 0;
+}
+
+/* What there is above the frame, and was. */
+static int get_above(struct span_reader *reader, const uint8_t **at, uint64_t *last)
+{
+	const uint64_t deepest = span_take(at), returns = span_take(at), count = span_take(at);
+
+	if (deepest > UINT32_MAX || count > SPAN_CALL_FRAMES_MAX || !span_has_more(reader, *at, 6 * count))
 		return -sbe_format;
 	if (array_reserve_more(&reader->frame, &reader->frame_capacity, 0, count, sizeof(*reader->frame)) < 0)
 		return -sbe_nomem;
-	for (uint64_t i = 0; i < count; ++i) {
-		struct sb_flow_call_frame *frame = &reader->frame[i];
-
-		frame->ip = get_ip(reader, last);
-		frame->from_ip = get_ip(reader, last);
-		frame->return_ip = get_ip(reader, last);
-		frame->how = span_get_byte(reader);
-		frame->flags = span_get_byte(reader);
-		frame->ran = span_get(reader);
-		if (frame->how >= sb_enters)
-			return -sbe_format;
-	}
+	reader->calls.deepest = (uint32_t)deepest;
+	reader->calls.returns = returns;
 	reader->calls.frame = reader->frame;
 	reader->calls.nframes = (uint32_t)count;
-	return 0;
+	return get_some_frames(reader, (uint32_t)count, at, last);
 }
 
 static int get_edge(struct span_reader *reader, struct sb_flow_call_edge *edge, uint64_t *last)
@@ -132,57 +157,86 @@ static int get_edges(struct span_reader *reader, uint64_t *last)
 	return status;
 }
 
-static int get_sums(struct span_reader *reader, uint64_t count)
+/* Where it ended. */
+static int get_end_of_calls(struct span_reader *reader, uint8_t flags, const uint8_t *at, uint64_t last)
 {
 	struct sb_flow_calls *calls = &reader->calls;
-	uint64_t last = 0, traits, deepest;
-	int status = 0;
 
-	if (count > SPAN_CALLS_MAX || !span_has(reader, 3 * (count - 1)))
+	calls->end_low = calls->low;
+	calls->end_high = calls->high;
+	if (flags & span_calls_elsewhere) {
+		calls->end_low = take_ip(&at, &last);
+		calls->end_high = calls->end_low + span_take(&at);
+	}
+	calls->end_ip = take_ip(&at, &last);
+	calls->next_ip = take_ip(&at, &last);
+	calls->iclass = *at++;
+	return calls->iclass > ptic_indirect ? -sbe_format : span_has_come(reader, at);
+}
+
+static int get_sums(struct span_reader *reader, uint8_t flags, uint64_t count, const uint8_t *at,
+                    uint64_t last)
+{
+	struct sb_flow_calls *calls = &reader->calls;
+	int status;
+
+	if (count > SPAN_CALLS_MAX || !span_has_more(reader, at, count - 1))
 		return -sbe_format;
 	if (array_reserve_more(&reader->sum, &reader->sum_capacity, 0, count, sizeof(*reader->sum)) < 0)
 		return -sbe_nomem;
-	calls->low = get_ip(reader, &last);
-	calls->high = calls->low + span_get(reader);
-	traits = span_get(reader);
-	calls->is_named = traits >> 1 & 1;
-	calls->is_plain = traits & 1;
-	calls->goes_internal = traits >> 2 & 1;
-	reader->sum[0] = (struct sb_flow_call_sum){.ninsn = span_get(reader)};
-	if (span_is_over(reader))
-		return -sbe_format;
-	status = get_some_sums(reader, (uint32_t)count, &last);
-	if (status < 0)
-		return status;
-	deepest = span_get(reader);
-	calls->deepest = (uint32_t)deepest;
-	calls->returns = span_get(reader);
-	if (status == 0)
-		status = deepest > UINT32_MAX ? -sbe_format : get_frames(reader, &last);
-	if (status == 0 && traits >> 3 & 1)
-		status = get_edges(reader, &last);
+	calls->low = take_ip(&at, &last);
+	calls->high = calls->low + span_take(&at);
+	calls->is_named = (flags & span_calls_is_named) != 0;
+	calls->is_plain = (flags & span_calls_is_plain) != 0;
+	calls->goes_internal = (flags & span_calls_goes_internal) != 0;
 	calls->sum = reader->sum;
 	calls->nsums = (uint32_t)count;
-	calls->end_low = get_ip(reader, &last);
-	calls->end_high = calls->end_low + span_get(reader);
-	calls->end_ip = get_ip(reader, &last);
-	calls->next_ip = get_ip(reader, &last);
-	calls->iclass = span_get_byte(reader);
-	return status == 0 && calls->iclass > ptic_indirect ? -sbe_format : status;
+	reader->sum[0] = (struct sb_flow_call_sum){.ninsn = span_take(&at)};
+	status = span_has_more(reader, at, 0) ? get_some_sums(reader, (uint32_t)count, &at, &last)
+	                                      : -sbe_format;
+	if (status == 0 && flags & span_calls_above)
+		status = get_above(reader, &at, &last);
+	if (status == 0 && flags & span_calls_edges) {
+		status = span_has_come(reader, at);
+		if (status == 0)
+			status = get_edges(reader, &last);
+		at = reader->block + reader->at;
+	}
+	if (status == 0 && !span_has_more(reader, at, 0))
+		status = -sbe_format;
+	return status < 0 ? status : get_end_of_calls(reader, flags, at, last);
+}
+
+/* Addresses are near to that where the flow's blocks end. */
+static uint64_t end_of(const struct sb_flow *flow)
+{
+	const struct pt_run_path *last = flow->npaths ? flow->path[flow->npaths - 1] : NULL;
+
+	return last ? last->block[last->nblocks - 1].end_ip : 0;
 }
 
 int span_get_calls(struct span_reader *reader, struct sb_flow *flow)
 {
+	const uint8_t *at = reader->block + reader->at;
 	struct sb_flow_calls *calls = &reader->calls;
+	uint8_t flags;
 	uint64_t count;
 
+	if (span_is_over(reader))
+		return -sbe_format;
 	*calls = (struct sb_flow_calls){0};
-	calls->tsc_to = flow->tsc + span_get(reader);
-	calls->credit = span_get(reader);
-	calls->more_credit = span_get(reader);
-	count = span_get(reader);
+	flags = *at++;
+	calls->tsc_to = flow->tsc + span_take(&at);
+	if (flags & span_calls_credit)
+		calls->credit = span_take(&at);
+	if (flags & span_calls_more_credit)
+		calls->more_credit = span_take(&at);
+	count = span_take(&at);
 	flow->calls = calls;
-	return count ? get_sums(reader, count) : 0;
+	if (!count)
+		return flags & ~(span_calls_credit | span_calls_more_credit) ? -sbe_format
+		                                                             : span_has_come(reader, at);
+	return get_sums(reader, flags, count, at, end_of(flow));
 }
 
 int span_get_edges(struct span_reader *reader, struct sb_flow *flow)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "replay/span_format.h"
+#include "replay/span_write_internal.h"
 #include "system/arena.h"
 
 int span_writer_init(struct span_writer *writer, sb_span_write *write, void *context,
@@ -25,6 +25,7 @@ void span_writer_fini(struct span_writer *writer)
 {
 	free(writer->buffer);
 	free(writer->known);
+	free(writer->guess);
 	free(writer->turn);
 	span_blocks_fini(&writer->blocks);
 	*writer = (struct span_writer){0};
@@ -48,8 +49,7 @@ static int flush(struct span_writer *writer)
 	return writer->failed;
 }
 
-/* Room for @more bytes; NULL: there is none, and never will be. */
-static uint8_t *room(struct span_writer *writer, size_t more)
+uint8_t *span_write_room(struct span_writer *writer, size_t more)
 {
 	uint8_t *bigger;
 
@@ -67,21 +67,6 @@ static uint8_t *room(struct span_writer *writer, size_t more)
 	return writer->buffer + writer->size;
 }
 
-static uint8_t *put(uint8_t *at, uint64_t value)
-{
-	for (; value >= 0x80; value >>= 7)
-		*at++ = (uint8_t)(value | 0x80);
-	*at++ = (uint8_t)value;
-	return at;
-}
-
-static uint8_t *put_signed(uint8_t *at, int64_t value)
-{
-	return put(at, span_zigzag(value));
-}
-
-enum { VARINT_MAX = 10, ITEM_MAX = 24 * VARINT_MAX };
-
 /* The item up to @at is written; a block that is full goes out. */
 static int done(struct span_writer *writer, const uint8_t *at)
 {
@@ -93,7 +78,7 @@ static int done(struct span_writer *writer, const uint8_t *at)
 
 int span_write_begin(struct span_writer *writer, const struct sb_span *span)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -106,7 +91,7 @@ int span_write_begin(struct span_writer *writer, const struct sb_span *span)
 
 int span_write_piece(struct span_writer *writer, uint64_t position)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -135,7 +120,7 @@ int span_write_piece_end(struct span_writer *writer, uint64_t to, uint64_t last_
                          const struct ledger_part *part)
 {
 	enum { NUMBERS = 8 + sb_switch_evidences + 2 * sb_gap_reasons };
-	uint8_t *at = room(writer, NUMBERS * VARINT_MAX + part->nused * 5 * VARINT_MAX);
+	uint8_t *at = span_write_room(writer, NUMBERS * VARINT_MAX + part->nused * 5 * VARINT_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -219,7 +204,7 @@ static uint32_t count_guessed(struct span_blocks *blocks, const struct pt_run_bl
 static int put_path(struct span_writer *writer, const struct pt_run_path *path)
 {
 	enum { LEAST = 8 * VARINT_MAX };
-	uint8_t *at = room(writer, LEAST);
+	uint8_t *at = span_write_room(writer, LEAST);
 	uint32_t told = 0;
 
 	if (!at)
@@ -234,7 +219,7 @@ static int put_path(struct span_writer *writer, const struct pt_run_path *path)
 		writer->size = (size_t)(at - writer->buffer);
 		if (told == path->nblocks)
 			return 0;
-		at = room(writer, 2 * LEAST + path->block[told].ninsn);
+		at = span_write_room(writer, 2 * LEAST + path->block[told].ninsn);
 		if (at)
 			at = put_other_block(writer, at, &path->block[told]);
 		if (!at)
@@ -251,7 +236,7 @@ static int put_paths(struct span_writer *writer, const struct sb_flow *flow)
 	for (uint32_t i = 0; i < flow->npaths; ++i) {
 		const struct pt_run_path *path = flow->path[i];
 		const int numbered = path->id != ptr_no_id, is_new = !numbered || !writer->known[path->id];
-		uint8_t *at = room(writer, VARINT_MAX);
+		uint8_t *at = span_write_room(writer, VARINT_MAX);
 
 		if (!at)
 			return writer->failed;
@@ -274,7 +259,7 @@ static uint32_t number_of(const struct span_writer *writer, const struct sb_memb
 
 static int renumber(struct span_writer *writer, uint64_t numbering)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -288,7 +273,7 @@ static int renumber(struct span_writer *writer, uint64_t numbering)
 /* Too many blocks are known. */
 static int forget(struct span_writer *writer)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -348,107 +333,12 @@ static uint8_t *put_changes(struct span_writer *writer, uint8_t *at, const struc
 
 static int put_times(struct span_writer *writer, const struct sb_flow *flow)
 {
-	uint8_t *at = room(writer, (size_t)flow->nblocks * VARINT_MAX);
+	uint8_t *at = span_write_room(writer, (size_t)flow->nblocks * VARINT_MAX);
 
 	if (!at)
 		return writer->failed;
 	for (uint32_t i = 0; i < flow->nblocks; ++i)
 		at = put(at, flow->times[i]);
-	writer->size = (size_t)(at - writer->buffer);
-	return 0;
-}
-
-static uint8_t *put_ip(uint8_t *at, uint64_t ip, uint64_t *last)
-{
-	at = put_signed(at, (int64_t)(ip - *last));
-	*last = ip;
-	return at;
-}
-
-static uint8_t *put_frame(uint8_t *at, const struct sb_flow_call_frame *frame, uint64_t *last)
-{
-	at = put_ip(at, frame->ip, last);
-	at = put_ip(at, frame->from_ip, last);
-	at = put_ip(at, frame->return_ip, last);
-	*at++ = frame->how;
-	*at++ = frame->flags;
-	return put(at, frame->ran);
-}
-
-static uint64_t bit(int is_set, unsigned int number)
-{
-	return (uint64_t)(is_set != 0) << number;
-}
-
-static uint8_t *put_sum(struct span_writer *writer, uint8_t *at, const struct sb_flow_call_sum *sum,
-                        uint32_t index, uint64_t *last)
-{
-	at = put(at, sum->function);
-	if (sum->function == writer->nfunctions) {
-		at = put_ip(at, sum->ip, last);
-		writer->nfunctions += 1;
-	}
-	at = put(at, index - 1 - sum->below);
-	return put(at, sum->ninsn << 4 | bit(sum->is_kernel, 3) | bit(sum->is_learned, 2) |
-	                       bit(sum->jumps, 1) | bit(sum->is_called, 0));
-}
-
-static uint8_t *put_edges(uint8_t *at, const struct sb_flow_calls *calls, uint64_t *last)
-{
-	at = put(at, calls->nedges);
-	for (size_t i = 0; i < calls->nedges; ++i) {
-		const struct sb_flow_call_edge *edge = &calls->edge[i];
-
-		at = put(at, edge->caller == sb_flow_call_base ? 0 : (uint64_t)edge->caller + 1);
-		at = put(at, edge->callee);
-		at = put_ip(at, edge->ip, last);
-		at = put_ip(at, edge->from_ip, last);
-		at = put(at, edge->calls);
-		at = put(at, edge->ninsn);
-	}
-	return at;
-}
-
-static uint8_t *put_sums(struct span_writer *writer, uint8_t *at, const struct sb_flow_calls *calls)
-{
-	uint64_t last = 0;
-
-	at = put_ip(at, calls->low, &last);
-	at = put(at, calls->high - calls->low);
-	at = put(at, bit(calls->nedges != 0, 3) | bit(calls->goes_internal, 2) | bit(calls->is_named, 1) |
-	                     bit(calls->is_plain, 0));
-	at = put(at, calls->sum[0].ninsn);
-	for (uint32_t i = 1; i < calls->nsums; ++i)
-		at = put_sum(writer, at, &calls->sum[i], i, &last);
-	at = put(at, calls->deepest);
-	at = put(at, calls->returns);
-	at = put(at, calls->nframes);
-	for (uint32_t i = 0; i < calls->nframes; ++i)
-		at = put_frame(at, &calls->frame[i], &last);
-	if (calls->nedges)
-		at = put_edges(at, calls, &last);
-	at = put_ip(at, calls->end_low, &last);
-	at = put(at, calls->end_high - calls->end_low);
-	at = put_ip(at, calls->end_ip, &last);
-	at = put_ip(at, calls->next_ip, &last);
-	*at++ = calls->iclass;
-	return at;
-}
-
-static int put_calls(struct span_writer *writer, const struct sb_flow *flow)
-{
-	const struct sb_flow_calls *calls = flow->calls;
-	uint8_t *at =
-	        room(writer, ITEM_MAX + (calls->nsums + calls->nframes + calls->nedges) * 6 * VARINT_MAX);
-
-	if (!at)
-		return writer->failed;
-	at = put(at, calls->tsc_to - flow->tsc);
-	at = put(at, calls->credit);
-	at = put(at, calls->more_credit);
-	at = put(at, calls->nsums);
-	if (calls->nsums)
-		at = put_sums(writer, at, calls);
 	writer->size = (size_t)(at - writer->buffer);
 	return 0;
 }
@@ -461,7 +351,7 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 		return writer->failed;
 	if (span_blocks_are_full(&writer->blocks) && forget(writer) < 0)
 		return writer->failed;
-	at = room(writer, ITEM_MAX);
+	at = span_write_room(writer, ITEM_MAX);
 	if (!at)
 		return writer->failed;
 	*at++ = span_flow;
@@ -472,7 +362,7 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 		return writer->failed;
 	if (flow->times && put_times(writer, flow) < 0)
 		return writer->failed;
-	if (flow->calls && put_calls(writer, flow) < 0)
+	if (flow->calls && span_put_calls(writer, flow, paths) < 0)
 		return writer->failed;
 	return done(writer, writer->buffer + writer->size);
 }
@@ -480,7 +370,7 @@ int span_write_flow(struct span_writer *writer, const struct sb_flow *flow, int 
 int span_write_edges(struct span_writer *writer, int32_t pid, const struct sb_epoch *epoch,
                      const struct sb_flow_calls *calls)
 {
-	uint8_t *at = room(writer, ITEM_MAX + calls->nedges * 6 * VARINT_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX + calls->nedges * 6 * VARINT_MAX);
 	uint64_t last = 0;
 
 	if (!at)
@@ -488,7 +378,7 @@ int span_write_edges(struct span_writer *writer, int32_t pid, const struct sb_ep
 	*at++ = span_edges;
 	at = put_signed(at, pid);
 	at = put(at, span_world_epoch(writer->world, epoch));
-	return done(writer, put_edges(at, calls, &last));
+	return done(writer, span_put_edges(at, calls, &last));
 }
 
 /* ---- Turns ------------------------------------------------------------------------------------ */
@@ -554,7 +444,7 @@ int span_write_turns(struct span_writer *writer)
 
 	if (!writer->nturns)
 		return writer->failed;
-	at = room(writer, ITEM_MAX + (writer->nturns + 1) * 4 * VARINT_MAX);
+	at = span_write_room(writer, ITEM_MAX + (writer->nturns + 1) * 4 * VARINT_MAX);
 	if (!at)
 		return writer->failed;
 	at = put_turns_head(writer, at, &flags);
@@ -597,7 +487,7 @@ int span_write_turn(struct span_writer *writer, const struct sb_flow_turn *turn)
 
 int span_write_codes(struct span_writer *writer)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -607,7 +497,7 @@ int span_write_codes(struct span_writer *writer)
 
 static int write_some_ways(struct span_writer *writer, const struct sb_flow_way *way, size_t nways)
 {
-	uint8_t *at = room(writer, ITEM_MAX + nways * 3 * VARINT_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX + nways * 3 * VARINT_MAX);
 	uint32_t before = 0;
 
 	if (!at)
@@ -669,7 +559,7 @@ static uint8_t *put_seam(uint8_t *at, const struct sb_flow_seam *seam)
 int span_write_seam(struct span_writer *writer, const struct ways_seam *ended)
 {
 	const struct sb_flow_seam *seam = &ended->seam;
-	uint8_t *at = room(writer, 2 * ITEM_MAX + (size_t)seam->nbacks * 3 * VARINT_MAX);
+	uint8_t *at = span_write_room(writer, 2 * ITEM_MAX + (size_t)seam->nbacks * 3 * VARINT_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -689,7 +579,7 @@ int span_write_seam(struct span_writer *writer, const struct ways_seam *ended)
 int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int timeless)
 {
 	const size_t length = strnlen(gap->detail, sizeof(gap->detail) - 1);
-	uint8_t *at = room(writer, ITEM_MAX + sizeof(gap->detail));
+	uint8_t *at = span_write_room(writer, ITEM_MAX + sizeof(gap->detail));
 
 	if (!at)
 		return writer->failed;
@@ -711,7 +601,7 @@ int span_write_gap(struct span_writer *writer, const struct sb_gap *gap, int tim
 
 int span_write_event(struct span_writer *writer, const struct sb_flow_event *event)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;
@@ -729,7 +619,7 @@ int span_write_event(struct span_writer *writer, const struct sb_flow_event *eve
 
 int span_write_end(struct span_writer *writer, int surveyed)
 {
-	uint8_t *at = room(writer, ITEM_MAX);
+	uint8_t *at = span_write_room(writer, ITEM_MAX);
 
 	if (!at)
 		return writer->failed;

@@ -8,6 +8,7 @@
 #include "replay/ledger.h"
 #include "replay/span_blocks.h"
 #include "replay/span_format.h"
+#include "replay/span_guess.h"
 #include "replay/span_ways.h"
 #include "replay/span_world.h"
 
@@ -27,7 +28,9 @@ struct span_writer {
 	uint32_t membership;
 	const struct sb_epoch *epoch;
 	const struct span_world *world; /* borrowed */
-	struct sb_flow_turn *turn;      /* owned; of one thread, to be written together */
+	struct span_guess *guess;       /* owned; as in struct span_reader */
+	size_t guess_capacity;
+	struct sb_flow_turn *turn; /* owned; of one thread, to be written together */
 	size_t nturns, turn_capacity;
 	int failed; /* negative: nothing more is written */
 };

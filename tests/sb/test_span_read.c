@@ -456,10 +456,10 @@ static void no_number_goes_on_behind_its_block(void **state)
 		put(&result, span_flow);
 		result.bytes[result.size++] = span_flow_calls;
 		put(&result, span_zigzag(1));                            /* tsc */
-		put_same(&result, 0, 1 + 3);  /* paths, tsc_to, credit, more_credit */
-		put(&result, 2);              /* sums */
-		put_same(&result, 0, 4);      /* low, high, traits, ninsn */
-		memcpy(result.bytes + result.size, "\0\x80\x80\x80", cut); /* function 0, at ... */
+		put_same(&result, 0, 1 + 2);                             /* paths, flags, tsc_to */
+		put(&result, 2);                                         /* sums */
+		put_same(&result, 0, 3);                                 /* low, high, ninsn */
+		memcpy(result.bytes + result.size, "\0\0\x80\x80", cut); /* ninsn, function 0, at ... */
 		result.size += cut;
 		assert_int_equal(read_as(&result, &reader, &item, sb_sums_calls), -sbe_format);
 		done(&result, &reader);
