@@ -31,6 +31,8 @@ static int grow(struct report_stacks *stacks)
 
 	if (!node)
 		return -1;
+	if (!stacks->capacity)
+		node[0] = (struct report_node){0}; /* none, and nobody's child: all that are have a parent */
 	stacks->node = node;
 	slot = calloc(capacity, sizeof(*slot));
 	if (!slot)
