@@ -338,7 +338,7 @@ const struct sb_aux_stream *sb_perfdata_streams(const struct sb_perfdata *perfda
  * touched, is worth that. Then all goes, and what is still looked at comes back. What is small stays. */
 static void release_part(struct mapped_file *map, const uint8_t *begin, const uint8_t *end)
 {
-	enum { MAPPED_ALONG = 1 << 16, WORTH_IT = 1 << 22 };
+	enum { MAPPED_ALONG = 1 << 16, WORTH_IT = 1 << 21 };
 	const uintptr_t first = (uintptr_t)map->bytes;
 	uintptr_t from = (uintptr_t)begin, to = (uintptr_t)end;
 
