@@ -53,6 +53,12 @@ running()
 	[ "$(squeue -h -r -t running -j "$array" -o %i | wc -l)" -ge "$1" ]
 }
 
+# Zero when what was cancelled has come to its end, which is some time after Slurm has been told to.
+cancelled()
+{
+	! squeue -h -r -t running,completing -j "$array" -o %K | grep -qxF "$killed"
+}
+
 # Zero when the merge that was submitted last is at its end.
 merge_ended()
 {
@@ -86,6 +92,7 @@ killed=$(printf '%s\n39\n' "$killed")
 for task in $killed; do
 	scancel "${array}_$task"
 done
+wait_for 100 cancelled || { dump; fail "what is cancelled goes on"; }
 lost=$(squeue -h -r -t running -w n2 -j "$array" -o %K | wc -l)
 [ "$lost" = 2 ] || fail "on n2 run $lost"
 node_dies n2
