@@ -125,8 +125,7 @@ static void count_memory(struct pt_block_graph *graph, size_t size)
 	atomic_fetch_add_explicit(&graph->memory, size, memory_order_relaxed);
 }
 
-/* ---- Memory for nodes and pages --------------------------------------------------------------------------
- */
+/* ---- Memory for nodes and pages ---------------------------------------------------------------- */
 
 /* Threads are numbered as they come to make nodes, so that a few of them have a shelf each. */
 static uint32_t number_of_thread(void)
@@ -206,8 +205,7 @@ static struct slot *make_region(struct pt_block_graph *graph, uint64_t number)
 	return region;
 }
 
-/* Of the shelf's memory: where threads learn code at the same time, malloc() makes them wait for each other.
- */
+/* Of the shelf's memory: malloc() makes threads that learn code at the same time wait for each other. */
 static struct page *make_page(struct pt_block_graph *graph, struct shelf *shelf, struct slot *slot)
 {
 	struct page *there = atomic_load_explicit(&slot->page, memory_order_acquire);

@@ -100,11 +100,14 @@ static struct piece *find_largest(struct crew *crew, uint64_t *left)
 	struct piece *largest = NULL;
 
 	*left = 0;
-	for (struct piece *piece = crew->first; piece; piece = piece->next)
-		if (bytes_to_share(crew, piece) > *left) {
-			*left = bytes_to_share(crew, piece);
+	for (struct piece *piece = crew->first; piece; piece = piece->next) {
+		const uint64_t bytes = bytes_to_share(crew, piece);
+
+		if (bytes > *left) {
+			*left = bytes;
 			largest = piece;
 		}
+	}
 	return largest;
 }
 

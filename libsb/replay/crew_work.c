@@ -130,17 +130,16 @@ static uint64_t place_of(const struct piece *piece)
 
 /* Where to ask next: there may be other pieces then. Who has nothing to do takes the second half of what is
  * left, so that one asks the more often the less that is. */
-static uint64_t border_behind_locked(const struct worker *worker, uint64_t position, const struct piece *next)
+static uint64_t border_behind_locked(const struct crew *crew, const struct piece *piece,
+                                     const struct piece *next)
 {
-	const struct crew *crew = worker->crew;
-	const uint64_t least = crew_piece_least(crew);
-	uint64_t soon = crew->plan.piece_size;
+	const uint64_t least = crew_piece_least(crew), size = crew->plan.piece_size;
+	const uint64_t quarter = crew->sums ? crew_bytes_left_locked(crew, piece) / 4 : size;
+	uint64_t soon = quarter < size ? quarter : size;
 
-	if (crew->sums && crew_bytes_left_locked(crew, worker->piece) / 4 < soon)
-		soon = crew_bytes_left_locked(crew, worker->piece) / 4;
 	if (soon < least)
 		soon = least;
-	soon = position < UINT64_MAX - soon ? position + soon : UINT64_MAX;
+	soon = piece->at < UINT64_MAX - soon ? piece->at + soon : UINT64_MAX;
 	return place_of(next) < soon ? place_of(next) : soon;
 }
 
@@ -157,14 +156,14 @@ static int pass_border_locked(struct worker *worker, uint64_t position, struct p
 		}
 		worker->piece->at = position;
 		next = next_in_sight_locked(worker, position);
-		worker->packer.walker.replay.border = border_behind_locked(worker, position, next);
+		worker->packer.walker.replay.border = border_behind_locked(worker->crew, worker->piece, next);
 		if (place_of(next) > position)
 			return 0;
 		switch (meet_locked(worker, next)) {
 		case meeting_taken_over:
 			*taken_over = next;
-			worker->packer.walker.replay.border =
-			        border_behind_locked(worker, position, crew_next_locked(worker->crew, next));
+			worker->packer.walker.replay.border = border_behind_locked(
+			        worker->crew, next, crew_next_locked(worker->crew, next));
 			return 0;
 		case meeting_joined:
 			return 1;

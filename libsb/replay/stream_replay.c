@@ -60,9 +60,15 @@ int stream_replay_init(struct stream_replay *replay, const struct sb_perfdata *p
 	return 0;
 }
 
-void stream_replay_fini(struct stream_replay *replay)
+static void forget_ahead(struct stream_replay *replay)
 {
 	pt_pkt_free_decoder(replay->ahead);
+	replay->ahead = NULL;
+}
+
+void stream_replay_fini(struct stream_replay *replay)
+{
+	forget_ahead(replay);
 	pt_blk_free_decoder(replay->decoder);
 	replay->decoder = NULL;
 	patch_trial_fini(&replay->patches);
@@ -705,8 +711,7 @@ static int open_decoder(struct stream_replay *replay)
 	struct pt_config config = *replay->config;
 	int status;
 
-	pt_pkt_free_decoder(replay->ahead);
-	replay->ahead = NULL;
+	forget_ahead(replay);
 	replay->begin = segment->begin;
 	replay->end = segment->end;
 	replay->position = segment->position;

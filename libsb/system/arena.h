@@ -36,20 +36,17 @@ static inline size_t array_capacity(size_t capacity, size_t count, size_t more)
  * Zero or -sbe_nomem. */
 int array_reserve(void *array, size_t *capacity, size_t count, size_t size);
 /* The same for @more elements. */
-static inline int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more, size_t size);
-/* The same where there may be no room. */
 int array_grow(void *array, size_t *capacity, size_t count, size_t more, size_t size);
-
-/* Sorts @count elements of @size bytes by the uint64_t at their beginning; stable. Zero or -sbe_nomem. */
-int array_sort(void *array, size_t count, size_t size);
-
-/* Mostly, there is room. */
+/* The same, where there mostly is room. */
 static inline int array_reserve_more(void *array, size_t *capacity, size_t count, size_t more, size_t size)
 {
 	if (count <= *capacity && more <= *capacity - count)
 		return 0;
 	return array_grow(array, capacity, count, more, size);
 }
+
+/* Sorts @count elements of @size bytes by the uint64_t at their beginning; stable. Zero or -sbe_nomem. */
+int array_sort(void *array, size_t count, size_t size);
 
 /* In an array that is sorted so: the index of the first element whose number is above @key; @count: none is.
  */

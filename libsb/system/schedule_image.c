@@ -34,20 +34,24 @@ static int is_empty(const struct cpu_schedule *cpu)
 	return !cpu->nscheds && !cpu->nseen && !cpu->nflags && !cpu->is_whole && !cpu->losses;
 }
 
-/* A large schedule is not in memory as a whole. */
-enum { ROWS_AT_ONCE = CHECKPOINT_SCHEDS_PER_SUM };
-
 static size_t nsums(size_t nscheds)
 {
 	return (nscheds + CHECKPOINT_SCHEDS_PER_SUM - 1) / CHECKPOINT_SCHEDS_PER_SUM;
 }
 
+/* How many entries from @first on have a sum together. */
 static size_t rows_from(const struct cpu_schedule *cpu, size_t first)
 {
 	const size_t left = cpu->nscheds - first;
 
+	return left < CHECKPOINT_SCHEDS_PER_SUM ? left : CHECKPOINT_SCHEDS_PER_SUM;
+}
+
+/* The same for who goes along all of them: a large schedule is not in memory as a whole. */
+static size_t next_rows(const struct cpu_schedule *cpu, size_t first)
+{
 	spill_array_release(&cpu->spill, cpu->sched);
-	return left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE;
+	return rows_from(cpu, first);
 }
 
 static void write_sums(const struct cpu_schedule *cpu, struct checkpoint_writer *writer)
@@ -57,7 +61,7 @@ static void write_sums(const struct cpu_schedule *cpu, struct checkpoint_writer 
 	for (size_t i = 0; i < cpu->nscheds; i += count) {
 		uint64_t sum;
 
-		count = rows_from(cpu, i);
+		count = next_rows(cpu, i);
 		sum = checkpoint_sum_of(cpu->sched + i, count * sizeof(*cpu->sched));
 		checkpoint_table_put(writer, &sum, 1);
 	}
@@ -68,7 +72,7 @@ static void write_entries(const struct cpu_schedule *cpu, struct checkpoint_writ
 	size_t count;
 
 	for (size_t i = 0; i < cpu->nscheds; i += count) {
-		count = rows_from(cpu, i);
+		count = next_rows(cpu, i);
 		checkpoint_table_put(writer, cpu->sched + i, count);
 	}
 }
@@ -224,8 +228,7 @@ int schedule_read(struct schedule *schedule, const struct sb_checkpoint *checkpo
 static int block_is_right(const struct schedule *schedule, const struct cpu_schedule *cpu, size_t block)
 {
 	struct schedule_right *right = &schedule->right[cpu - schedule->cpu];
-	const size_t first = block * CHECKPOINT_SCHEDS_PER_SUM, left = cpu->nscheds - first;
-	const size_t count = left < CHECKPOINT_SCHEDS_PER_SUM ? left : CHECKPOINT_SCHEDS_PER_SUM;
+	const size_t first = block * CHECKPOINT_SCHEDS_PER_SUM, count = rows_from(cpu, first);
 	int is = atomic_load(&right->blocks[block]);
 
 	if (is < schedule_is_fine) {
