@@ -6,7 +6,8 @@ recordings of busy machines are. Intel PT, one file, not packed, recorded with s
   cpu=N                           all records that CPU N wrote are missing; its trace is there
   burst=N,LENGTH                  of each CPU, N times LENGTH records in a row are missing, and a LOST record says so, as
                                   it is where nobody reads a full ring buffer
-  strip=mtc,cyc,tsc               no packets of that kind: mtc takes TMA with it; tsc leaves those at PSBs
+  strip=mtc,cyc,tsc               no packets of that kind: mtc takes TMA with it; tsc leaves those at PSBs, and
+                                  makes sense only with mtc
   time=N                          as a processor tells the time: no CYC packets, MTCs every 2^N ticks of the crystal and
                                   while tracing is off, too, but no TSC where user space is entered, as tracers in
                                   software have it; N is at least the recording's
