@@ -208,5 +208,6 @@ struct known_function *call_places_entered(struct call_places *places, const str
 
 void call_places_learn(struct call_places *places, const struct sb_function *function, uint32_t traits)
 {
+	places->learned += 1;
 	places->function[function->index]->traits |= traits;
 }

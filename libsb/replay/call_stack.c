@@ -126,7 +126,7 @@ int sb_calls_flow(struct sb_calls *calls, const struct sb_flow *flow)
 	struct call_cpu *cpu;
 	int status;
 
-	if (!flow->npaths)
+	if (!flow->npaths && (!flow->calls || flow->calls->nedges))
 		return flow->calls ? call_take_edges(calls, NULL, flow) : 0;
 	cpu = call_find_cpu(calls, flow->cpu);
 	thread = cpu && cpu->thread && cpu->thread->public.tid == flow->tid &&
@@ -136,6 +136,8 @@ int sb_calls_flow(struct sb_calls *calls, const struct sb_flow *flow)
 	if (!cpu || !thread)
 		return -sbe_nomem;
 	cpu->thread = thread;
+	if (!flow->npaths) /* that is all */
+		return 0;
 	thread->public.cpu = flow->cpu;
 	thread->public.tsc = flow->tsc;
 	thread->public.membership = flow->membership;

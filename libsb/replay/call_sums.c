@@ -6,12 +6,16 @@
 
 #include "replay/call_edges.h"
 #include "replay/call_internal.h"
+#include "replay/elsewhere.h"
 #include "system/arena.h"
 #include "system/index_slots.h"
 
 enum {
-	sums_most = 1 << 14, /* then, all are written */
-	edges_most = 1 << 16 /* likewise */
+	sums_most = 1 << 14,  /* of all items; then, these are written */
+	items_most = 1 << 10, /* likewise */
+	edges_most = 1 << 16, /* likewise */
+	hands = 1 << 8,       /* threads at hand */
+	kept_most = 1 << 7    /* an item that had more of something gives its memory back */
 };
 
 /* A function above the base, or the base itself: the first one. */
@@ -20,42 +24,63 @@ struct sum {
 	struct sb_flow_call_sum is;
 };
 
+/* Its arrays are owned. */
+struct item {
+	struct sb_flow head;
+	int is_raw;       /* blocks still belong to the flow */
+	uint64_t until;   /* when the thread, or its process, gets another name */
+	uint64_t tsc;     /* of its last block */
+	uint64_t nblocks; /* that were added up */
+	uint64_t learned; /* how often something had been, when it began */
+	struct sb_flow_calls is;
+	struct pt_run_block *block;
+	size_t nraw, block_capacity;
+	uint8_t *length; /* of the blocks' instructions, which they point to when all are there */
+	size_t nlengths, length_capacity;
+	struct sum *sum;
+	size_t nsums, sum_capacity;
+	struct sb_flow_call_frame *frame;
+	size_t frame_capacity;
+	struct call_edges base; /* when they are wanted: of the frame below */
+};
+
+/* A thread at hand. */
+struct hand {
+	struct call_thread thread;
+	int is_taken;
+	uint64_t tsc;             /* of its last flow */
+	uint64_t passed;          /* struct call_sums, when that came */
+	struct item *item;        /* that is open; NULL: none is */
+	struct index_slots slots; /* of the item's sums: index + 1 */
+};
+
 struct call_sums {
 	struct span_writer *writer; /* borrowed */
 	unsigned int what;
-	const struct sb_system *system;
+	const struct replay_world *world;
 	const struct sb_clock *clock;
-	struct sb_calls *calls; /* owned; only for what it does to the thread */
-	struct call_thread thread;
+	struct sb_calls *calls;   /* owned; only for what it does to threads */
+	struct hand *hand[hands]; /* owned; by thread */
+	struct hand *now;         /* whose flow comes; NULL: nobody's did yet */
+	uint64_t passed;          /* how often the CPU may have switched */
+	struct elsewhere elsewhere;
 	/* Of the flow that comes: */
 	const struct sb_flow *flow;
 	int is_beginning;     /* none of its blocks came yet */
 	uint64_t left_before; /* the thread's .left_ip then */
 	int is_credited;
-	/* The item. */
-	int is_open;
-	int is_raw; /* blocks still belong to the flow */
-	struct sb_flow head;
-	uint64_t until;   /* when the thread, or its process, gets another name */
-	uint64_t tsc;     /* of its last block */
-	uint64_t returns; /* before it */
-	uint64_t nblocks; /* that were added up */
-	struct sb_flow_calls is;
-	struct pt_run_block *block; /* owned */
-	size_t nraw, block_capacity;
-	uint8_t *length; /* owned; of the blocks' instructions, which they point to when all are there */
-	size_t nlengths, length_capacity;
-	struct sum *sum; /* owned */
-	size_t nsums, sum_capacity;
-	struct index_slots slots;   /* of sums: index + 1 */
+	uint64_t returns; /* those up to here were added to items */
+	/* Items that are not written, in the order in which they began, and behind them those that were. */
+	struct item **item; /* owned */
+	size_t nitems, nrooms, item_capacity;
+	size_t nsums;               /* of all that are not written */
+	int32_t told_pid, told_tid; /* of the one that was written last */
 	struct call_number *number; /* owned; by function's index */
 	size_t number_capacity, nnumbers;
 	uint32_t nfunctions;              /* that have one */
-	struct sb_flow_call_sum *written; /* owned; those of the item that is written, as is: */
-	struct sb_flow_call_frame *frame; /* owned */
-	size_t written_capacity, frame_capacity;
-	/* When they are wanted: */
-	struct call_edges base, above; /* of the frame below the item's, of functions on it */
+	struct sb_flow_call_sum *written; /* owned; those of the item that is written, as is */
+	size_t written_capacity;
+	struct call_edges above; /* when they are wanted: of functions above the base */
 };
 
 static uint64_t time_of(const struct call_sums *sums, uint64_t tsc)
@@ -75,66 +100,114 @@ static int64_t sum_of(struct call_sums *sums, uint32_t below, const struct sb_ca
 {
 	const struct known_function *function = known_function(frame->function);
 	const uint32_t hash = hash_of(below, function);
+	struct index_slots *slots = &sums->now->slots;
+	struct item *item = sums->now->item;
 	struct index_search search = index_search(hash);
 	uint32_t number;
 
-	while ((number = index_slots_next(&sums->slots, &search)))
-		if (sums->sum[number - 1].function == function && sums->sum[number - 1].is.below == below)
+	while ((number = index_slots_next(slots, &search)))
+		if (item->sum[number - 1].function == function && item->sum[number - 1].is.below == below)
 			return number - 1;
-	if (array_reserve(&sums->sum, &sums->sum_capacity, sums->nsums, sizeof(*sums->sum)) < 0)
+	if (array_reserve(&item->sum, &item->sum_capacity, item->nsums, sizeof(*item->sum)) < 0)
 		return -sbe_nomem;
-	sums->sum[sums->nsums++] =
+	item->sum[item->nsums++] =
 	        (struct sum){.function = function,
 	                     .is = {.ip = frame->ip,
 	                            .below = below,
 	                            .is_kernel = call_is_kernel(frame->ip) != 0,
 	                            .is_called = call_is_called((enum sb_enter)frame->how) != 0}};
-	if (index_slots_add(&sums->slots, hash, (uint32_t)sums->nsums) < 0)
+	sums->nsums += 1;
+	if (index_slots_add(slots, hash, (uint32_t)item->nsums) < 0)
 		return -sbe_nomem;
-	return (int64_t)sums->nsums - 1;
+	return (int64_t)item->nsums - 1;
 }
 
 /* From here on, all that happens above the innermost frame is known, if that is one that can be told. */
-static void begin_sums(struct call_sums *sums, struct call_thread *thread)
+static int begin_sums(struct call_sums *sums)
 {
+	struct call_thread *thread = &sums->now->thread;
 	struct sb_call_frame *top = thread->public.depth ? sb_calls_top(&thread->public) : NULL;
+	struct item *item = sums->now->item;
 
 	if (!top || thread->low >= thread->high || known_function(top->function)->traits & traits_of_go ||
 	    thread->loan.number || thread->may_park)
-		return;
-	sums->is_raw = 0;
+		return 0;
+	if (array_reserve(&item->sum, &item->sum_capacity, 0, sizeof(*item->sum)) < 0)
+		return -sbe_nomem;
+	item->is_raw = 0;
 	thread->base = thread->public.depth;
 	/* Wherever else it has code: what is at hand is where it must go on. */
 	top->low = thread->low;
 	top->high = thread->high;
 	top->note.number = 0;
-	sums->sum[0] = (struct sum){.function = known_function(top->function)};
-	sums->nsums = 1;
-	sums->is.low = top->low;
-	sums->is.high = top->high;
-	sums->is.is_named = top->function->name != NULL;
-}
-
-/* ---- Items ------------------------------------------------------------------------------------ */
-
-static int add_frames(struct call_sums *sums)
-{
-	const struct sb_call_thread *thread = &sums->thread.public;
-	const uint32_t base = sums->thread.base, count = thread->depth - base;
-
-	if (array_reserve_more(&sums->frame, &sums->frame_capacity, 0, count, sizeof(*sums->frame)) < 0)
-		return -sbe_nomem;
-	for (uint32_t i = 0; i < count; ++i) {
-		const struct sb_call_frame *frame = &thread->frame[base + i];
-
-		sums->frame[i] =
-		        (struct sb_flow_call_frame){frame->ip,  frame->from_ip, frame->return_ip,
-		                                    frame->how, frame->flags,   thread->ninsn - frame->ninsn};
-	}
-	sums->is.frame = sums->frame;
-	sums->is.nframes = count;
+	item->sum[0] = (struct sum){.function = known_function(top->function)};
+	item->nsums = 1;
+	sums->nsums += 1;
+	item->is.low = top->low;
+	item->is.high = top->high;
+	item->is.is_named = top->function->name != NULL;
 	return 0;
 }
+
+/* ---- Items end --------------------------------------------------------------------------------- */
+
+static int add_frames(struct item *item, const struct call_thread *thread)
+{
+	const struct sb_call_thread *public = &thread->public;
+	const uint32_t base = thread->base, count = public->depth - base;
+
+	if (array_reserve_more(&item->frame, &item->frame_capacity, 0, count, sizeof(*item->frame)) < 0)
+		return -sbe_nomem;
+	for (uint32_t i = 0; i < count; ++i) {
+		const struct sb_call_frame *frame = &public->frame[base + i];
+
+		item->frame[i] =
+		        (struct sb_flow_call_frame){frame->ip,  frame->from_ip, frame->return_ip,
+		                                    frame->how, frame->flags,   public->ninsn - frame->ninsn};
+	}
+	item->is.frame = item->frame;
+	item->is.nframes = count;
+	return 0;
+}
+
+/* Returns up to here are those of the thread that ran. */
+static void count_returns(struct call_sums *sums)
+{
+	const uint64_t returns = sums->calls->doubts.returns;
+
+	if (sums->now && sums->now->item)
+		sums->now->item->is.returns += returns - sums->returns;
+	sums->returns = returns;
+}
+
+/* The thread's open item ends: it is written when those that began before it are. The thread left before
+ * @left_ip behind it. */
+static int end_item(struct call_sums *sums, struct hand *hand, uint64_t left_ip)
+{
+	const struct call_thread *thread = &hand->thread;
+	struct item *item = hand->item;
+
+	if (!item)
+		return 0;
+	count_returns(sums);
+	hand->item = NULL;
+	index_slots_clear(&hand->slots);
+	item->head.left_ip = left_ip;
+	item->is.tsc_to = item->tsc;
+	item->is_raw |= !item->nblocks;
+	if (item->is_raw)
+		return 0;
+	item->is.is_plain = thread->came_back;
+	item->is.goes_internal = thread->goes_internal;
+	item->is.end_low = thread->low;
+	item->is.end_high = thread->high;
+	item->is.end_ip = thread->last.end_ip;
+	item->is.next_ip = thread->last.next_ip;
+	item->is.iclass = thread->last.iclass;
+	return add_frames(item, thread);
+}
+
+/* ---- Items are written ------------------------------------------------------------------------- */
 
 /* What must hold of a function where it is told of. */
 static uint8_t traits_of(const struct sb_flow_call_sum *sum)
@@ -170,17 +243,17 @@ static int number(struct call_sums *sums, const struct sum *sum, struct sb_flow_
 }
 
 /* Who called whom says it all: of functions, only that there are such is told, and only once. */
-static int add_functions(struct call_sums *sums)
+static int add_functions(struct call_sums *sums, struct item *item)
 {
 	struct sb_flow_call_sum *written = sums->written;
 	size_t count = 1;
 
-	*written = sums->sum[0].is;
-	for (size_t i = 1; i < sums->nsums; ++i) {
+	*written = item->sum[0].is;
+	for (size_t i = 1; i < item->nsums; ++i) {
 		int known;
 
-		written[count] = sums->sum[i].is;
-		known = number(sums, &sums->sum[i], &written[count]);
+		written[count] = item->sum[i].is;
+		known = number(sums, &item->sum[i], &written[count]);
 		if (known < 0)
 			return known;
 		written->ninsn += written[count].ninsn;
@@ -188,27 +261,25 @@ static int add_functions(struct call_sums *sums)
 		written[count].below = (uint32_t)count - 1;
 		count += !known;
 	}
-	sums->is.nsums = (uint32_t)count;
+	item->is.nsums = (uint32_t)count;
 	return 0;
 }
 
 /* What ran in which stack. */
-static int add_stacks(struct call_sums *sums)
+static int add_stacks(struct call_sums *sums, struct item *item)
 {
-	for (size_t i = 0; i < sums->nsums; ++i) {
-		sums->written[i] = sums->sum[i].is;
-		if (i && number(sums, &sums->sum[i], &sums->written[i]) < 0)
+	for (size_t i = 0; i < item->nsums; ++i) {
+		sums->written[i] = item->sum[i].is;
+		if (i && number(sums, &item->sum[i], &sums->written[i]) < 0)
 			return -sbe_nomem;
 	}
-	sums->is.nsums = (uint32_t)sums->nsums;
+	item->is.nsums = (uint32_t)item->nsums;
 	return 0;
 }
 
-static int add_sums(struct call_sums *sums)
+static int add_sums(struct call_sums *sums, struct item *item)
 {
-	const struct call_thread *thread = &sums->thread;
-
-	if (array_reserve_more(&sums->written, &sums->written_capacity, 0, sums->nsums,
+	if (array_reserve_more(&sums->written, &sums->written_capacity, 0, item->nsums,
 	                       sizeof(*sums->written)) < 0)
 		return -sbe_nomem;
 	/* Numbers begin anew with each piece: the one before may not be read. */
@@ -216,48 +287,97 @@ static int add_sums(struct call_sums *sums)
 		sums->nfunctions = 0;
 		sums->nnumbers = 0;
 	}
-	if ((sums->what & sb_sums_calls ? add_stacks(sums) : add_functions(sums)) < 0)
+	if ((sums->what & sb_sums_calls ? add_stacks(sums, item) : add_functions(sums, item)) < 0)
 		return -sbe_nomem;
-	sums->is.sum = sums->written;
-	sums->is.is_plain = thread->came_back;
-	sums->is.goes_internal = thread->goes_internal;
-	sums->is.returns = sums->calls->doubts.returns - sums->returns;
-	sums->is.end_low = thread->low;
-	sums->is.end_high = thread->high;
-	sums->is.end_ip = thread->last.end_ip;
-	sums->is.next_ip = thread->last.next_ip;
-	sums->is.iclass = thread->last.iclass;
-	if (sums->base.count && call_edges_tell(&sums->base, 0, sums->number, &sums->is) < 0)
-		return -sbe_nomem;
-	return add_frames(sums);
+	item->is.sum = sums->written;
+	return item->base.count && call_edges_tell(&item->base, 0, sums->number, &item->is) < 0 ? -sbe_nomem
+	                                                                                        : 0;
 }
 
-/* The thread left before @left_ip behind it. */
-static int write_item(struct call_sums *sums, uint64_t left_ip)
+static int write_item(struct call_sums *sums, struct item *item)
 {
-	struct pt_run_path path = {.block = sums->block, .nblocks = (uint32_t)sums->nraw, .id = ptr_no_id};
+	struct pt_run_path path = {.block = item->block, .nblocks = (uint32_t)item->nraw, .id = ptr_no_id};
 	const struct pt_run_path *only = &path;
-	const uint8_t *length = sums->length;
-	struct sb_flow flow = sums->head;
-	int status = sums->is_raw || !sums->nblocks ? 0 : add_sums(sums);
+	const uint8_t *length = item->length;
+	struct sb_flow flow = item->head;
+	const int status = item->is_raw ? 0 : add_sums(sums, item);
 
-	for (size_t i = 0; i < sums->nraw; ++i) {
-		sums->block[i].length = length;
-		length += sums->block[i].ninsn;
-		path.ninsn += sums->block[i].ninsn;
+	for (size_t i = 0; i < item->nraw; ++i) {
+		item->block[i].length = length;
+		length += item->block[i].ninsn;
+		path.ninsn += item->block[i].ninsn;
 	}
 	flow.path = &only;
 	flow.npaths = 1;
 	flow.nblocks = path.nblocks;
 	flow.ninsn = path.ninsn;
-	flow.left_ip = left_ip;
 	flow.numbering = sums->writer->numbering;
-	flow.calls = &sums->is;
-	sums->is.tsc_to = sums->tsc;
-	sums->is_open = 0;
-	index_slots_clear(&sums->slots);
-	call_edges_clear(&sums->base);
+	flow.calls = &item->is;
+	sums->told_pid = flow.pid;
+	sums->told_tid = flow.tid;
 	return status < 0 ? status : span_write_flow(sums->writer, &flow, 1);
+}
+
+/* When others' items were written behind those of the thread whose flow came last: that it is that one. */
+static int write_last(struct call_sums *sums)
+{
+	const struct hand *now = sums->now;
+	const struct sb_call_thread *thread = now ? &now->thread.public : NULL;
+	const struct sb_flow_calls calls = {.tsc_to = now ? now->tsc : 0};
+	struct sb_flow flow;
+
+	if (!now || (thread->pid == sums->told_pid && thread->tid == sums->told_tid))
+		return 0;
+	sums->told_pid = thread->pid;
+	sums->told_tid = thread->tid;
+	flow = (struct sb_flow){.cpu = thread->cpu,
+	                        .pid = thread->pid,
+	                        .tid = thread->tid,
+	                        .tsc = now->tsc,
+	                        .membership = thread->membership,
+	                        .epoch = thread->epoch,
+	                        .calls = &calls};
+	return span_write_flow(sums->writer, &flow, 0);
+}
+
+static void free_item(struct item *item)
+{
+	free(item->block);
+	free(item->length);
+	free(item->sum);
+	free(item->frame);
+	call_edges_fini(&item->base);
+	*item = (struct item){0};
+}
+
+static int is_large(const struct item *item)
+{
+	return item->block_capacity > kept_most || item->length_capacity > 8 * kept_most ||
+	       item->sum_capacity > kept_most || item->frame_capacity > kept_most ||
+	       item->base.capacity > kept_most;
+}
+
+/* All items end, and are written in the order in which they began: what other CPUs have is put in between by
+ * that. */
+static int flush(struct call_sums *sums)
+{
+	int status = 0;
+
+	for (size_t i = 0; i < hands && status == 0; ++i)
+		if (sums->hand[i] && sums->hand[i]->item)
+			status = end_item(sums, sums->hand[i], sums->hand[i]->thread.left_ip);
+	for (size_t i = 0; i < sums->nitems && status == 0; ++i)
+		status = write_item(sums, sums->item[i]);
+	for (size_t i = 0; i < sums->nitems; ++i)
+		if (is_large(sums->item[i]))
+			free_item(sums->item[i]);
+	sums->nitems = sums->nsums = 0;
+	return status;
+}
+
+static int is_full(const struct call_sums *sums)
+{
+	return sums->nsums >= sums_most || sums->nitems >= items_most;
 }
 
 /* What all items have in common. Their functions have numbers. */
@@ -284,33 +404,59 @@ static uint64_t until_of(const struct call_sums *sums, const struct sb_flow *flo
 	const uint64_t now = time_of(sums, flow->tsc);
 	uint64_t thread, process;
 
-	sb_system_comm_until(sums->system, flow->pid, flow->tid, now, &thread);
-	sb_system_comm_until(sums->system, flow->pid, flow->pid, now, &process);
+	sb_system_comm_until(sums->world->system, flow->pid, flow->tid, now, &thread);
+	sb_system_comm_until(sums->world->system, flow->pid, flow->pid, now, &process);
 	return thread < process ? thread : process;
 }
 
-/* With the flow's next block. */
-static void begin_item(struct call_sums *sums)
+/* One that has nothing but memory. NULL: there is none. */
+static struct item *next_item(struct call_sums *sums)
 {
-	sums->is_open = sums->is_raw = 1;
-	sums->head = *sums->flow;
-	sums->until = until_of(sums, sums->flow);
-	sums->returns = sums->calls->doubts.returns;
-	sums->nblocks = sums->nraw = sums->nlengths = sums->nsums = 0;
-	sums->is = (struct sb_flow_calls){.credit = sums->is_beginning ? call_credit(sums->flow->ninsn) : 0};
-	sums->is_credited = 1;
-	sums->thread.since = call_places_time(sums->calls->places, sums->flow->tsc);
-	sums->thread.came_back = sums->thread.goes_internal = sums->thread.by_learned = 0;
+	struct item *item;
+
+	if (sums->nitems == sums->nrooms) {
+		if (array_reserve(&sums->item, &sums->item_capacity, sums->nrooms, sizeof(item)) < 0)
+			return NULL;
+		item = calloc(1, sizeof(*item));
+		if (!item)
+			return NULL;
+		sums->item[sums->nrooms++] = item;
+	}
+	item = sums->item[sums->nitems++];
+	item->nblocks = item->nraw = item->nlengths = item->nsums = 0;
+	call_edges_clear(&item->base);
+	return item;
 }
 
-static int add_raw(struct call_sums *sums, const struct pt_run_block *block)
+/* With the flow's next block. */
+static int begin_item(struct call_sums *sums)
 {
-	if (array_reserve(&sums->block, &sums->block_capacity, sums->nraw, sizeof(*sums->block)) < 0 ||
-	    array_reserve_more(&sums->length, &sums->length_capacity, sums->nlengths, block->ninsn, 1) < 0)
+	struct item *item = next_item(sums);
+	struct call_thread *thread = &sums->now->thread;
+
+	if (!item)
 		return -sbe_nomem;
-	sums->block[sums->nraw++] = *block;
-	memcpy(sums->length + sums->nlengths, block->length, block->ninsn);
-	sums->nlengths += block->ninsn;
+	sums->now->item = item;
+	item->is_raw = 1;
+	item->head = *sums->flow;
+	item->until = until_of(sums, sums->flow);
+	item->learned = sums->calls->places->learned;
+	item->is = (struct sb_flow_calls){.credit = sums->is_beginning ? call_credit(sums->flow->ninsn) : 0};
+	sums->is_credited = 1;
+	sums->returns = sums->calls->doubts.returns;
+	thread->since = call_places_time(sums->calls->places, sums->flow->tsc);
+	thread->came_back = thread->goes_internal = thread->by_learned = 0;
+	return 0;
+}
+
+static int add_raw(struct item *item, const struct pt_run_block *block)
+{
+	if (array_reserve(&item->block, &item->block_capacity, item->nraw, sizeof(*item->block)) < 0 ||
+	    array_reserve_more(&item->length, &item->length_capacity, item->nlengths, block->ninsn, 1) < 0)
+		return -sbe_nomem;
+	item->block[item->nraw++] = *block;
+	memcpy(item->length + item->nlengths, block->length, block->ninsn);
+	item->nlengths += block->ninsn;
 	return 0;
 }
 
@@ -321,14 +467,14 @@ static int on_cut(void *context, struct call_thread *thread)
 	struct call_sums *sums = context;
 	int status;
 
-	if (sums->is_raw)
+	if (sums->now->item->is_raw)
 		return 0;
 	status = call_tell_run(sums->calls, thread);
 	if (status == 0)
-		status = write_item(sums, sums->is_beginning ? sums->left_before : 0);
-	if (status == 0)
-		begin_item(sums);
-	return status;
+		status = end_item(sums, sums->now, sums->is_beginning ? sums->left_before : 0);
+	if (status == 0 && is_full(sums))
+		status = flush(sums);
+	return status == 0 ? begin_item(sums) : status;
 }
 
 /* Before a block is counted, and after what it does to the stack. */
@@ -336,29 +482,29 @@ static uint32_t on_count(void *context, struct sb_call_thread *public, const str
                          const struct pt_run_block *block)
 {
 	struct call_sums *sums = context;
+	struct item *item = sums->now->item;
 
 	(void)public;
 	if (!sums->is_credited)
-		sums->is.more_credit += call_credit(flow->ninsn);
+		item->is.more_credit += call_credit(flow->ninsn);
 	sums->is_credited = 1;
 	sums->is_beginning = 0;
-	sums->tsc = flow->tsc;
-	if (!sums->is_raw) {
-		sums->nblocks += 1;
+	item->tsc = flow->tsc;
+	if (!item->is_raw) {
+		item->nblocks += 1;
 		return block->ninsn;
 	}
-	if (add_raw(sums, block) < 0)
+	if (add_raw(item, block) < 0 || begin_sums(sums) < 0)
 		sums->writer->failed = -sbe_nomem;
-	begin_sums(sums, &sums->thread);
 	return 0;
 }
 
 static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 {
-	struct call_sums *sums = context;
+	struct item *item = ((struct call_sums *)context)->now->item;
 
-	if (!sums->is_raw)
-		sums->sum[sb_calls_top(thread)->note.number].is.ninsn += ninsn;
+	if (!item->is_raw)
+		item->sum[sb_calls_top(thread)->note.number].is.ninsn += ninsn;
 	return 0;
 }
 
@@ -366,7 +512,7 @@ static int on_run(void *context, struct sb_call_thread *thread, uint64_t ninsn)
 static int add_edge(struct call_sums *sums, const struct sb_call_thread *thread)
 {
 	const struct sb_call_frame *top = sb_calls_top(thread);
-	const int is_base = thread->depth - 1 == sums->thread.base;
+	const int is_base = thread->depth - 1 == sums->now->thread.base;
 	const struct call_edge edge = {
 	        .caller = is_base ? NULL : known_function(top[-1].function),
 	        .callee = known_function(top->function),
@@ -376,47 +522,49 @@ static int add_edge(struct call_sums *sums, const struct sb_call_thread *thread)
 	               .calls = 1,
 	               .ninsn = thread->ninsn - top->ninsn}};
 
-	return call_edges_add(is_base ? &sums->base : &sums->above, &edge);
+	return call_edges_add(is_base ? &sums->now->item->base : &sums->above, &edge);
 }
 
 static int on_enter(void *context, struct sb_call_thread *thread)
 {
 	struct call_sums *sums = context;
 	struct sb_call_frame *top = sb_calls_top(thread);
-	const uint32_t above = thread->depth - sums->thread.base;
+	struct item *item = sums->now->item;
+	const uint32_t above = thread->depth - sums->now->thread.base;
 	int64_t index;
 
-	if (sums->is_raw)
+	if (item->is_raw)
 		return 0;
 	/* Without stacks, what is above the frame is one. */
 	index = sum_of(sums, sums->what & sb_sums_calls ? (uint32_t)top[-1].note.number : 0, top);
 	if (index < 0)
 		return -sbe_nomem;
 	top->note.number = (uint64_t)index;
-	if (above > sums->is.deepest)
-		sums->is.deepest = above;
+	if (above > item->is.deepest)
+		item->is.deepest = above;
 	return 0;
 }
 
 static int on_leave(void *context, struct sb_call_thread *thread, enum sb_leave how)
 {
 	struct call_sums *sums = context;
-	struct sb_flow_call_sum *sum = &sums->sum[sb_calls_top(thread)->note.number].is;
+	struct call_thread *now = &sums->now->thread;
+	const struct item *item = sums->now->item;
+	const uint8_t is_learned = now->by_learned != 0;
 
-	if (!sums->is_raw && how == sb_leave_tail) {
-		sum->is_learned |= sums->thread.by_learned != 0;
-		sum->jumps |= sums->thread.last.iclass != ptic_return;
+	now->by_learned = 0;
+	if (item->is_raw)
+		return 0;
+	if (how == sb_leave_tail) {
+		struct sb_flow_call_sum *sum = &item->sum[sb_calls_top(thread)->note.number].is;
+
+		sum->is_learned |= is_learned;
+		sum->jumps |= now->last.iclass != ptic_return;
 	}
-	sums->thread.by_learned = 0;
-	return !sums->is_raw && sums->what & sb_sums_edges ? add_edge(sums, thread) : 0;
+	return sums->what & sb_sums_edges ? add_edge(sums, thread) : 0;
 }
 
-/* ---- Flow ------------------------------------------------------------------------------------- */
-
-static int flush(struct call_sums *sums)
-{
-	return sums->is_open ? write_item(sums, sums->thread.left_ip) : 0;
-}
+/* ---- Threads ----------------------------------------------------------------------------------- */
 
 /* Nothing is known of what the thread did up to now. */
 static void reset(struct call_thread *thread, const struct sb_flow *flow)
@@ -429,56 +577,124 @@ static void reset(struct call_thread *thread, const struct sb_flow *flow)
 	*thread = room;
 	thread->public.pid = flow->pid;
 	thread->public.tid = flow->tid;
+	thread->public.cpu = flow->cpu;
 }
 
-int call_sums_break(struct call_sums *sums)
+static int is_of(const struct hand *hand, const struct sb_flow *flow)
 {
-	static const struct sb_flow nobody = {.pid = -1, .tid = -1};
-	const int status = flush(sums);
+	const struct sb_call_thread *thread = &hand->thread.public;
 
-	reset(&sums->thread, &nobody);
-	return status;
+	return hand->is_taken && flow->pid == thread->pid && flow->tid == thread->tid &&
+	       flow->cpu == thread->cpu;
+}
+
+static struct hand **slot_of(struct call_sums *sums, const struct sb_flow *flow)
+{
+	return &sums->hand[((uint32_t)flow->tid * 0x9e3779b1u ^ (uint32_t)flow->pid * 0x85ebca6bu) >> 24];
+}
+
+/* Whether the thread has run elsewhere since it was here, if anybody knows; or a negative code. What nobody
+ * knows the thread of is its CPU's alone. */
+static int was_elsewhere(struct call_sums *sums, const struct hand *hand, const struct sb_flow *flow)
+{
+	return flow->tid > 0 ? elsewhere_since(&sums->elsewhere, sums->world, flow->cpu, flow->tid, hand->tsc,
+	                                       flow->tsc)
+	                     : 0;
+}
+
+/* The flow's thread becomes the one that runs. */
+static int take_up(struct call_sums *sums, const struct sb_flow *flow)
+{
+	struct hand **slot = slot_of(sums, flow), *hand = *slot;
+	int status = 0, goes_on;
+
+	_Static_assert(hands == 1 << 8, "a slot for each number of 8 bits");
+	if (!hand)
+		hand = *slot = calloc(1, sizeof(*hand));
+	if (!hand)
+		return -sbe_nomem;
+	goes_on = is_of(hand, flow);
+	if (goes_on) {
+		status = was_elsewhere(sums, hand, flow);
+		goes_on = !status;
+	}
+	count_returns(sums);
+	if (status >= 0 && !goes_on)
+		status = end_item(sums, hand, hand->thread.left_ip);
+	if (status >= 0 && !goes_on)
+		reset(&hand->thread, flow);
+	hand->is_taken = 1;
+	hand->passed = sums->passed;
+	sums->now = hand;
+	return status < 0 ? status : 0;
+}
+
+/* What threads do behind this may have something in between. */
+static void let_go(struct call_sums *sums)
+{
+	for (size_t i = 0; i < hands; ++i)
+		if (sums->hand[i])
+			sums->hand[i]->is_taken = 0;
+	sums->now = NULL;
+}
+
+void call_sums_pass(struct call_sums *sums)
+{
+	sums->passed += 1;
 }
 
 int call_sums_flush(struct call_sums *sums)
 {
-	const int status = call_sums_break(sums);
+	int status = flush(sums);
 
+	if (status == 0)
+		status = write_last(sums);
+	let_go(sums);
 	return status == 0 ? write_edges(sums) : status;
 }
 
-/* Whether what is added up goes on with @flow. */
-static int goes_on(const struct call_sums *sums, const struct sb_flow *flow)
+/* ---- Flow ------------------------------------------------------------------------------------- */
+
+/* Whether what is added up goes on with @flow. What was learned since holds only behind where it was. */
+static int goes_on(const struct call_sums *sums, const struct item *item, const struct sb_flow *flow)
 {
-	return flow->epoch == sums->head.epoch && flow->membership == sums->head.membership &&
-	       time_of(sums, flow->tsc) < sums->until && sums->nsums < sums_most;
+	return flow->epoch == item->head.epoch && flow->membership == item->head.membership &&
+	       item->learned == sums->calls->places->learned && time_of(sums, flow->tsc) < item->until;
+}
+
+/* There is room for more. */
+static int make_room(struct call_sums *sums)
+{
+	const int edges = sums->above.count >= edges_most;
+	const int status = edges || is_full(sums) ? flush(sums) : 0;
+
+	return status == 0 && edges ? write_edges(sums) : status;
 }
 
 static int begin_flow(struct call_sums *sums, const struct sb_flow *flow)
 {
-	struct sb_call_thread *thread = &sums->thread.public;
+	struct hand *hand = sums->now;
+	struct sb_call_thread *thread;
 	int status = 0;
 
-	if (flow->pid != thread->pid || flow->tid != thread->tid || flow->cpu != thread->cpu) {
-		status = call_sums_break(sums);
-		reset(&sums->thread, flow);
-	} else if (sums->is_open && !goes_on(sums, flow)) {
-		status = flush(sums);
-	}
-	if (status == 0 && sums->above.count >= edges_most)
-		status = sums->is_open ? flush(sums) : 0;
-	if (status == 0 && sums->above.count >= edges_most)
-		status = write_edges(sums);
-	thread->cpu = flow->cpu;
+	if (!hand || !is_of(hand, flow) || hand->passed != sums->passed)
+		status = take_up(sums, flow);
+	if (status < 0)
+		return status;
+	hand = sums->now;
+	if (hand->item && !goes_on(sums, hand->item, flow))
+		status = end_item(sums, hand, hand->thread.left_ip);
+	if (status == 0)
+		status = make_room(sums);
+	thread = &hand->thread.public;
 	thread->tsc = flow->tsc;
 	thread->membership = flow->membership;
+	hand->tsc = flow->tsc;
 	sums->flow = flow;
 	sums->is_beginning = 1;
 	sums->is_credited = 0;
-	sums->left_before = sums->thread.left_ip;
-	if (!sums->is_open)
-		begin_item(sums);
-	return status;
+	sums->left_before = hand->thread.left_ip;
+	return status == 0 && !hand->item ? begin_item(sums) : status;
 }
 
 int call_sums_add(struct call_sums *sums, const struct sb_flow *flow)
@@ -487,9 +703,9 @@ int call_sums_add(struct call_sums *sums, const struct sb_flow *flow)
 
 	if (status < 0 || !flow->npaths)
 		return status;
-	status = call_flow_add(sums->calls, &sums->thread, flow);
+	status = call_flow_add(sums->calls, &sums->now->thread, flow);
 	/* The next flow's beginning is to be seen. */
-	return status == 0 && sums->is_raw ? flush(sums) : status;
+	return status == 0 && sums->now->item->is_raw ? end_item(sums, sums->now, flow->left_ip) : status;
 }
 
 /* ---- Life ------------------------------------------------------------------------------------- */
@@ -510,14 +726,22 @@ int call_sums_new(struct call_sums **result, struct span_writer *writer, const s
 		return -sbe_nomem;
 	sums->writer = writer;
 	sums->what = what;
-	sums->system = world->system;
+	sums->world = world;
 	sums->clock = options.clock;
-	sums->thread.public.cpu = -1;
-	if (array_reserve(&sums->sum, &sums->sum_capacity, 0, sizeof(*sums->sum)) < 0 ||
-	    sb_calls_new(&sums->calls, &options, &consumer, NULL) < 0)
+	if (sb_calls_new(&sums->calls, &options, &consumer, NULL) < 0)
 		return -sbe_nomem;
 	sums->calls->cut = on_cut;
 	return 0;
+}
+
+static void free_hand(struct hand *hand)
+{
+	if (!hand)
+		return;
+	free(hand->thread.public.frame);
+	free(hand->thread.landing);
+	index_slots_free(&hand->slots);
+	free(hand);
 }
 
 void call_sums_free(struct call_sums *sums)
@@ -525,16 +749,16 @@ void call_sums_free(struct call_sums *sums)
 	if (!sums)
 		return;
 	sb_calls_free(sums->calls);
-	free(sums->thread.public.frame);
-	free(sums->thread.landing);
-	free(sums->block);
-	free(sums->length);
-	free(sums->sum);
+	for (size_t i = 0; i < hands; ++i)
+		free_hand(sums->hand[i]);
+	for (size_t i = 0; i < sums->nrooms; ++i) {
+		free_item(sums->item[i]);
+		free(sums->item[i]);
+	}
+	free(sums->item);
+	elsewhere_fini(&sums->elsewhere);
 	free(sums->number);
 	free(sums->written);
-	free(sums->frame);
-	call_edges_fini(&sums->base);
 	call_edges_fini(&sums->above);
-	index_slots_free(&sums->slots);
 	free(sums);
 }

@@ -9,8 +9,9 @@
  *
  * Who called whom is added up over all items: only what the frame below called belongs to one (call_edges.h).
  *
- * Only one thread is at hand at a time: what it did before, and what it does behind, may have something in
- * between elsewhere.
+ * What a thread did before, and what it does behind others, is one as long as it was on no other CPU
+ * meanwhile (elsewhere.h): threads of one CPU take turns. Their items are written in the order in which they
+ * began, many at a time.
  */
 #ifndef SB_CALL_SUMS_H
 #define SB_CALL_SUMS_H
@@ -26,9 +27,9 @@ int call_sums_new(struct call_sums **sums, struct span_writer *writer, const str
 void call_sums_free(struct call_sums *sums); /* NULL is fine */
 
 int call_sums_add(struct call_sums *sums, const struct sb_flow *flow);
-/* Writes all that is of the stack; what comes is begun anew. */
-int call_sums_break(struct call_sums *sums);
-/* Writes all: what functions there are is begun anew, too. */
+/* The CPU may have switched: the thread that comes next may have been elsewhere. */
+void call_sums_pass(struct call_sums *sums);
+/* Writes all: what comes is begun anew. */
 int call_sums_flush(struct call_sums *sums);
 
 #endif

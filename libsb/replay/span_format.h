@@ -19,7 +19,9 @@
  *   8 * is_kernel + 4 * is_learned + 2 * jumps + is_called; as the flags say, deepest, returns, how many
  *   frames, and of each: ip, from_ip, return_ip, how and flags (a byte each), ran; edges; end_low,
  *   end_high - end_low; end_ip, next_ip, and iclass (a byte). An ip is signed, from the one before, or the
- *   end_ip of the last block
+ *   end_ip of the last block. Of a thread, they come in the order of time; of a CPU, in that in which they
+ *   began, as far as threads took turns. Where then another one is told of last than the one that ran last, an
+ *   item without paths and sums follows, of that one
  * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
  *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many
@@ -59,7 +61,7 @@
 
 #include "perfdata/checkpoint_sum.h"
 
-enum { SPAN_VERSION = 8, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
+enum { SPAN_VERSION = 9, SPAN_BLOCK_HEADER = 8, SPAN_BLOCK_SIZE = 64 * 1024, SPAN_BLOCK_MAX = 64 << 20 };
 
 /* Basic blocks in the flow of an item, at most: guesses take hardly any room. Paths are no more than that. */
 enum { SPAN_FLOW_BLOCKS_MAX = 1 << 20 };
