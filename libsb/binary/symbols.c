@@ -44,6 +44,15 @@ struct process_names {
 
 enum { SLOTS = 1024, LATELY = 64 };
 
+/* A mapping of a file that was asked for lately, and what was found for it. */
+struct known_map {
+	struct sb_map map;
+	uint32_t scope;
+	const char *dso; /* its name, among .strings; NULL: none was asked for */
+	const struct sb_binary *binary;
+	struct symbol_file *file; /* NULL: it is missing */
+};
+
 struct sb_symbols {
 	pthread_mutex_t lock; /* for all of it: what was handed out does not change any more */
 	struct sb_resolver *resolver;
@@ -52,6 +61,8 @@ struct sb_symbols {
 	char *kcore; /* owned; as options had it */
 	struct symbol_file *file[SLOTS];
 	struct symbol_file *lately[LATELY]; /* by where its name was when it was asked for; NULL: none */
+	struct known_map map[LATELY];       /* by where it was */
+	const char *kept;                   /* the .dso of the last one: that needs not be kept again */
 	struct process_names *process[SLOTS];
 	struct symbol_kernel kernel;
 	struct string_table strings; /* all that is handed out */
@@ -371,22 +382,56 @@ static int find_offset(struct sb_symbols *symbols, struct symbol_file *file, uin
 	return find_linked(symbols, file, address, ip, symbol, bounds);
 }
 
+static struct known_map *slot_of_map(struct sb_symbols *symbols, const struct sb_map *map)
+{
+	return &symbols->map[((uintptr_t)map * 0x9e3779b97f4a7c15u >> 32) % LATELY];
+}
+
+static int is_known(const struct known_map *known, const struct sb_map *map)
+{
+	return known->dso && !memcmp(&known->map, map, sizeof(*map)) && !strcmp(known->dso, map->filename);
+}
+
+static int get_to_know(struct sb_symbols *symbols, struct known_map *known, const struct sb_map *map,
+                       uint32_t scope)
+{
+	int status = sb_resolver_find_in(symbols->resolver, scope, map, &known->binary, NULL);
+
+	known->dso = NULL;
+	known->file = NULL;
+	if (status < 0)
+		return -sbe_nomem;
+	if (!known->binary->missing)
+		status = get_file(symbols, known->binary->path, known->binary, &known->file);
+	if (status < 0)
+		return status;
+	/* With what is between its members. */
+	memcpy(&known->map, map, sizeof(*map));
+	known->scope = scope;
+	known->dso = string_table_keep(&symbols->strings, map->filename);
+	return known->dso ? 0 : -sbe_nomem;
+}
+
+/* Many functions of a mapping are asked for, one after the other. Positive: it is none of a file. */
 static int find_in_map(struct sb_symbols *symbols, const struct sb_map *map, uint64_t ip,
                        struct sb_symbol *symbol, struct symbol_bounds *bounds)
 {
-	const struct sb_binary *binary;
-	struct symbol_file *file;
 	const uint32_t scope = sb_map_scope(symbols->resolver, symbols->system, map);
-	int status = sb_resolver_find_in(symbols->resolver, scope, map, &binary, NULL);
+	struct known_map *known = slot_of_map(symbols, map);
+	int status = 0;
 
-	if (status < 0)
-		return -sbe_nomem;
-	if (binary->missing)
-		return 0;
-	status = get_file(symbols, binary->path, binary, &file);
+	if (!is_known(known, map) || known->scope != scope) {
+		if (sb_map_is_anonymous(map->filename))
+			return 1;
+		status = get_to_know(symbols, known, map, scope);
+	}
 	if (status < 0)
 		return status;
-	return find_offset(symbols, file, binary->offset + (ip - map->begin), ip, symbol, bounds);
+	symbol->dso = symbols->kept = known->dso;
+	if (!known->file)
+		return 0;
+	return find_offset(symbols, known->file, known->binary->offset + (ip - map->begin), ip, symbol,
+	                   bounds);
 }
 
 /* In what was announced for @pid. */
@@ -490,9 +535,8 @@ static int find_user(struct sb_symbols *symbols, const struct sb_symbols_place *
 		status = find_in_dump(symbols, code, place->ip, symbol, bounds);
 	if (status < 0 || symbol->name)
 		return status;
-	if (map && !code && !sb_map_is_anonymous(map->filename))
-		return find_in_map(symbols, map, place->ip, symbol, bounds);
-	return find_in_perf_map(symbols, place, symbol, bounds);
+	status = map && !code ? find_in_map(symbols, map, place->ip, symbol, bounds) : 1;
+	return status > 0 ? find_in_perf_map(symbols, place, symbol, bounds) : status;
 }
 
 static int find_kernel(struct sb_symbols *symbols, const struct sb_symbols_place *place,
@@ -518,7 +562,7 @@ static int finish(struct sb_symbols *symbols, struct sb_symbol *symbol, const st
 	symbol->high = bounds->high;
 	symbol->from = bounds->from;
 	symbol->to = bounds->to;
-	if (!symbol->dso)
+	if (!symbol->dso || symbol->dso == symbols->kept)
 		return 0;
 	symbol->dso = string_table_keep(&symbols->strings, symbol->dso);
 	return symbol->dso ? 0 : -sbe_nomem;
