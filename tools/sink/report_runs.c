@@ -15,7 +15,8 @@ struct report_running {
 	/* Turns behind that at .since, up to before .until (TSC): the process is still in the bin of .since.
 	 */
 	uint64_t until, latest;
-	uint64_t user, kernel, nblocks; /* their sums */
+	uint64_t nblocks;      /* theirs */
+	uint64_t user, kernel; /* the sums of all, also of that at .since */
 	const struct sb_membership *membership;
 };
 
@@ -164,30 +165,35 @@ static void see_container(struct report_process *process, const struct sb_member
 	process->contained_cpu = cpu;
 }
 
+/* What was added up behind the turn at .since counts for the process. When the last of it was. */
+static uint64_t settle_process(struct report_runs *runs, const struct report_running *running,
+                               struct report_process *process)
+{
+	const uint64_t now = time_of(runs, running->latest);
+
+	process->last = now > process->last ? now : process->last;
+	process->nblocks += running->nblocks;
+	see_container(process, running->membership, running->latest, running->cpu);
+	see_time(runs, now);
+	return now;
+}
+
 /* What was added up counts where it was. Zero, or negative: no memory. */
 static int settle(struct report_runs *runs, struct report_running *running)
 {
 	struct report_process *process;
-	uint64_t now;
+	uint64_t since = running->since;
 
 	if (!running->until)
 		return 0;
 	running->until = 0;
-	if (!running->nblocks)
-		return 0;
 	process = &runs->process[running->process];
-	now = time_of(runs, running->latest);
-	process->last = now > process->last ? now : process->last;
 	process->user += running->user;
 	process->kernel += running->kernel;
-	process->nblocks += running->nblocks;
-	see_container(process, running->membership, running->latest, running->cpu);
-	see_time(runs, now);
-	if (report_time_add(&runs->time, running->row, running->since, running->process,
-	                    (const uint64_t[3]){now - running->since, running->user, running->kernel}))
-		return -1;
-	running->since = now;
-	return 0;
+	if (running->nblocks)
+		running->since = settle_process(runs, running, process);
+	return report_time_add(&runs->time, running->row, since, running->process,
+	                       (const uint64_t[3]){running->since - since, running->user, running->kernel});
 }
 
 /* From now on, turns of the process are added up until somebody else's, or the bin's end. */
@@ -202,33 +208,42 @@ static void begin_adding(struct report_runs *runs, struct report_running *runnin
 	running->latest = turn->tsc;
 	running->pid = turn->pid;
 	running->membership = turn->membership;
-	running->user = running->kernel = running->nblocks = 0;
+	running->kernel = turn->ninsn_kernel;
+	running->user = turn->ninsn - turn->ninsn_kernel;
+	running->nblocks = 0;
+}
+
+/* Counts the turn at .since where nothing is added up with it. Zero, or negative: no memory. */
+static int add_alone(struct report_runs *runs, const struct report_running *running,
+                     const struct sb_flow_turn *turn)
+{
+	struct report_process *process = &runs->process[running->process];
+	const uint64_t kernel = turn->ninsn_kernel, user = turn->ninsn - kernel;
+
+	process->user += user;
+	process->kernel += kernel;
+	return report_time_add(&runs->time, running->row, running->since, running->process,
+	                       (const uint64_t[3]){0, user, kernel});
 }
 
 static int begin_running(struct report_runs *runs, struct report_running *running,
                          const struct sb_flow_turn *turn)
 {
-	const uint64_t now = time_of(runs, turn->tsc), kernel = turn->ninsn_kernel,
-	               user = turn->ninsn - kernel;
+	const uint64_t now = time_of(runs, turn->tsc);
 	struct report_process *process = report_runs_process(runs, turn->pid);
 
 	if (!process || settle(runs, running) || end_running(runs, running, now))
 		return -1;
 	process->first = process->nblocks ? process->first : now;
 	process->last = now > process->last ? now : process->last;
-	process->user += user;
-	process->kernel += kernel;
 	process->nblocks += turn->nblocks;
 	see_container(process, turn->membership, turn->tsc, turn->cpu);
 	running->process = (uint32_t)(process - runs->process);
 	running->since = now;
 	see_time(runs, now);
-	if (report_time_add(&runs->time, running->row, now, running->process,
-	                    (const uint64_t[3]){0, user, kernel}))
-		return -1;
 	if (now && turn->nblocks)
 		begin_adding(runs, running, turn);
-	return 0;
+	return running->until ? 0 : add_alone(runs, running, turn);
 }
 
 static inline int add_turn(struct report_runs *runs, const struct sb_flow_turn *turn)
