@@ -13,15 +13,16 @@
  *   paths, and each: 0: a path without a number, which follows; 2n + 1: path n; 2n + 2: path n, which
  *   follows; with span_flow_times, how often each block ran; with span_flow_calls, what was added up behind
  *   the blocks, see struct sb_flow_calls: flags (a byte, enum span_calls_flag); how much later it ended; what
- *   the flags say of credits; how many sums; and when there are any: low, high - low; ninsn of the first one;
- * of each other one 2 * ninsn + whether the rest is as guessed (span_guess.h), and if it is not: function; if
- *   that is the next new number: ip; 16 * how far below is before the one before it (0: it is that one) +
- *   8 * is_kernel + 4 * is_learned + 2 * jumps + is_called; as the flags say, deepest, returns, how many
- *   frames, and of each: ip, from_ip, return_ip, how and flags (a byte each), ran; edges; end_low,
- *   end_high - end_low; end_ip, next_ip, and iclass (a byte). An ip is signed, from the one before, or the
- *   end_ip of the last block. Of a thread, they come in the order of time; of a CPU, in that in which they
- *   began, as far as threads took turns. Where then another one is told of last than the one that ran last, an
- *   item without paths and sums follows, of that one
+ *   the flags say of credits; 2 * how many sums there are, or 2 * their shape (span_shapes.h) + 1; and when
+ * there are any: low, high - low; ninsn of the first one; of each other one, with a shape, ninsn; else 2 *
+ * ninsn + whether the rest is as guessed (span_guess.h), and if it is not: function; if that is the next new
+ * number: ip; 16 * how far below is before the one before it (0: it is that one) + 8 * is_kernel + 4 *
+ * is_learned + 2 * jumps + is_called; as the flags say, deepest, returns, how many frames, and of each: ip,
+ * from_ip, return_ip, how and flags (a byte each), ran; edges; end_low, end_high - end_low; end_ip, next_ip,
+ * and iclass (a byte). An ip is signed, from the one before, or the end_ip of the last block. Of a thread,
+ * they come in the order of time; of a CPU, in that in which they began, as far as threads took turns. Where
+ * then another one is told of last than the one that ran last, an item without paths and sums follows, of
+ * that one
  * - path: how many blocks; and until there are as many: how many came as guessed (span_blocks.h); and when
  *   there are more, the next one: 0: it follows; 1: the second guess; n + 1: block n
  * - block: ip (signed, from the end_ip before), end_ip - ip, flags, mode and iclass (a byte each), how many

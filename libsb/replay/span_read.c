@@ -27,7 +27,7 @@ void span_reader_fini(struct span_reader *reader)
 	free(reader->way);
 	free(reader->back);
 	free(reader->guess);
-	free(reader->sum);
+	span_shapes_fini(&reader->shapes);
 	free(reader->frame);
 	free(reader->edge);
 	free(reader->turn);
@@ -585,6 +585,7 @@ static int get_item(struct span_reader *reader, struct span_item *item)
 		if (reader->nfunctions)
 			reader->numbering += 1;
 		reader->nfunctions = 0;
+		span_shapes_clear(&reader->shapes);
 		return 0;
 	case span_flow:
 		return get_flow(reader, &item->flow);

@@ -10,6 +10,7 @@
 #include "replay/span_blocks.h"
 #include "replay/span_format.h"
 #include "replay/span_guess.h"
+#include "replay/span_shapes.h"
 #include "replay/span_world.h"
 
 /* What the flow etc. point to is valid until the next item is read. */
@@ -76,8 +77,7 @@ struct span_reader {
 	uint32_t nfunctions;      /* that have numbers in these */
 	struct span_guess *guess; /* owned; of what comes first, and behind each function */
 	size_t guess_capacity;
-	struct sb_flow_call_sum *sum; /* owned */
-	size_t sum_capacity;
+	struct span_shapes shapes;        /* of calls' sums, which are among these */
 	struct sb_flow_call_frame *frame; /* owned */
 	size_t frame_capacity;
 	struct sb_flow_call_edge *edge; /* owned */

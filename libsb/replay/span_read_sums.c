@@ -61,10 +61,10 @@ static int take_guess(struct span_reader *reader, struct span_guess *guess, cons
 }
 
 /* All but the first one. */
-static int get_some_sums(struct span_reader *reader, uint32_t count, const uint8_t **from, uint64_t *last)
+static int get_some_sums(struct span_reader *reader, struct sb_flow_call_sum *sum, uint32_t count,
+                         const uint8_t **from, uint64_t *last)
 {
 	const uint8_t *at = *from, *end = reader->block + reader->size;
-	struct sb_flow_call_sum *sum = reader->sum;
 	struct span_guess *guess, *guesses;
 
 	if (array_reserve_more(&reader->guess, &reader->guess_capacity, 0, (size_t)reader->nfunctions + count,
@@ -90,6 +90,42 @@ static int get_some_sums(struct span_reader *reader, uint32_t count, const uint8
 	}
 	*from = at;
 	return 0;
+}
+
+/* The same of a shape: all else is as it was. */
+static int get_ninsn(const struct span_reader *reader, struct sb_flow_call_sum *sum, uint32_t count,
+                     const uint8_t **from)
+{
+	const uint8_t *at = *from, *end = reader->block + reader->size;
+
+	for (uint32_t i = 1; i < count; ++i) {
+		sum[i].ninsn = span_take(&at);
+		if (at > end)
+			return -sbe_format;
+	}
+	*from = at;
+	return 0;
+}
+
+/* All, and what they are of unless they have a @shape. */
+static int get_all_sums(struct span_reader *reader, const struct span_shape *shape, uint32_t count,
+                        const uint8_t **at, uint64_t *last)
+{
+	struct sb_flow_call_sum *sum =
+	        shape ? reader->shapes.sum + shape->first : span_shapes_room(&reader->shapes, count);
+	int status;
+
+	if (!sum)
+		return -sbe_nomem;
+	reader->calls.sum = sum;
+	reader->calls.nsums = count;
+	*sum = (struct sb_flow_call_sum){.ninsn = span_take(at)};
+	if (!span_has_more(reader, *at, 0))
+		return -sbe_format;
+	if (shape)
+		return get_ninsn(reader, sum, count, at);
+	status = get_some_sums(reader, sum, count, at, last);
+	return status < 0 ? status : span_shapes_keep(&reader->shapes, count);
 }
 
 static int get_some_frames(struct span_reader *reader, uint32_t count, const uint8_t **from, uint64_t *last)
@@ -174,26 +210,29 @@ static int get_end_of_calls(struct span_reader *reader, uint8_t flags, const uin
 	return calls->iclass > ptic_indirect ? -sbe_format : span_has_come(reader, at);
 }
 
-static int get_sums(struct span_reader *reader, uint8_t flags, uint64_t count, const uint8_t *at,
+/* @reference: their shape, or how many there are. */
+static int get_sums(struct span_reader *reader, uint8_t flags, uint64_t reference, const uint8_t *at,
                     uint64_t last)
 {
 	struct sb_flow_calls *calls = &reader->calls;
+	const struct span_shape *shape = NULL;
+	uint64_t count = reference >> 1;
 	int status;
 
+	if (reference & 1) {
+		if (count >= reader->shapes.nshapes)
+			return -sbe_format;
+		shape = &reader->shapes.shape[count];
+		count = shape->count;
+	}
 	if (count > SPAN_CALLS_MAX || !span_has_more(reader, at, count - 1))
 		return -sbe_format;
-	if (array_reserve_more(&reader->sum, &reader->sum_capacity, 0, count, sizeof(*reader->sum)) < 0)
-		return -sbe_nomem;
 	calls->low = take_ip(&at, &last);
 	calls->high = calls->low + span_take(&at);
 	calls->is_named = (flags & span_calls_is_named) != 0;
 	calls->is_plain = (flags & span_calls_is_plain) != 0;
 	calls->goes_internal = (flags & span_calls_goes_internal) != 0;
-	calls->sum = reader->sum;
-	calls->nsums = (uint32_t)count;
-	reader->sum[0] = (struct sb_flow_call_sum){.ninsn = span_take(&at)};
-	status = span_has_more(reader, at, 0) ? get_some_sums(reader, (uint32_t)count, &at, &last)
-	                                      : -sbe_format;
+	status = get_all_sums(reader, shape, (uint32_t)count, &at, &last);
 	if (status == 0 && flags & span_calls_above)
 		status = get_above(reader, &at, &last);
 	if (status == 0 && flags & span_calls_edges) {
@@ -220,7 +259,7 @@ int span_get_calls(struct span_reader *reader, struct sb_flow *flow)
 	const uint8_t *at = reader->block + reader->at;
 	struct sb_flow_calls *calls = &reader->calls;
 	uint8_t flags;
-	uint64_t count;
+	uint64_t sums;
 
 	if (span_is_over(reader))
 		return -sbe_format;
@@ -231,12 +270,12 @@ int span_get_calls(struct span_reader *reader, struct sb_flow *flow)
 		calls->credit = span_take(&at);
 	if (flags & span_calls_more_credit)
 		calls->more_credit = span_take(&at);
-	count = span_take(&at);
+	sums = span_take(&at);
 	flow->calls = calls;
-	if (!count)
+	if (!sums)
 		return flags & ~(span_calls_credit | span_calls_more_credit) ? -sbe_format
 		                                                             : span_has_come(reader, at);
-	return get_sums(reader, flags, count, at, end_of(flow));
+	return get_sums(reader, flags, sums, at, end_of(flow));
 }
 
 int span_get_edges(struct span_reader *reader, struct sb_flow *flow)

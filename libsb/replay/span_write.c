@@ -26,6 +26,7 @@ void span_writer_fini(struct span_writer *writer)
 	free(writer->buffer);
 	free(writer->known);
 	free(writer->guess);
+	span_shapes_fini(&writer->shapes);
 	free(writer->turn);
 	span_blocks_fini(&writer->blocks);
 	*writer = (struct span_writer){0};
@@ -96,6 +97,7 @@ int span_write_piece(struct span_writer *writer, uint64_t position)
 	if (!at)
 		return writer->failed;
 	writer->nfunctions = 0;
+	span_shapes_clear(&writer->shapes);
 	*at++ = span_piece;
 	return done(writer, put(at, position));
 }

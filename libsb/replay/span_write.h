@@ -9,6 +9,7 @@
 #include "replay/span_blocks.h"
 #include "replay/span_format.h"
 #include "replay/span_guess.h"
+#include "replay/span_shapes.h"
 #include "replay/span_ways.h"
 #include "replay/span_world.h"
 
@@ -30,6 +31,7 @@ struct span_writer {
 	const struct span_world *world; /* borrowed */
 	struct span_guess *guess;       /* owned; as in struct span_reader */
 	size_t guess_capacity;
+	struct span_shapes shapes; /* likewise */
 	struct sb_flow_turn *turn; /* owned; of one thread, to be written together */
 	size_t nturns, turn_capacity;
 	int failed; /* negative: nothing more is written */

@@ -57,6 +57,14 @@ static uint8_t *put_some_sums(struct span_writer *writer, uint8_t *at, const str
 	return at;
 }
 
+/* As above, of a shape. */
+static uint8_t *put_ninsn(uint8_t *at, const struct sb_flow_calls *calls)
+{
+	for (uint32_t i = 1; i < calls->nsums; ++i)
+		at = put(at, calls->sum[i].ninsn);
+	return at;
+}
+
 uint8_t *span_put_edges(uint8_t *at, const struct sb_flow_calls *calls, uint64_t *last)
 {
 	at = put(at, calls->nedges);
@@ -93,14 +101,14 @@ static uint8_t *put_above(uint8_t *at, const struct sb_flow_calls *calls, uint64
 	return at;
 }
 
-/* @last: where the flow's blocks end. */
+/* @last: where the flow's blocks end; @has_shape: the sums have one. */
 static uint8_t *put_sums(struct span_writer *writer, uint8_t *at, const struct sb_flow_calls *calls,
-                         uint64_t last)
+                         uint64_t last, int has_shape)
 {
 	at = put_ip(at, calls->low, &last);
 	at = put(at, calls->high - calls->low);
 	at = put(at, calls->sum[0].ninsn);
-	at = put_some_sums(writer, at, calls, &last);
+	at = has_shape ? put_ninsn(at, calls) : put_some_sums(writer, at, calls, &last);
 	if (has_above(calls))
 		at = put_above(at, calls, &last);
 	if (calls->nedges)
@@ -139,6 +147,21 @@ static uint64_t end_of(const struct sb_flow *flow, int paths)
 	return last ? last->block[last->nblocks - 1].end_ip : 0;
 }
 
+/* The sums, with their shape, or how many there are. */
+static uint8_t *put_all_sums(struct span_writer *writer, uint8_t *at, const struct sb_flow_calls *calls,
+                             uint64_t last)
+{
+	uint32_t hash;
+	const int64_t shape = span_shapes_find(&writer->shapes, calls->sum, calls->nsums, &hash);
+
+	if (shape >= 0)
+		return put_sums(writer, put(at, (uint64_t)shape << 1 | 1), calls, last, 1);
+	at = put_sums(writer, put(at, (uint64_t)calls->nsums << 1), calls, last, 0);
+	if (span_shapes_add(&writer->shapes, calls->sum, calls->nsums, hash) < 0)
+		writer->failed = -sbe_nomem;
+	return at;
+}
+
 int span_put_calls(struct span_writer *writer, const struct sb_flow *flow, int paths)
 {
 	const struct sb_flow_calls *calls = flow->calls;
@@ -157,9 +180,7 @@ int span_put_calls(struct span_writer *writer, const struct sb_flow *flow, int p
 		at = put(at, calls->credit);
 	if (flags & span_calls_more_credit)
 		at = put(at, calls->more_credit);
-	at = put(at, calls->nsums);
-	if (calls->nsums)
-		at = put_sums(writer, at, calls, end_of(flow, paths));
+	at = calls->nsums ? put_all_sums(writer, at, calls, end_of(flow, paths)) : put(at, 0);
 	writer->size = (size_t)(at - writer->buffer);
-	return 0;
+	return writer->failed;
 }
