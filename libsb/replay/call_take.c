@@ -77,22 +77,29 @@ static int find_functions(struct sb_calls *calls, const struct call_thread *thre
 {
 	const struct sb_flow_call_sum *sum = flow->calls->sum, *end = sum + flow->calls->nsums;
 	struct call_numbers *numbers = numbers_of(calls, flow);
+	struct known_function **known;
 	struct sb_calls_sum *found;
 	uint64_t all = sum->ninsn;
+	size_t count;
 
 	if (!numbers || array_reserve_more(&calls->sum, &calls->sum_capacity, 0, flow->calls->nsums,
 	                                   sizeof(*calls->sum)) < 0)
 		return -sbe_nomem;
 	found = calls->sum;
+	known = numbers->function;
+	count = numbers->count;
 	*found = (struct sb_calls_sum){.function = sb_calls_top(&thread->public)->function, .ninsn = all};
 	while (++sum < end) {
 		struct known_function *function;
 		int status = 0;
 
-		if (sum->function < numbers->count)
-			function = numbers->function[sum->function];
-		else
+		if (sum->function < count) {
+			function = known[sum->function];
+		} else {
 			status = find_function(calls, thread, numbers, sum, &function);
+			known = numbers->function;
+			count = numbers->count;
+		}
 		if (status < 0)
 			return status;
 		if (function->traits | sum->is_learned && !is_as_summed(function, sum))

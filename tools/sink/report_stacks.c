@@ -393,21 +393,43 @@ static __attribute__((noinline)) uint32_t new_sum(struct report_stacks *stacks,
 	return child_of(stacks, below, key, depth_of(stacks, below));
 }
 
-/* Of what was called above frames that are in place, behind @last: the node, which is mostly the one that it
- * was there before. Zero: no memory. */
-static inline uint32_t place_sum(struct report_stacks *stacks, const struct sb_calls_sum *sum, uint32_t last)
+/* The node of one that did not come behind @last when that was here last. Zero: no memory. */
+static __attribute__((noinline)) uint32_t find_sum(struct report_stacks *stacks,
+                                                   const struct sb_calls_sum *sum, uint32_t below,
+                                                   uint32_t key, uint32_t last)
 {
-	const uint32_t below = stacks->summed[sum->below],
-	               key = report_key(sum->function->index, sum->is_kernel != 0, false);
-	uint32_t node = stacks->node[last].child;
+	uint32_t node = find_child(stacks, below, key);
 
-	if (is_child(&stacks->node[node], below, key))
-		return node;
-	node = find_child(stacks, below, key);
 	if (!node)
 		node = new_sum(stacks, sum->function, below, key);
 	stacks->node[last].child = node;
 	return node;
+}
+
+/* What was called above frames that are in place. Nodes are mostly those that came there before. Zero or
+ * -sbe_nomem. */
+static int add_sums(struct report_stacks *stacks, const struct sb_calls_sum *sum, uint32_t count)
+{
+	uint32_t *summed = stacks->summed, last = summed[0];
+	struct report_node *node = stacks->node, *at = &node[last];
+
+	for (uint32_t i = 1; i < count; i++) {
+		const uint32_t below = summed[sum[i].below],
+		               key = report_key(sum[i].function->index, sum[i].is_kernel != 0, false);
+		uint32_t next = at->child;
+
+		at = &node[next];
+		if (!is_child(at, below, key)) {
+			next = find_sum(stacks, &sum[i], below, key, last);
+			if (!next)
+				return -sbe_nomem;
+			node = stacks->node;
+			at = &node[next];
+		}
+		at->self += sum[i].ninsn;
+		summed[i] = last = next;
+	}
+	return 0;
 }
 
 static int on_sums(void *context, struct sb_call_thread *thread, const struct sb_calls_sum *sum,
@@ -424,15 +446,7 @@ static int on_sums(void *context, struct sb_call_thread *thread, const struct sb
 	if (status < 0)
 		return status;
 	stacks->summed[0] = (uint32_t)sb_calls_top(thread)->note.number;
-	for (uint32_t i = 1; i < count; i++) {
-		const uint32_t node = place_sum(stacks, &sum[i], stacks->summed[i - 1]);
-
-		if (!node)
-			return -sbe_nomem;
-		stacks->node[node].self += sum[i].ninsn;
-		stacks->summed[i] = node;
-	}
-	return 0;
+	return add_sums(stacks, sum, count);
 }
 
 /* ---- In order --------------------------------------------------------------------------------- */
