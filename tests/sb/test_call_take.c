@@ -168,12 +168,57 @@ static void who_does_not_take_sums_refuses_them(void **state)
 	sb_calls_free(taken.calls);
 }
 
+/* Flow of a thread on the CPU, which has a block, or nothing. */
+static void run_thread(struct taken *taken, int32_t tid, uint64_t ip, enum pt_insn_class iclass,
+                       int has_block)
+{
+	static const uint8_t length[1] = {4};
+	static const struct sb_flow_calls nothing = {.tsc_to = 9};
+	const struct pt_run_block block = {
+	        .ip = ip, .end_ip = ip, .length = length, .ninsn = 1, .iclass = (uint8_t)iclass};
+	const struct pt_run_path path = {.block = &block, .nblocks = 1, .ninsn = 1, .id = ptr_no_id};
+	const struct pt_run_path *const paths[] = {&path};
+	const struct sb_flow flow = {.pid = 10,
+	                             .tid = tid,
+	                             .tsc = 1,
+	                             .path = has_block ? paths : NULL,
+	                             .npaths = has_block != 0,
+	                             .nblocks = has_block != 0,
+	                             .ninsn = has_block != 0,
+	                             .calls = has_block ? NULL : &nothing};
+
+	assert_int_equal(sb_calls_flow(taken->calls, &flow), 0);
+}
+
+/* Of two threads that have called a function, the first one is said to have run last: what is missing is its,
+ * and the other one returns. */
+static void a_gap_is_of_who_ran_last(void **state)
+{
+	const struct sb_gap gap = {.cpu = 0};
+	struct taken taken;
+
+	(void)state;
+	begin(&taken, 1);
+	for (int32_t tid = 11; tid <= 12; tid++) {
+		run_thread(&taken, tid, 0x1000, ptic_call, 1);
+		run_thread(&taken, tid, 0x2000, ptic_return, 1);
+	}
+	run_thread(&taken, 11, 0, ptic_error, 0);
+	assert_int_equal(sb_calls_gap(taken.calls, &gap), 0);
+	run_thread(&taken, 12, 0x1004, ptic_other, 1);
+	assert_int_equal(taken.returned, 1);
+	run_thread(&taken, 11, 0x1004, ptic_other, 1);
+	assert_int_equal(taken.returned, 1);
+	sb_calls_free(taken.calls);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(what_was_added_up_is_above_the_innermost_frame),
 	        cmocka_unit_test(another_frame_than_expected_takes_nothing),
 	        cmocka_unit_test(who_does_not_take_sums_refuses_them),
+	        cmocka_unit_test(a_gap_is_of_who_ran_last),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

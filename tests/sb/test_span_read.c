@@ -466,6 +466,146 @@ static void no_number_goes_on_behind_its_block(void **state)
 	}
 }
 
+/* Items with so many sums, which are of functions that are new in the first one. What ran is @ninsn. */
+static void write_sums(struct span_writer *writer, uint32_t nsums, uint64_t ninsn)
+{
+	struct sb_flow_call_sum sum[SPAN_SHAPE_MOST + 2] = {{.ninsn = ninsn}};
+	const struct sb_flow_calls calls = {.low = 0x1000, .high = 0x1100, .sum = sum, .nsums = nsums};
+	const struct sb_flow flow = {.pid = 3, .tid = 4, .calls = &calls};
+
+	for (uint32_t i = 1; i < nsums; i++)
+		sum[i] = (struct sb_flow_call_sum){.function = i - 1,
+		                                   .ip = 0x2000 + i,
+		                                   .below = i / 2,
+		                                   .is_called = 1,
+		                                   .jumps = i % 2,
+		                                   .ninsn = ninsn + i};
+	assert_int_equal(span_write_flow(writer, &flow, 0), 0);
+}
+
+static void expect_sums(struct span_reader *reader, uint32_t nsums, uint64_t ninsn)
+{
+	const struct sb_flow_call_sum *sum;
+	struct span_item item;
+	struct sb_error err;
+
+	assert_int_equal(span_read(reader, &item, &err), 1);
+	assert_int_equal(item.kind, span_flow);
+	assert_int_equal(item.flow.calls->nsums, nsums);
+	sum = item.flow.calls->sum;
+	for (uint32_t i = 0; i < nsums; i++) {
+		assert_int_equal(sum[i].ninsn, ninsn + i);
+		assert_true(i == 0 || (sum[i].function == i - 1 && sum[i].below == i / 2 &&
+		                       sum[i].is_called && sum[i].jumps == i % 2));
+	}
+}
+
+static void what_ran_in_the_same_functions_is_told_alone(void **state)
+{
+	static const struct {
+		uint32_t nsums;
+		uint64_t ninsn;
+	} items[] = {{40, 1}, {40, 7}, {30, 9}, {40, 3}, {30, 200}, {1, 2}, {1, 3}, {SPAN_SHAPE_MOST + 1, 5}};
+	enum { count = sizeof(items) / sizeof(items[0]) };
+	struct span_writer writer;
+	struct span_reader reader;
+	struct sb_system *system;
+	struct span_world world;
+	struct result result;
+
+	(void)state;
+	system = open_world(&result, &world);
+	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_calls), 0);
+	for (size_t i = 0; i < count; i++)
+		write_sums(&writer, items[i].nsums, items[i].ninsn);
+	assert_int_equal(writer.shapes.nshapes, 2);
+	assert_int_equal(span_write_piece(&writer, 0), 0);
+	assert_int_equal(writer.shapes.nshapes, 0);
+	write_sums(&writer, 40, 4);
+	assert_int_equal(span_write_end(&writer, 0), 0);
+	span_writer_fini(&writer);
+
+	open_channel(&reader, &result, &world, sb_sums_calls);
+	for (size_t i = 0; i < count; i++)
+		expect_sums(&reader, items[i].nsums, items[i].ninsn);
+	assert_int_equal(span_read(&reader, &(struct span_item){0}, NULL), 1);
+	expect_sums(&reader, 40, 4);
+	span_reader_fini(&reader);
+	close_world(&result, &world, system);
+}
+
+/* More of them than there is room for. */
+static void shapes_begin_anew(void **state)
+{
+	struct span_writer writer;
+	struct span_reader reader;
+	struct sb_system *system;
+	struct span_world world;
+	struct result result;
+
+	(void)state;
+	system = open_world(&result, &world);
+	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_calls), 0);
+	for (uint32_t round = 0; round < 3; round++)
+		for (uint32_t i = SPAN_SHAPE_MOST; i > 1; i--)
+			write_sums(&writer, i, round);
+	/* Half of all that there can be. */
+	assert_true(writer.shapes.nsums == (SPAN_SHAPE_MOST + 1) * SPAN_SHAPE_MOST / 2 - 1);
+	for (uint32_t i = 0; i < SPAN_SHAPES_SUMS / 2; i++) {
+		struct sb_flow_call_sum sum[] = {
+		        {.ninsn = 1}, {.function = 1 + i % 100, .is_called = 1}, {0}};
+		const struct sb_flow_calls calls = {.low = 1, .high = 2, .sum = sum, .nsums = 3};
+		const struct sb_flow flow = {.calls = &calls};
+
+		sum[2] = (struct sb_flow_call_sum){.function = i / 100 % 100, .is_kernel = i / 10000 % 2};
+		assert_int_equal(span_write_flow(&writer, &flow, 0), 0);
+		assert_true(writer.shapes.nsums <= SPAN_SHAPES_SUMS);
+	}
+	write_sums(&writer, 40, 4);
+	write_sums(&writer, 40, 5);
+	assert_int_equal(span_write_end(&writer, 0), 0);
+	span_writer_fini(&writer);
+
+	open_channel(&reader, &result, &world, sb_sums_calls);
+	for (uint32_t round = 0; round < 3; round++)
+		for (uint32_t i = SPAN_SHAPE_MOST; i > 1; i--)
+			expect_sums(&reader, i, round);
+	for (uint32_t i = 0; i < SPAN_SHAPES_SUMS / 2; i++) {
+		struct span_item item;
+		const struct sb_flow_call_sum *sum = NULL;
+
+		assert_int_equal(span_read(&reader, &item, NULL), 1);
+		sum = item.flow.calls->sum;
+		assert_true(item.flow.calls->nsums == 3 && sum[1].function == 1 + i % 100);
+		assert_true(sum[2].function == i / 100 % 100 && sum[2].is_kernel == i / 10000 % 2);
+	}
+	expect_sums(&reader, 40, 4);
+	expect_sums(&reader, 40, 5);
+	span_reader_fini(&reader);
+	close_world(&result, &world, system);
+}
+
+/* A shape that no item had. */
+static void unknown_shapes_are_refused(void **state)
+{
+	struct span_writer writer;
+	struct sb_system *system;
+	struct span_world world;
+	struct result result;
+
+	(void)state;
+	system = open_world(&result, &world);
+	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_calls), 0);
+	write_sums(&writer, 5, 1);
+	/* As who reads does not know of it. */
+	writer.size = SPAN_BLOCK_HEADER;
+	write_sums(&writer, 5, 2);
+	assert_int_equal(span_write_end(&writer, 0), 0);
+	span_writer_fini(&writer);
+	expect_refused(&result, &world, sb_sums_calls, span_calls);
+	close_world(&result, &world, system);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -476,6 +616,9 @@ int main(void)
 	        cmocka_unit_test(turns_of_a_thread_are_told_together),
 	        cmocka_unit_test(turns_that_cannot_be_are_refused),
 	        cmocka_unit_test(no_number_goes_on_behind_its_block),
+	        cmocka_unit_test(what_ran_in_the_same_functions_is_told_alone),
+	        cmocka_unit_test(shapes_begin_anew),
+	        cmocka_unit_test(unknown_shapes_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
