@@ -14,7 +14,7 @@ enum {
 	sums_most = 1 << 14,  /* of all items; then, these are written */
 	items_most = 1 << 10, /* likewise */
 	edges_most = 1 << 16, /* likewise */
-	hands = 1 << 8,       /* threads at hand */
+	hands = 1 << 6,       /* threads at hand */
 	kept_most = 1 << 7    /* an item that had more of something gives its memory back */
 };
 
@@ -191,7 +191,10 @@ static int end_item(struct call_sums *sums, struct hand *hand, uint64_t left_ip)
 		return 0;
 	count_returns(sums);
 	hand->item = NULL;
-	index_slots_clear(&hand->slots);
+	if (item->nsums > kept_most)
+		index_slots_free(&hand->slots);
+	else
+		index_slots_clear(&hand->slots);
 	item->head.left_ip = left_ip;
 	item->is.tsc_to = item->tsc;
 	item->is_raw |= !item->nblocks;
@@ -590,16 +593,19 @@ static int is_of(const struct hand *hand, const struct sb_flow *flow)
 
 static struct hand **slot_of(struct call_sums *sums, const struct sb_flow *flow)
 {
-	return &sums->hand[((uint32_t)flow->tid * 0x9e3779b1u ^ (uint32_t)flow->pid * 0x85ebca6bu) >> 24];
+	return &sums->hand[((uint32_t)flow->tid * 0x9e3779b1u ^ (uint32_t)flow->pid * 0x85ebca6bu) >> 26];
 }
 
 /* Whether the thread has run elsewhere since it was here, if anybody knows; or a negative code. What nobody
  * knows the thread of is its CPU's alone. */
 static int was_elsewhere(struct call_sums *sums, const struct hand *hand, const struct sb_flow *flow)
 {
-	return flow->tid > 0 ? elsewhere_since(&sums->elsewhere, sums->world, flow->cpu, flow->tid, hand->tsc,
-	                                       flow->tsc)
-	                     : 0;
+	if (flow->tid <= 0)
+		return 0;
+	if (!sums->elsewhere.is_open && elsewhere_open(&sums->elsewhere, sums->world, flow->cpu) < 0)
+		return -sbe_nomem;
+	return elsewhere_since(&sums->elsewhere, flow->tid, time_of(sums, hand->tsc),
+	                       time_of(sums, flow->tsc));
 }
 
 /* The flow's thread becomes the one that runs. */
@@ -608,7 +614,7 @@ static int take_up(struct call_sums *sums, const struct sb_flow *flow)
 	struct hand **slot = slot_of(sums, flow), *hand = *slot;
 	int status = 0, goes_on;
 
-	_Static_assert(hands == 1 << 8, "a slot for each number of 8 bits");
+	_Static_assert(hands == 1 << 6, "a slot for each number of 6 bits");
 	if (!hand)
 		hand = *slot = calloc(1, sizeof(*hand));
 	if (!hand)

@@ -34,7 +34,7 @@ static int is_known(const struct replay_world *world, int32_t cpu)
 	return cpu >= 0 && !nlost && sb_perfdata_info(world->perfdata)->clock.time_mult;
 }
 
-static int open(struct elsewhere *elsewhere, const struct replay_world *world, int32_t cpu)
+int elsewhere_open(struct elsewhere *elsewhere, const struct replay_world *world, int32_t cpu)
 {
 	size_t count;
 	const struct sb_aux_stream *stream = sb_perfdata_streams(world->perfdata, &count);
@@ -113,16 +113,10 @@ static void go(struct elsewhere *elsewhere, uint64_t now)
 	elsewhere->work -= elsewhere->is_unknown ? 0 : count + elsewhere->ncpus;
 }
 
-int elsewhere_since(struct elsewhere *elsewhere, const struct replay_world *world, int32_t cpu, int32_t tid,
-                    uint64_t since, uint64_t now)
+int elsewhere_since(struct elsewhere *elsewhere, int32_t tid, uint64_t since, uint64_t now)
 {
-	const struct sb_clock *clock = &sb_perfdata_info(world->perfdata)->clock;
-	const int status = elsewhere->is_open ? 0 : open(elsewhere, world, cpu);
-	uint64_t from;
-
-	if (status < 0 || elsewhere->is_unknown)
-		return status < 0 ? status : 1;
-	from = sb_clock_tsc_to_ns(clock, since);
-	go(elsewhere, sb_clock_tsc_to_ns(clock, now));
-	return elsewhere->is_unknown || from < elsewhere->from || *seen_of(elsewhere, tid) >= from;
+	if (elsewhere->is_unknown)
+		return 1;
+	go(elsewhere, now);
+	return elsewhere->is_unknown || since < elsewhere->from || *seen_of(elsewhere, tid) >= since;
 }

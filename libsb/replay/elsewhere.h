@@ -29,12 +29,14 @@ struct elsewhere {
 	uint64_t seen[elsewhere_slots]; /* perf clock, ns */
 };
 
-/* Zeroed, it can be asked, and be freed. */
+/* Zeroed, it can be opened, and ended. */
 void elsewhere_fini(struct elsewhere *elsewhere);
 
-/* Whether thread @tid, which was on @cpu before at @since, and is now, at @now, may have been on another CPU
- * in between; or -sbe_nomem. Both times are TSC, the second one never goes back. @cpu: always the same. */
-int elsewhere_since(struct elsewhere *elsewhere, const struct replay_world *world, int32_t cpu, int32_t tid,
-                    uint64_t since, uint64_t now);
+/* For who goes through @cpu; -1: trace of no CPU's. Zero or -sbe_nomem. */
+int elsewhere_open(struct elsewhere *elsewhere, const struct replay_world *world, int32_t cpu);
+
+/* Whether thread @tid, which was on the CPU at @since, and is now, at @now, may have been on another one in
+ * between. Both are of the perf clock, ns, and @now never goes back. */
+int elsewhere_since(struct elsewhere *elsewhere, int32_t tid, uint64_t since, uint64_t now);
 
 #endif
