@@ -34,6 +34,7 @@ void strand_fini(struct strand *strand)
 	end_patch(strand);
 	if (strand->is_open)
 		span_reader_fini(&strand->reader);
+	span_shapes_fini(&strand->shapes);
 	strand->is_open = 0;
 }
 
@@ -154,6 +155,16 @@ static const char *name_of_span(const struct strand *strand)
 
 /* ---- Spans ------------------------------------------------------------------------------------ */
 
+/* Each would be given a megabyte of new pages: what the next one can use stays. */
+static void close_span(struct strand *strand)
+{
+	strand->shapes = strand->reader.shapes;
+	span_shapes_clear(&strand->shapes);
+	strand->reader.shapes = (struct span_shapes){0};
+	span_reader_fini(&strand->reader);
+	strand->is_open = 0;
+}
+
 static int open_span(struct strand *strand, struct sb_error *err)
 {
 	const struct sb_span_source *source = strand->merge->source;
@@ -163,6 +174,8 @@ static int open_span(struct strand *strand, struct sb_error *err)
 	                              ((uint64_t)strand->span + 1) << 32);
 
 	strand->is_open = 1;
+	strand->reader.shapes = strand->shapes;
+	strand->shapes = (struct span_shapes){0};
 	strand->reader.context = source->context;
 	strand->reader.read = source->read;
 	strand->reader.name = source->name;
@@ -294,8 +307,7 @@ static int next_of_span(struct strand *strand, struct sb_error *err)
 	if (status == 0 && strand->is_in_piece)
 		status = sb_error_set(err, -sbe_format, name_of_span(strand), strand->reader.offset,
 		                      "the result of a span ends inside of a piece");
-	span_reader_fini(&strand->reader);
-	strand->is_open = 0;
+	close_span(strand);
 	return status;
 }
 

@@ -26,6 +26,7 @@ struct strand {
 	struct span_merge *merge;
 	size_t span, last; /* of the line: to be opened next, and behind the stream's last */
 	struct span_reader reader;
+	struct span_shapes shapes; /* between two spans: the reader's, for its memory */
 	int is_open;
 	struct span_reader patch;
 	int is_patching, patch_file;
