@@ -574,10 +574,13 @@ static int find(struct sb_symbols *symbols, const struct sb_symbols_place *place
 	int status;
 
 	*symbol = (struct sb_symbol){0};
-	if (is_kernel_address(place->ip))
+	if (is_kernel_address(place->ip)) {
 		status = find_kernel(symbols, place, symbol, &bounds);
-	else
+	} else {
+		/* Also of nobody's addresses, of which nothing is known. */
+		symbol_bounds_narrow(&bounds, 0, (uint64_t)1 << 63);
 		status = find_user(symbols, place, symbol, &bounds);
+	}
 	return status < 0 ? status : finish(symbols, symbol, &bounds);
 }
 

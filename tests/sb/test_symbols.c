@@ -110,6 +110,9 @@ static struct sb_symbol find(const struct fixture *fixture, const struct sb_epoc
 
 	assert_int_equal(sb_symbols_find(fixture->symbols, &place, &symbol, &err), 0);
 	assert_true(symbol.low <= ip && ip < symbol.high);
+	/* No answer is one for a process and for the kernel. */
+	assert_int_equal(symbol.low >> 63, ip >> 63);
+	assert_int_equal((symbol.high - 1) >> 63, ip >> 63);
 	assert_true(symbol.from <= time && time < symbol.to);
 	return symbol;
 }
