@@ -50,7 +50,6 @@ struct sink_set {
 	struct flow_filter *filter; /* of all; NULL: none */
 	unsigned int sums;          /* as flow comes now */
 	bool comes_again;           /* it came otherwise before */
-	struct open_sink *only;     /* that is given flow, and all of it, as it comes now; NULL: not known */
 	size_t count;
 	struct open_sink sink[];
 };
@@ -195,6 +194,16 @@ void sink_set_limit(struct sink_set *set, struct output_limit *limit)
 		set->sink[i].output->limit = limit;
 }
 
+int sink_set_sums(struct sink_set *set, unsigned int sums)
+{
+	set->comes_again = set->sums != sb_sums_none;
+	set->sums = sums;
+	for (size_t i = 0; i < set->count; i++)
+		if (set->sink[i].type->sums)
+			set->sink[i].type->sums(set->sink[i].state, sums);
+	return 0;
+}
+
 /* Whether it is this sink's turn. Those that look at no flow are given the rest once. */
 static bool is_given(const struct sink_set *set, const struct open_sink *sink)
 {
@@ -207,34 +216,6 @@ static bool is_given(const struct sink_set *set, const struct open_sink *sink)
 	/* Of what is counted, more will do. */
 	return !set->sums || both & (sb_sums_stacks | sb_sums_threads) ||
 	       (sink->takes & sb_sums_counts && set->sums & sb_sums_counts);
-}
-
-/* The one that is given flow, if it is alone and given all. */
-static struct open_sink *find_only(struct sink_set *set)
-{
-	struct open_sink *only = NULL;
-
-	for (size_t i = 0; i < set->count; i++) {
-		struct open_sink *sink = &set->sink[i];
-
-		if (!sink->flow || !is_given(set, sink))
-			continue;
-		if (only || set->filter || sink->filter || sink->context.part)
-			return NULL;
-		only = sink;
-	}
-	return only;
-}
-
-int sink_set_sums(struct sink_set *set, unsigned int sums)
-{
-	set->comes_again = set->sums != sb_sums_none;
-	set->sums = sums;
-	for (size_t i = 0; i < set->count; i++)
-		if (set->sink[i].type->sums)
-			set->sink[i].type->sums(set->sink[i].state, sums);
-	set->only = find_only(set);
-	return 0;
 }
 
 /* Zero, or negative: the sink's output is broken, or there is no memory. */
@@ -250,7 +231,7 @@ static int give_flow(const struct open_sink *sink, const struct sb_flow *flow, c
 	return flow ? sink->type->flow(sink->state, flow) : 0;
 }
 
-static int give_to_all(struct sink_set *set, const struct sb_flow *flow)
+int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
 {
 	const struct sb_flow *part = flow;
 	bool failed = false;
@@ -271,22 +252,6 @@ static int give_to_all(struct sink_set *set, const struct sb_flow *flow)
 		failed = true;
 	}
 	return failed ? after_failure(set) : 0;
-}
-
-/* Where sums come, this is called often: mostly there is one sink that takes them. */
-int sink_set_flow(struct sink_set *set, const struct sb_flow *flow)
-{
-	const struct open_sink *only = set->only;
-	int status;
-
-	if (!only || only->output->broken)
-		return give_to_all(set, flow);
-	status = only->type->flow(only->state, flow);
-	if (!status)
-		return 0;
-	if (!only->output->broken)
-		return status == -sbe_order ? status : -sbe_nomem;
-	return after_failure(set);
 }
 
 uint64_t sink_set_turns_until(const struct sink_set *set, int32_t cpu)
