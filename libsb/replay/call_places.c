@@ -177,33 +177,24 @@ static struct known_function *make(struct call_places *places, const struct call
 	return made;
 }
 
-static int is_function(const struct known_function *function, const struct function_key *key)
-{
-	return function->public.name == key->name && function->public.dso == key->dso &&
-	       function->public.address == key->address;
-}
-
 const struct known_function *call_places_function(struct call_places *places, struct call_place *place,
                                                   uint64_t called)
 {
 	struct function_key key = {.name = place->name, .dso = place->dso};
-	struct known_function **lately;
+	struct known_function *function;
 	uint32_t index;
-	int status = 0;
+	int status;
 
 	if (place->function && (place->name || place->function->public.address == called))
 		return place->function;
 	if (!place->name)
 		key.address = called;
-	lately = &places->lately[((uintptr_t)place->name ^ key.address) * 0x9e3779b97f4a7c15u >> 52];
-	if (!*lately || !is_function(*lately, &key)) {
-		status = key_table_keep(&places->keys, &key, &index);
-		if (status < 0)
-			return NULL;
-		*lately = status ? make(places, place, key.address, index) : places->function[index];
-	}
-	place->function = *lately;
-	return place->function;
+	status = key_table_keep(&places->keys, &key, &index);
+	if (status < 0)
+		return NULL;
+	function = status ? make(places, place, key.address, index) : places->function[index];
+	place->function = function;
+	return function;
 }
 
 struct known_function *call_places_entered(struct call_places *places, const struct sb_call_thread *thread,

@@ -59,9 +59,8 @@ struct call_places {
 	struct key_table keys;        /* of functions, by number */
 	struct known_function **function;
 	size_t capacity;
-	struct known_function *lately[call_places_slots]; /* by name: no two of a name are often in turn */
-	uint64_t learned;                                 /* how often something was */
-	uint64_t tsc, now;                                /* the time that was converted last */
+	uint64_t learned;  /* how often something was */
+	uint64_t tsc, now; /* the time that was converted last */
 	struct call_place slot[call_places_slots];
 };
 
