@@ -545,7 +545,6 @@ static int find_kernel(struct sb_symbols *symbols, const struct sb_symbols_place
 	struct table_symbol *found;
 	int status;
 
-	symbol_bounds_narrow(bounds, (uint64_t)1 << 63, UINT64_MAX);
 	status = find_in_ranges(symbols, KERNEL_PID, place, symbol, bounds);
 	if (status < 0 || symbol->name)
 		return status;
@@ -570,17 +569,17 @@ static int finish(struct sb_symbols *symbols, struct sb_symbol *symbol, const st
 
 static int find(struct sb_symbols *symbols, const struct sb_symbols_place *place, struct sb_symbol *symbol)
 {
+	/* Whatever is found, or nothing: it holds for processes, or for the kernel. */
+	const uint64_t half = (uint64_t)1 << 63;
 	struct symbol_bounds bounds = {.high = UINT64_MAX, .to = UINT64_MAX};
 	int status;
 
 	*symbol = (struct sb_symbol){0};
-	if (is_kernel_address(place->ip)) {
+	symbol_bounds_narrow(&bounds, place->ip & half, place->ip & half ? UINT64_MAX : half);
+	if (is_kernel_address(place->ip))
 		status = find_kernel(symbols, place, symbol, &bounds);
-	} else {
-		/* Also of nobody's addresses, of which nothing is known. */
-		symbol_bounds_narrow(&bounds, 0, (uint64_t)1 << 63);
+	else
 		status = find_user(symbols, place, symbol, &bounds);
-	}
 	return status < 0 ? status : finish(symbols, symbol, &bounds);
 }
 

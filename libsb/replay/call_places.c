@@ -47,12 +47,11 @@ uint64_t call_places_time(struct call_places *places, uint64_t tsc)
 static int fill(struct call_places *places, struct call_place *slot, const struct sb_symbols_place *place)
 {
 	const uint64_t half = UINT64_C(1) << 63;
-	struct sb_symbol symbol = {.low = place->ip & half, .high = half, .to = UINT64_MAX};
+	struct sb_symbol symbol = {
+	        .low = place->ip & half, .high = place->ip & half ? UINT64_MAX : half, .to = UINT64_MAX};
 
 	if (places->symbols && sb_symbols_find(places->symbols, place, &symbol, NULL) < 0)
 		return -sbe_nomem;
-	if (place->ip & half)
-		symbol.high = places->symbols ? symbol.high : UINT64_MAX;
 	*slot = (struct call_place){.epoch = place->epoch,
 	                            .pid = place->pid,
 	                            .valid = 1,
