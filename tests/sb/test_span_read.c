@@ -500,6 +500,41 @@ static void expect_sums(struct span_reader *reader, uint32_t nsums, uint64_t nin
 	}
 }
 
+/* What is written to one channel, and then read. */
+struct passage {
+	struct span_writer writer;
+	struct span_reader reader;
+	struct sb_system *system;
+	struct span_world world;
+	struct result result;
+};
+
+static void begin_writing(struct passage *passage)
+{
+	passage->system = open_world(&passage->result, &passage->world);
+	assert_int_equal(
+	        span_writer_init(&passage->writer, keep_bytes, &passage->result, &passage->world, span_calls),
+	        0);
+}
+
+static void end_writing(struct passage *passage)
+{
+	assert_int_equal(span_write_end(&passage->writer, 0), 0);
+	span_writer_fini(&passage->writer);
+}
+
+static void begin_reading(struct passage *passage)
+{
+	end_writing(passage);
+	open_channel(&passage->reader, &passage->result, &passage->world, sb_sums_calls);
+}
+
+static void end_reading(struct passage *passage)
+{
+	span_reader_fini(&passage->reader);
+	close_world(&passage->result, &passage->world, passage->system);
+}
+
 static void what_ran_in_the_same_functions_is_told_alone(void **state)
 {
 	static const struct {
@@ -507,50 +542,37 @@ static void what_ran_in_the_same_functions_is_told_alone(void **state)
 		uint64_t ninsn;
 	} items[] = {{40, 1}, {40, 7}, {30, 9}, {40, 3}, {30, 200}, {1, 2}, {1, 3}, {SPAN_SHAPE_MOST + 1, 5}};
 	enum { count = sizeof(items) / sizeof(items[0]) };
-	struct span_writer writer;
-	struct span_reader reader;
-	struct sb_system *system;
-	struct span_world world;
-	struct result result;
+	struct passage passage;
 
 	(void)state;
-	system = open_world(&result, &world);
-	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_calls), 0);
+	begin_writing(&passage);
 	for (size_t i = 0; i < count; i++)
-		write_sums(&writer, items[i].nsums, items[i].ninsn);
-	assert_int_equal(writer.shapes.nshapes, 2);
-	assert_int_equal(span_write_piece(&writer, 0), 0);
-	assert_int_equal(writer.shapes.nshapes, 0);
-	write_sums(&writer, 40, 4);
-	assert_int_equal(span_write_end(&writer, 0), 0);
-	span_writer_fini(&writer);
+		write_sums(&passage.writer, items[i].nsums, items[i].ninsn);
+	assert_int_equal(passage.writer.shapes.nshapes, 2);
+	assert_int_equal(span_write_piece(&passage.writer, 0), 0);
+	assert_int_equal(passage.writer.shapes.nshapes, 0);
+	write_sums(&passage.writer, 40, 4);
 
-	open_channel(&reader, &result, &world, sb_sums_calls);
+	begin_reading(&passage);
 	for (size_t i = 0; i < count; i++)
-		expect_sums(&reader, items[i].nsums, items[i].ninsn);
-	assert_int_equal(span_read(&reader, &(struct span_item){0}, NULL), 1);
-	expect_sums(&reader, 40, 4);
-	span_reader_fini(&reader);
-	close_world(&result, &world, system);
+		expect_sums(&passage.reader, items[i].nsums, items[i].ninsn);
+	assert_int_equal(span_read(&passage.reader, &(struct span_item){0}, NULL), 1);
+	expect_sums(&passage.reader, 40, 4);
+	end_reading(&passage);
 }
 
 /* More of them than there is room for. */
 static void shapes_begin_anew(void **state)
 {
-	struct span_writer writer;
-	struct span_reader reader;
-	struct sb_system *system;
-	struct span_world world;
-	struct result result;
+	struct passage passage;
 
 	(void)state;
-	system = open_world(&result, &world);
-	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_calls), 0);
+	begin_writing(&passage);
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = SPAN_SHAPE_MOST; i > 1; i--)
-			write_sums(&writer, i, round);
+			write_sums(&passage.writer, i, round);
 	/* Half of all that there can be. */
-	assert_true(writer.shapes.nsums == (SPAN_SHAPE_MOST + 1) * SPAN_SHAPE_MOST / 2 - 1);
+	assert_true(passage.writer.shapes.nsums == (SPAN_SHAPE_MOST + 1) * SPAN_SHAPE_MOST / 2 - 1);
 	for (uint32_t i = 0; i < SPAN_SHAPES_SUMS / 2; i++) {
 		struct sb_flow_call_sum sum[] = {
 		        {.ninsn = 1}, {.function = 1 + i % 100, .is_called = 1}, {0}};
@@ -558,52 +580,44 @@ static void shapes_begin_anew(void **state)
 		const struct sb_flow flow = {.calls = &calls};
 
 		sum[2] = (struct sb_flow_call_sum){.function = i / 100 % 100, .is_kernel = i / 10000 % 2};
-		assert_int_equal(span_write_flow(&writer, &flow, 0), 0);
-		assert_true(writer.shapes.nsums <= SPAN_SHAPES_SUMS);
+		assert_int_equal(span_write_flow(&passage.writer, &flow, 0), 0);
+		assert_true(passage.writer.shapes.nsums <= SPAN_SHAPES_SUMS);
 	}
-	write_sums(&writer, 40, 4);
-	write_sums(&writer, 40, 5);
-	assert_int_equal(span_write_end(&writer, 0), 0);
-	span_writer_fini(&writer);
+	write_sums(&passage.writer, 40, 4);
+	write_sums(&passage.writer, 40, 5);
 
-	open_channel(&reader, &result, &world, sb_sums_calls);
+	begin_reading(&passage);
 	for (uint32_t round = 0; round < 3; round++)
 		for (uint32_t i = SPAN_SHAPE_MOST; i > 1; i--)
-			expect_sums(&reader, i, round);
+			expect_sums(&passage.reader, i, round);
 	for (uint32_t i = 0; i < SPAN_SHAPES_SUMS / 2; i++) {
 		struct span_item item;
 		const struct sb_flow_call_sum *sum = NULL;
 
-		assert_int_equal(span_read(&reader, &item, NULL), 1);
+		assert_int_equal(span_read(&passage.reader, &item, NULL), 1);
 		sum = item.flow.calls->sum;
 		assert_true(item.flow.calls->nsums == 3 && sum[1].function == 1 + i % 100);
 		assert_true(sum[2].function == i / 100 % 100 && sum[2].is_kernel == i / 10000 % 2);
 	}
-	expect_sums(&reader, 40, 4);
-	expect_sums(&reader, 40, 5);
-	span_reader_fini(&reader);
-	close_world(&result, &world, system);
+	expect_sums(&passage.reader, 40, 4);
+	expect_sums(&passage.reader, 40, 5);
+	end_reading(&passage);
 }
 
 /* A shape that no item had. */
 static void unknown_shapes_are_refused(void **state)
 {
-	struct span_writer writer;
-	struct sb_system *system;
-	struct span_world world;
-	struct result result;
+	struct passage passage;
 
 	(void)state;
-	system = open_world(&result, &world);
-	assert_int_equal(span_writer_init(&writer, keep_bytes, &result, &world, span_calls), 0);
-	write_sums(&writer, 5, 1);
+	begin_writing(&passage);
+	write_sums(&passage.writer, 5, 1);
 	/* As who reads does not know of it. */
-	writer.size = SPAN_BLOCK_HEADER;
-	write_sums(&writer, 5, 2);
-	assert_int_equal(span_write_end(&writer, 0), 0);
-	span_writer_fini(&writer);
-	expect_refused(&result, &world, sb_sums_calls, span_calls);
-	close_world(&result, &world, system);
+	passage.writer.size = SPAN_BLOCK_HEADER;
+	write_sums(&passage.writer, 5, 2);
+	end_writing(&passage);
+	expect_refused(&passage.result, &passage.world, sb_sums_calls, span_calls);
+	close_world(&passage.result, &passage.world, passage.system);
 }
 
 int main(void)
