@@ -221,17 +221,6 @@ static uint64_t file_offset(struct sb_perfdata_cursor *cursor, const struct reco
 	       (cursor->offset - unpacked->origin[cursor->origin].at);
 }
 
-/* Behind a long payload, which nobody has touched, nothing is mapped: the next records are, at once, as a
- * page fault for every 64 KiB costs more. */
-static void pass_payload(struct sb_perfdata_cursor *cursor, const struct record_file *file, uint64_t size)
-{
-	enum { LONG = 64 << 10, RECORDS_AHEAD = 128 << 10 };
-
-	cursor->offset = add_saturating(cursor->offset, size);
-	if (size >= LONG && cursor->offset < file->end)
-		sb_mapped_file_expect(&file->map, cursor->offset, cursor->offset + RECORDS_AHEAD);
-}
-
 static int parse(struct sb_perfdata_cursor *cursor, struct sb_record *record, struct sb_error *err)
 {
 	const struct sb_perfdata *perfdata = cursor->perfdata;
@@ -256,7 +245,7 @@ static int parse(struct sb_perfdata_cursor *cursor, struct sb_record *record, st
 	cursor->offset += record->size;
 	/* Payloads are not unpacked along with their records. */
 	if (!file->unpacked)
-		pass_payload(cursor, file, payload_size(record->type, bytes));
+		cursor->offset = add_saturating(cursor->offset, payload_size(record->type, bytes));
 	return 1;
 }
 

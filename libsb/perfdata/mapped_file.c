@@ -147,18 +147,6 @@ void sb_mapped_file_close(struct mapped_file *map)
 	memset(map, 0, sizeof(*map));
 }
 
-void sb_mapped_file_expect(const struct mapped_file *map, uint64_t begin, uint64_t end)
-{
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	begin &= ~(page - 1);
-	end = end < map->size ? end : map->size;
-	/* Before Linux 5.14, and where a file has become shorter, nothing happens: pages come when they are
-	 * touched. */
-	if (begin < end)
-		(void)madvise((void *)(uintptr_t)(map->bytes + begin), end - begin, MADV_POPULATE_READ);
-}
-
 void sb_mapped_file_release(const struct mapped_file *map, uint64_t begin, uint64_t end)
 {
 	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

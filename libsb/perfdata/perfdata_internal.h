@@ -181,10 +181,6 @@ int sb_mapped_file_from(struct mapped_file *map, int fd, const char *name, struc
 int sb_mapped_file_open_any(struct mapped_file *map, const char *path, struct sb_error *err);
 void sb_mapped_file_close(struct mapped_file *map);
 
-/* [begin, end) is about to be read: its pages are there afterwards, if they can be. It may end behind the
- * file. */
-void sb_mapped_file_expect(const struct mapped_file *map, uint64_t begin, uint64_t end);
-
 /* [begin, end) was read, and may be read again, but not soon: the pages need not stay in memory. */
 void sb_mapped_file_release(const struct mapped_file *map, uint64_t begin, uint64_t end);
 
