@@ -29,6 +29,7 @@ struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
 	struct spill_array spill; /* where sched is */
+	size_t nput; /* entries before the first one that are in its file alone, until it is sealed */
 	struct sb_sched
 	        last;    /* the entry that came last, wherever it belongs; of a checkpoint, the last one */
 	size_t nsettled; /* so many are in order, and say something new each; none comes in between */
@@ -90,9 +91,10 @@ int schedule_record(struct schedule *schedule, const struct sb_record *record, u
 int schedule_switches(struct schedule *schedule, struct sb_perfdata_cursor *cursor,
                       const struct switch_layout *layout, uint64_t *count);
 
-/* Entries whose process is still to be found out get what @pid_of says of their thread; -1: nobody knows. */
-void schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void *context, int32_t tid),
-                        const void *context);
+/* Entries whose process is still to be found out get what @pid_of says of their thread; -1: nobody knows.
+ * Zero or a negative code. */
+int schedule_find_pids(struct schedule *schedule, int32_t (*pid_of)(const void *context, int32_t tid),
+                       const void *context);
 
 /* There are no more records; @damaged: although there should have been. */
 int schedule_seal(struct schedule *schedule, int damaged);

@@ -47,34 +47,41 @@ static size_t rows_from(const struct cpu_schedule *cpu, size_t first)
 	return left < CHECKPOINT_SCHEDS_PER_SUM ? left : CHECKPOINT_SCHEDS_PER_SUM;
 }
 
-/* The same for who goes along all of them: a large schedule is not in memory as a whole. */
-static size_t next_rows(const struct cpu_schedule *cpu, size_t first)
+/* The sums of entries, which are a table of their own: *@sum has room for them, and is behind them then. A
+ * large schedule is not in memory as a whole. */
+static void write_entries(const struct cpu_schedule *cpu, struct checkpoint_writer *writer, uint64_t **sum)
 {
-	spill_array_release(&cpu->spill, cpu->sched);
-	return rows_from(cpu, first);
-}
-
-static void write_sums(const struct cpu_schedule *cpu, struct checkpoint_writer *writer)
-{
+	enum { BLOCKS_IN_MEMORY = 16 };
 	size_t count;
 
-	for (size_t i = 0; i < cpu->nscheds; i += count) {
-		uint64_t sum;
-
-		count = next_rows(cpu, i);
-		sum = checkpoint_sum_of(cpu->sched + i, count * sizeof(*cpu->sched));
-		checkpoint_table_put(writer, &sum, 1);
-	}
-}
-
-static void write_entries(const struct cpu_schedule *cpu, struct checkpoint_writer *writer)
-{
-	size_t count;
-
-	for (size_t i = 0; i < cpu->nscheds; i += count) {
-		count = next_rows(cpu, i);
+	for (size_t i = 0, nblocks = 0; i < cpu->nscheds; i += count) {
+		if (nblocks++ % BLOCKS_IN_MEMORY == 0)
+			spill_array_release(&cpu->spill, cpu->sched);
+		count = rows_from(cpu, i);
+		*(*sum)++ = checkpoint_sum_of(cpu->sched + i, count * sizeof(*cpu->sched));
 		checkpoint_table_put(writer, cpu->sched + i, count);
 	}
+	spill_array_release(&cpu->spill, cpu->sched);
+}
+
+static void write_all_entries(const struct schedule *schedule, struct checkpoint_writer *writer)
+{
+	size_t count = 0;
+	uint64_t *sum, *end;
+
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		count += nsums(schedule->cpu[i].nscheds);
+	sum = end = malloc((count + 1) * sizeof(*sum));
+	if (!sum) {
+		writer->status = -sbe_nomem;
+		return;
+	}
+	checkpoint_table_begin(writer, checkpoint_scheds);
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		write_entries(&schedule->cpu[i], writer, &end);
+	checkpoint_table_begin(writer, checkpoint_sched_sums);
+	checkpoint_table_put(writer, sum, count);
+	free(sum);
 }
 
 static void write_cpus(const struct schedule *schedule, struct checkpoint_writer *writer)
@@ -107,12 +114,7 @@ static void write_cpus(const struct schedule *schedule, struct checkpoint_writer
 void schedule_write(const struct schedule *schedule, struct checkpoint_writer *writer)
 {
 	write_cpus(schedule, writer);
-	checkpoint_table_begin(writer, checkpoint_scheds);
-	for (size_t i = 0; i < schedule->ncpus; ++i)
-		write_entries(&schedule->cpu[i], writer);
-	checkpoint_table_begin(writer, checkpoint_sched_sums);
-	for (size_t i = 0; i < schedule->ncpus; ++i)
-		write_sums(&schedule->cpu[i], writer);
+	write_all_entries(schedule, writer);
 	checkpoint_table_begin(writer, checkpoint_seen);
 	for (size_t i = 0; i < schedule->ncpus; ++i)
 		checkpoint_table_put(writer, schedule->cpu[i].seen, schedule->cpu[i].nseen);

@@ -68,22 +68,6 @@ static int write_all(int fd, const uint8_t *bytes, size_t size, size_t offset)
 	return 0;
 }
 
-/* Pages whose content is in the file go to where the array will grow: new ones would have to be made, and
- * zeroed. Where the system cannot do that, they are. */
-static void reuse_pages(struct spill_array *spill, uint8_t *array, size_t begin, size_t end)
-{
-#ifdef MREMAP_DONTUNMAP
-	const size_t size = end - begin;
-
-	if (size <= spill->mapped - spill->touched &&
-	    mremap(array + begin, size, size, MREMAP_MAYMOVE | MREMAP_FIXED | MREMAP_DONTUNMAP,
-	           array + spill->touched) != MAP_FAILED)
-		spill->touched += size;
-#else
-	(void)spill, (void)array, (void)begin, (void)end;
-#endif
-}
-
 /* What is before @end, a page's, goes to the file, and is the file from then on. It is written: to make a
  * shared page where it is first touched costs several times as much. Zero or -1; then nothing has changed. */
 static int write_out(struct spill_array *spill, uint8_t *array, size_t end)
@@ -96,7 +80,6 @@ static int write_out(struct spill_array *spill, uint8_t *array, size_t end)
 	map = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, spill->fd, (off_t)begin);
 	if (map == MAP_FAILED)
 		return -1;
-	reuse_pages(spill, array, begin, end);
 	if (mremap(map, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, array + begin) == MAP_FAILED) {
 		memcpy(array + begin, map, size);
 		munmap(map, size);
@@ -106,40 +89,64 @@ static int write_out(struct spill_array *spill, uint8_t *array, size_t end)
 	return 0;
 }
 
+/* Addresses where the rows that are in the file come first, then @size bytes of @rest. NULL: there are none.
+ */
+static uint8_t *lay_out(struct spill_array *spill, const void *rest, size_t size, size_t bytes)
+{
+	uint8_t *map = reserve_addresses(bytes);
+
+	if (!map)
+		return NULL;
+	if (spill->filed && mmap(map, spill->filed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, spill->fd,
+	                         0) == MAP_FAILED) {
+		munmap(map, bytes);
+		return NULL;
+	}
+	if (size)
+		memcpy(map + spill->filed, rest, size);
+	spill->mapped = bytes;
+	return map;
+}
+
 /* More addresses for the array. */
 static void *move(struct spill_array *spill, uint8_t *array, size_t used, size_t bytes)
 {
-	uint8_t *more = reserve_addresses(bytes);
+	const size_t before = spill->mapped;
+	uint8_t *more = lay_out(spill, array + spill->filed, used - spill->filed, bytes);
 
-	if (!more)
-		return NULL;
-	if (spill->filed && mmap(more, spill->filed, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-	                         spill->fd, 0) == MAP_FAILED) {
-		munmap(more, bytes);
-		return NULL;
-	}
-	memcpy(more + spill->filed, array + spill->filed, used - spill->filed);
-	munmap(array, spill->mapped);
-	spill->mapped = bytes;
-	spill->touched = page_up(used);
+	if (more)
+		munmap(array, before);
 	return more;
+}
+
+/* Of an array that has none. Zero or -1; then it stays in memory. */
+static int open_file(struct spill_array *spill)
+{
+	const int fd = nameless_file();
+
+	if (fd >= 0 && is_on_disk(fd)) {
+		spill->fd = fd;
+		return 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	spill->is_kept = 1;
+	return -1;
 }
 
 static void *to_file(struct spill_array *spill, void *array, size_t used, size_t bytes)
 {
-	const int fd = nameless_file();
-	void *map = fd >= 0 && is_on_disk(fd) ? reserve_addresses(bytes) : NULL;
+	void *map;
 
-	if (!map) {
-		if (fd >= 0)
-			close(fd);
-		spill->is_kept = 1;
+	if (open_file(spill) < 0)
 		return NULL;
+	map = lay_out(spill, array, used, bytes);
+	if (map) {
+		free(array);
+	} else {
+		close(spill->fd);
+		spill->is_kept = 1;
 	}
-	if (used)
-		memcpy(map, array, used);
-	free(array);
-	*spill = (struct spill_array){.fd = fd, .mapped = bytes, .touched = page_up(used)};
 	return map;
 }
 
@@ -162,26 +169,36 @@ static void *grow(struct spill_array *spill, void *array, size_t used, size_t by
 {
 	if (spill->fd < 0)
 		return NULL;
-	if (spill->touched < page_up(used))
-		spill->touched = page_up(used);
 	if (used - spill->filed >= SPILL_FROM && write_out(spill, array, page_down(used) - IN_MEMORY) < 0)
 		return NULL;
 	return bytes <= spill->mapped ? array : move(spill, array, used, page_up(2 * bytes));
 }
 
+static size_t addresses_for(size_t bytes)
+{
+	enum { ADDRESSES = 16 * SPILL_FROM };
+
+	return bytes > ADDRESSES ? page_up(2 * bytes) : ADDRESSES;
+}
+
+/* Of a mapped array, until it is time to write out some of it. */
+static size_t room_of(const struct spill_array *spill, size_t used)
+{
+	return used + IN_MEMORY < spill->mapped ? used + IN_MEMORY : spill->mapped;
+}
+
 /* @bytes are enough; *@room: how many there are then. */
 static void *resize(struct spill_array *spill, void *array, size_t used, size_t bytes, size_t *room)
 {
-	enum { ADDRESSES = 16 * SPILL_FROM };
 	void *more = NULL;
 
-	if (!spill->mapped && !spill->is_kept && bytes > SPILL_FROM)
-		more = to_file(spill, array, used, bytes > ADDRESSES ? page_up(2 * bytes) : ADDRESSES);
+	/* Rows that were put are not to be seen before they are gathered. */
+	if (!spill->mapped && !spill->is_kept && !spill->filed && bytes > SPILL_FROM)
+		more = to_file(spill, array, used, addresses_for(bytes));
 	else if (spill->mapped)
 		more = grow(spill, array, used, bytes);
 	if (more) {
-		/* Until it is time to write out some of it. */
-		*room = used + IN_MEMORY < spill->mapped ? used + IN_MEMORY : spill->mapped;
+		*room = room_of(spill, used);
 		*room = bytes > *room ? bytes : *room;
 		return more;
 	}
@@ -210,14 +227,46 @@ int spill_array_reserve(struct spill_array *spill, void *array, size_t *capacity
 	return 0;
 }
 
+size_t spill_array_put(struct spill_array *spill, const void *rows, size_t size)
+{
+	const size_t whole = page_down(size), end = spill->filed + whole;
+
+	if (!whole || spill->mapped || spill->is_kept || (!spill->filed && open_file(spill) < 0))
+		return 0;
+	if (!may_write(end) || write_all(spill->fd, rows, whole, spill->filed) < 0) {
+		spill->is_kept = 1;
+		if (!spill->filed)
+			close(spill->fd);
+		return 0;
+	}
+	spill->filed = end;
+	return whole;
+}
+
+int spill_array_gather(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t size)
+{
+	const size_t used = spill->filed + count * size;
+	void *rows, *all;
+
+	if (spill->mapped || !spill->filed)
+		return 0;
+	memcpy(&rows, array, sizeof(rows));
+	all = lay_out(spill, rows, count * size, addresses_for(used));
+	if (!all)
+		return -sbe_nomem;
+	free(rows);
+	memcpy(array, &all, sizeof(all));
+	*capacity = room_of(spill, used) / size;
+	return 0;
+}
+
 void spill_array_seal(struct spill_array *spill, void *array, size_t used)
 {
 	const size_t end = page_down(used), behind = page_up(used);
 
 	if (!spill->mapped || spill->fd < 0)
 		return;
-	/* Pages are of no more use, and where the file has no room, the rest stays in memory. */
-	spill->touched = spill->mapped;
+	/* Where the file has no room, the rest stays in memory. */
 	if (end > spill->filed)
 		(void)write_out(spill, array, end);
 	if (behind < spill->mapped)
@@ -252,12 +301,11 @@ void spill_array_release(const struct spill_array *spill, const void *array)
 
 void spill_array_free(struct spill_array *spill, void *array)
 {
-	if (spill->mapped) {
+	if ((spill->mapped || spill->filed) && spill->fd >= 0)
+		close(spill->fd);
+	if (spill->mapped)
 		munmap(array, spill->mapped);
-		if (spill->fd >= 0)
-			close(spill->fd);
-	} else {
+	else
 		free(array);
-	}
 	memset(spill, 0, sizeof(*spill));
 }

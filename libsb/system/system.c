@@ -459,7 +459,7 @@ int system_seal(struct sb_system *system, int damaged)
 	if (system->schedule.checkpoint)
 		return status;
 	if (status == 0)
-		schedule_find_pids(&system->schedule, pid_of_thread, system);
+		status = schedule_find_pids(&system->schedule, pid_of_thread, system);
 	return status < 0 ? status : schedule_seal(&system->schedule, damaged);
 }
 

@@ -189,44 +189,180 @@ static void where_the_file_may_not_grow_it_returns_to_memory(void **state)
 	spill_array_free(&numbers.spill, numbers.of);
 }
 
+/* ---- Rows that are put away while there come more ------------------------------------------------ */
+
+/* As add(), but all rows that can be are put away from time to time. Returns how many were. */
+static size_t add_and_put(struct numbers *numbers, size_t count)
+{
+	enum { OFTEN = 20000 };
+	size_t put = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(spill_array_reserve(&numbers->spill, &numbers->of, &numbers->capacity,
+		                                     numbers->count, 1, sizeof(*numbers->of)),
+		                 0);
+		numbers->of[numbers->count++] = 7 * i;
+		if (i % OFTEN == OFTEN - 1) {
+			const size_t now = spill_array_put(&numbers->spill, numbers->of,
+			                                   numbers->count * sizeof(*numbers->of)) /
+			                   sizeof(*numbers->of);
+
+			memmove(numbers->of, numbers->of + now,
+			        (numbers->count - now) * sizeof(*numbers->of));
+			numbers->count -= now;
+			put += now;
+		}
+	}
+	return put;
+}
+
+static void gather(struct numbers *numbers, size_t put)
+{
+	assert_int_equal(spill_array_gather(&numbers->spill, &numbers->of, &numbers->capacity, numbers->count,
+	                                    sizeof(*numbers->of)),
+	                 0);
+	numbers->count += put;
+	assert_in_range(numbers->count, 1, numbers->capacity);
+}
+
+static void rows_that_were_put_come_back(void **state)
+{
+	struct numbers numbers = {0};
+	size_t put;
+
+	(void)state;
+	on_disk();
+	put = add_and_put(&numbers, MANY);
+	if (has_no_disk(&numbers)) {
+		spill_array_free(&numbers.spill, numbers.of);
+		skip();
+	}
+	assert_in_range(put, MANY / 2, MANY);
+	assert_int_equal(numbers.spill.mapped, 0);
+	gather(&numbers, put);
+	assert_int_equal(numbers.count, MANY);
+	expect_all(&numbers);
+	add(&numbers, 2 * MANY); /* what is appended, or inserted, behind that */
+	expect_all(&numbers);
+	seal(&numbers);
+	spill_array_release(&numbers.spill, numbers.of);
+	assert_int_equal(resident_pages(&numbers), 0);
+	expect_all(&numbers);
+	spill_array_free(&numbers.spill, numbers.of);
+}
+
+static void nothing_is_put_where_there_is_no_file(void **state)
+{
+	struct numbers numbers = {0};
+
+	(void)state;
+	setenv("TMPDIR", "/nonexistent", 1);
+	assert_int_equal(add_and_put(&numbers, MANY), 0);
+	gather(&numbers, 0);
+	assert_int_equal(numbers.count, MANY);
+	expect_all(&numbers);
+	spill_array_free(&numbers.spill, numbers.of);
+}
+
+static void what_a_full_file_does_not_take_stays_in_memory(void **state)
+{
+	struct rlimit before, less;
+	struct numbers numbers = {0};
+	size_t put;
+
+	(void)state;
+	on_disk();
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	less = before;
+	less.rlim_cur = 4 * SPILL_FROM;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	put = add_and_put(&numbers, MANY);
+	assert_in_range(put, 0, 4 * SPILL_FROM / sizeof(uint64_t));
+	gather(&numbers, put);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(numbers.count, MANY);
+	expect_all(&numbers);
+	spill_array_free(&numbers.spill, numbers.of);
+}
+
+static void rows_that_were_put_are_freed(void **state)
+{
+	struct numbers numbers = {0};
+
+	(void)state;
+	on_disk();
+	add_and_put(&numbers, MANY);
+	spill_array_free(&numbers.spill, numbers.of);
+	assert_int_equal(numbers.spill.filed, 0);
+}
+
 /* ---- Schedules ---------------------------------------------------------------------------------- */
 
+enum build { as_switches, as_switches_cut_off, as_samples };
+
+static void expect_samples(struct sb_system *system)
+{
+	uint8_t priv[18 * 8] = {[7 * 8] = 1};
+	const struct sb_record info = {
+	        .type = SB_RECORD_AUXTRACE_INFO,
+	        .u.auxtrace_info = {.type = SB_AUXTRACE_INTEL_PT, .priv = priv, .npriv = 18}};
+
+	assert_int_equal(system_record(system, &info), 0);
+}
+
+static struct sb_record switch_record(enum build build, uint32_t i)
+{
+	const int32_t tid = (int32_t)(100 + i % 13), next = (int32_t)(100 + (i + 1) % 13);
+	struct sb_record record = {.type = PERF_RECORD_SWITCH_CPU_WIDE,
+	                           .sample = {.has = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU,
+	                                      .time = 1000 + 100 * (uint64_t)i,
+	                                      .cpu = i % 8 == 0,
+	                                      .pid = tid,
+	                                      .tid = tid}};
+
+	if (build == as_samples) {
+		record.type = PERF_RECORD_SAMPLE;
+		record.u.sample.is_sched_switch = 1;
+		record.u.sample.prev_tid = tid;
+		record.u.sample.next_tid = next;
+	} else {
+		record.u.context_switch.next_prev_pid = record.u.context_switch.next_prev_tid = next;
+		record.u.context_switch.out = 1;
+	}
+	return record;
+}
+
 /* Every 50th switch has no record, so that there is something to find out. */
-static struct sb_system *build(void)
+static struct sb_system *build(enum build build)
 {
 	enum { SWITCHES = 100000, ROUND = 1000 };
 	const struct sb_record finished = {.type = SB_RECORD_FINISHED_ROUND};
 	struct sb_system *system = system_new(1);
-	struct sb_record record = {.type = PERF_RECORD_SWITCH_CPU_WIDE,
-	                           .sample = {.has = PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU}};
 
 	assert_non_null(system);
+	if (build == as_samples)
+		expect_samples(system);
 	for (uint32_t i = 0; i < SWITCHES; i++) {
+		const struct sb_record record = switch_record(build, i);
+
 		if (i % 50 == 7)
 			continue;
-		record.sample.time = 1000 + 100 * (uint64_t)i;
-		record.sample.cpu = i % 8 == 0;
-		record.sample.pid = record.sample.tid = (int32_t)(100 + i % 13);
-		record.u.context_switch.next_prev_pid = record.u.context_switch.next_prev_tid =
-		        (int32_t)(100 + (i + 1) % 13);
-		record.u.context_switch.out = 1;
 		assert_int_equal(system_record(system, &record), 0);
 		if (i % ROUND == 0)
 			assert_int_equal(system_record(system, &finished), 0);
 	}
-	assert_int_equal(system_seal(system, 0), 0);
+	assert_int_equal(system_seal(system, build == as_switches_cut_off), 0);
 	return system;
 }
 
-static void schedules_are_the_same_in_a_file(void **state)
+static void expect_same(enum build way)
 {
 	struct sb_system *system, *other;
 
-	(void)state;
 	on_disk();
-	system = build();
+	system = build(way);
 	setenv("TMPDIR", "/nonexistent", 1);
-	other = build();
+	other = build(way);
 	assert_true(system_schedule(system)->cpu[0].spill.mapped ||
 	            system_schedule(system)->cpu[0].spill.is_kept);
 	assert_int_equal(system_schedule(other)->cpu[0].spill.mapped, 0);
@@ -241,9 +377,29 @@ static void schedules_are_the_same_in_a_file(void **state)
 		system_schedule_release(system, cpu);
 		assert_memory_equal(a, b, left * sizeof(*a));
 		assert_int_equal(system_switch_losses(system, cpu), system_switch_losses(other, cpu));
+		assert_memory_equal(&system_schedule(system)->cpu[cpu].count,
+		                    &system_schedule(other)->cpu[cpu].count, sizeof(struct switch_count));
 	}
 	sb_system_free(system);
 	sb_system_free(other);
+}
+
+static void schedules_are_the_same_in_a_file(void **state)
+{
+	(void)state;
+	expect_same(as_switches);
+}
+
+static void so_are_those_that_are_cut_off(void **state)
+{
+	(void)state;
+	expect_same(as_switches_cut_off);
+}
+
+static void so_are_those_of_samples(void **state)
+{
+	(void)state;
+	expect_same(as_samples);
 }
 
 int main(void)
@@ -254,7 +410,13 @@ int main(void)
 	        cmocka_unit_test(a_sealed_array_grows_in_memory),
 	        cmocka_unit_test(without_a_file_it_is_in_memory),
 	        cmocka_unit_test(where_the_file_may_not_grow_it_returns_to_memory),
+	        cmocka_unit_test(rows_that_were_put_come_back),
+	        cmocka_unit_test(nothing_is_put_where_there_is_no_file),
+	        cmocka_unit_test(what_a_full_file_does_not_take_stays_in_memory),
+	        cmocka_unit_test(rows_that_were_put_are_freed),
 	        cmocka_unit_test(schedules_are_the_same_in_a_file),
+	        cmocka_unit_test(so_are_those_that_are_cut_off),
+	        cmocka_unit_test(so_are_those_of_samples),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
