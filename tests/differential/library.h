@@ -24,7 +24,11 @@
 
 #define LIBRARY_FUNCTIONS(X)                                                                                 \
 	X(pt_cpu_errata)                                                                                     \
-	X(pt_image_add_file)                                                                                 \
+	X(pt_iscache_alloc)                                                                                  \
+	X(pt_iscache_free)                                                                                   \
+	X(pt_iscache_set_limit)                                                                              \
+	X(pt_iscache_add_file)                                                                               \
+	X(pt_image_add_cached)                                                                               \
 	LIBRARY_FACE(X, pkt)                                                                                 \
 	X(pt_pkt_next)                                                                                       \
 	LIBRARY_FACE(X, qry)                                                                                 \
