@@ -168,18 +168,27 @@ static void without_a_file_it_is_in_memory(void **state)
 	}
 }
 
-/* As where a disk is full; SIGXFSZ would end the test. */
-static void where_the_file_may_not_grow_it_returns_to_memory(void **state)
+/* As where a disk is full. Returns what they could grow to before. */
+static struct rlimit let_files_grow_to(rlim_t size)
 {
 	struct rlimit before, less;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	less = before;
+	less.rlim_cur = size;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	return before;
+}
+
+/* SIGXFSZ would end the test. */
+static void where_the_file_may_not_grow_it_returns_to_memory(void **state)
+{
 	struct numbers numbers = {0};
+	struct rlimit before;
 
 	(void)state;
 	on_disk();
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	less = before;
-	less.rlim_cur = 4 * SPILL_FROM;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	before = let_files_grow_to(4 * SPILL_FROM);
 	add(&numbers, 3 * SPILL_FROM / sizeof(uint64_t));
 	assert_true(numbers.spill.mapped || has_no_disk(&numbers));
 	add(&numbers, MANY);
@@ -266,16 +275,13 @@ static void nothing_is_put_where_there_is_no_file(void **state)
 
 static void what_a_full_file_does_not_take_stays_in_memory(void **state)
 {
-	struct rlimit before, less;
 	struct numbers numbers = {0};
+	struct rlimit before;
 	size_t put;
 
 	(void)state;
 	on_disk();
-	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-	less = before;
-	less.rlim_cur = 4 * SPILL_FROM;
-	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	before = let_files_grow_to(4 * SPILL_FROM);
 	put = add_and_put(&numbers, MANY);
 	assert_in_range(put, 0, 4 * SPILL_FROM / sizeof(uint64_t));
 	gather(&numbers, put);
