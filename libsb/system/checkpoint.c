@@ -22,5 +22,7 @@ int sb_checkpoint_write(const struct sb_perfdata *perfdata, const struct sb_syst
 		return status;
 	schedule_write(system_schedule(system), &writer);
 	status = checkpoint_finish(&writer, sum);
+	if (status == -sbe_nomem)
+		return sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
 	return status < 0 ? status : 1;
 }

@@ -126,18 +126,17 @@ static void put_away(struct cpu_schedule *cpu)
 	cpu->nscheds -= put;
 	cpu->nsettled -= put;
 	cpu->count.next -= put;
-	cpu->nput += put;
 }
 
 int cpu_entries_gather(struct cpu_schedule *cpu)
 {
-	if (spill_array_gather(&cpu->spill, &cpu->sched, &cpu->sched_capacity, cpu->nscheds,
+	const size_t in_memory = cpu->nscheds;
+
+	if (spill_array_gather(&cpu->spill, &cpu->sched, &cpu->sched_capacity, &cpu->nscheds,
 	                       sizeof(*cpu->sched)) < 0)
 		return -sbe_nomem;
-	cpu->nscheds += cpu->nput;
-	cpu->nsettled += cpu->nput;
-	cpu->count.next += cpu->nput;
-	cpu->nput = 0;
+	cpu->nsettled += cpu->nscheds - in_memory;
+	cpu->count.next += cpu->nscheds - in_memory;
 	return 0;
 }
 

@@ -2,8 +2,8 @@
  * order as soon as no older one can come, then without those that say nothing new; and what is done with by
  * then leaves memory.
  *
- * Until they are gathered, the first entries may be in the file alone (struct cpu_schedule, nput): all
- * numbers of entries count those in memory.
+ * Until they are gathered, the first entries may be in the file alone (spill_array_put()): all numbers of
+ * entries count those in memory.
  */
 #ifndef SB_CPU_ENTRIES_H
 #define SB_CPU_ENTRIES_H

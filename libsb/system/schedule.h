@@ -28,8 +28,8 @@ struct sb_seen {
 struct cpu_schedule {
 	struct sb_sched *sched;
 	size_t nscheds, sched_capacity;
-	struct spill_array spill; /* where sched is */
-	size_t nput; /* entries before the first one that are in its file alone, until it is sealed */
+	struct spill_array spill; /* where sched is; until it is sealed, entries before its first one may be
+	                             in the file alone: see cpu_entries.h */
 	struct sb_sched
 	        last;    /* the entry that came last, wherever it belongs; of a checkpoint, the last one */
 	size_t nsettled; /* so many are in order, and say something new each; none comes in between */

@@ -134,6 +134,14 @@ static int open_file(struct spill_array *spill)
 	return -1;
 }
 
+/* Its file is of no use for more rows; with none there, it is closed. */
+static void keep(struct spill_array *spill)
+{
+	if (!spill->filed)
+		close(spill->fd);
+	spill->is_kept = 1;
+}
+
 static void *to_file(struct spill_array *spill, void *array, size_t used, size_t bytes)
 {
 	void *map;
@@ -141,12 +149,10 @@ static void *to_file(struct spill_array *spill, void *array, size_t used, size_t
 	if (open_file(spill) < 0)
 		return NULL;
 	map = lay_out(spill, array, used, bytes);
-	if (map) {
+	if (map)
 		free(array);
-	} else {
-		close(spill->fd);
-		spill->is_kept = 1;
-	}
+	else
+		keep(spill);
 	return map;
 }
 
@@ -234,29 +240,28 @@ size_t spill_array_put(struct spill_array *spill, const void *rows, size_t size)
 	if (!whole || spill->mapped || spill->is_kept || (!spill->filed && open_file(spill) < 0))
 		return 0;
 	if (!may_write(end) || write_all(spill->fd, rows, whole, spill->filed) < 0) {
-		spill->is_kept = 1;
-		if (!spill->filed)
-			close(spill->fd);
+		keep(spill);
 		return 0;
 	}
 	spill->filed = end;
 	return whole;
 }
 
-int spill_array_gather(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t size)
+int spill_array_gather(struct spill_array *spill, void *array, size_t *capacity, size_t *count, size_t size)
 {
-	const size_t used = spill->filed + count * size;
+	const size_t used = spill->filed + *count * size;
 	void *rows, *all;
 
 	if (spill->mapped || !spill->filed)
 		return 0;
 	memcpy(&rows, array, sizeof(rows));
-	all = lay_out(spill, rows, count * size, addresses_for(used));
+	all = lay_out(spill, rows, *count * size, addresses_for(used));
 	if (!all)
 		return -sbe_nomem;
 	free(rows);
 	memcpy(array, &all, sizeof(all));
 	*capacity = room_of(spill, used) / size;
+	*count = used / size;
 	return 0;
 }
 

@@ -37,9 +37,9 @@ int spill_array_reserve(struct spill_array *spill, void *array, size_t *capacity
  * there: they come before the array from then on, which the caller moves up. 0: none did, or can. */
 size_t spill_array_put(struct spill_array *spill, const void *rows, size_t size);
 
-/* Those that were put are rows of *@array again: the first ones, before the @count that are in memory. Zero
- * or -sbe_nomem; then nothing has changed. */
-int spill_array_gather(struct spill_array *spill, void *array, size_t *capacity, size_t count, size_t size);
+/* Those that were put are rows of *@array again: the first ones, before the *@count that are in memory, which
+ * then is the number of all. Zero or -sbe_nomem; then nothing has changed. */
+int spill_array_gather(struct spill_array *spill, void *array, size_t *capacity, size_t *count, size_t size);
 
 /* It does not grow any more, and has @used bytes: the rest of them goes to the file. */
 void spill_array_seal(struct spill_array *spill, void *array, size_t used);

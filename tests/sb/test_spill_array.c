@@ -227,10 +227,12 @@ static size_t add_and_put(struct numbers *numbers, size_t count)
 
 static void gather(struct numbers *numbers, size_t put)
 {
-	assert_int_equal(spill_array_gather(&numbers->spill, &numbers->of, &numbers->capacity, numbers->count,
-	                                    sizeof(*numbers->of)),
+	const size_t in_memory = numbers->count;
+
+	assert_int_equal(spill_array_gather(&numbers->spill, &numbers->of, &numbers->capacity,
+	                                    &numbers->count, sizeof(*numbers->of)),
 	                 0);
-	numbers->count += put;
+	assert_int_equal(numbers->count, in_memory + put);
 	assert_in_range(numbers->count, 1, numbers->capacity);
 }
 
