@@ -13,7 +13,7 @@
 
 #include "flow/run_cache.h"
 
-enum { pt_chain_max_size = 128, pt_chain_max_parts = 32, pt_chain_max_events = 8, pt_chain_max_grounds = 32 };
+enum { pt_chain_max_size = 192, pt_chain_max_parts = 32, pt_chain_max_events = 8, pt_chain_max_grounds = 32 };
 
 /* Behind the first @paths paths, this event comes; its time is not set. */
 struct pt_chain_event {

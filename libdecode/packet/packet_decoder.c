@@ -213,10 +213,9 @@ enum { cyc_more = 1, cyc_factor = 1 << 4, cyc_mask = 0xff << 4 };
 	          {IS_CYC_2(type, size) ? cyc_mask : BYTES(first_bytes), BYTES(second_bytes)}},
 static const struct row rows[256] = {FIRST_BYTES(ROW)};
 
-/* Their sizes by themselves; zero when read_other() is to read it, or it is a PAD. Where the next packet
- * begins is waited for all the time, and a byte is found sooner than a row. */
-#define ROW_SIZE(byte, type, size, first, second, first_bytes, second_bytes)                                 \
-	[byte] = (type) == ppt_pad ? 0 : SIZE(type, size),
+/* Their sizes by themselves; zero when read_other() is to read it. Where the next packet begins is waited for
+ * all the time, and a byte is found sooner than a row. */
+#define ROW_SIZE(byte, type, size, first, second, first_bytes, second_bytes) [byte] = SIZE(type, size),
 static const uint8_t sizes[256] = {FIRST_BYTES(ROW_SIZE)};
 
 _Static_assert(offsetof(struct row, size) == offsetof(struct pt_packet, size),
@@ -237,11 +236,6 @@ __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, 
 	if (unlikely(pos >= decoder->room) || unlikely(size != sizeof(*packet)))
 		return read_any(decoder, packet, size);
 	read = sizes[*pos];
-	/* PADs come in rows: behind a branch that is foreseen, the next one is not waited for. */
-	if (unlikely(!read) && !*pos) {
-		decoder->pos = pos + 1;
-		return pt_packet_fill_bare(packet, ppt_pad, 1);
-	}
 	row = &rows[*pos];
 	__asm__("" : "+r"(row)); /* or its address would be computed twice */
 	behind = pt_get64(pos + 1);

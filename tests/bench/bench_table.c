@@ -37,6 +37,8 @@ static void print_head(const json_t *root)
 	printf("%s, %.0f CPUs, Linux %s, load %.1f at the start; %s", text(machine, "cpu"),
 	       number(machine, "cpus"), text(machine, "kernel"), number(machine, "load_at_start"),
 	       text(root, "date"));
+	if (*text(machine, "fastest"))
+		printf(", one thread at %s", text(machine, "fastest"));
 	if (*text(root, "commit"))
 		printf(", commit %s", text(root, "commit"));
 	if (*text(root, "command"))

@@ -59,6 +59,7 @@ static json_t *describe_machine(void)
 	json_object_set_new(machine, "cpus", json_integer(sysconf(_SC_NPROCESSORS_ONLN)));
 	if (getloadavg(&load, 1) == 1)
 		json_object_set_new(machine, "load_at_start", json_real(load));
+	set_text(machine, "fastest", getenv("BENCH_CPUS"));
 	return machine;
 }
 
