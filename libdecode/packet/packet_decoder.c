@@ -192,58 +192,64 @@ static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decode
  * which packet it is: the processor would guess it wrong too often.
  */
 struct row {
+	uint64_t word[2]; /* of the payload: what the first byte tells */
+	uint64_t mask[2]; /* and which bits of what stands behind belong there */
 	uint32_t type;
 	uint8_t size, zero[3];
-	uint8_t more;     /* bits of the second byte that tell that a third one follows */
-	uint8_t factor;   /* what stands behind, times this, belongs to the first word */
-	uint8_t word[2];  /* of the payload: what the first byte tells */
-	uint64_t mask[2]; /* and which bits of what stands behind belong there */
-};
+	uint8_t more;   /* bits of the second byte that tell that a third one follows */
+	uint8_t factor; /* what stands behind, times this, belongs to the first word */
+} __attribute__((aligned(64)));
 enum { cyc_more = 1, cyc_factor = 1 << 4, cyc_mask = 0xff << 4 };
 
 #define IS_CYC_2(type, size) ((type) == ppt_cyc && !(size))
 #define SIZE(type, size)     (IS_CYC_2(type, size) ? 2 : (size))
 #define ROW(byte, type, size, first, second, first_bytes, second_bytes)                                      \
-	[byte] = {type,                                                                                      \
+	[byte] = {{first, second},                                                                           \
+	          {IS_CYC_2(type, size) ? cyc_mask : BYTES(first_bytes), BYTES(second_bytes)},               \
+	          type,                                                                                      \
 	          SIZE(type, size),                                                                          \
 	          {0},                                                                                       \
 	          IS_CYC_2(type, size) ? cyc_more : 0,                                                       \
-	          IS_CYC_2(type, size) ? cyc_factor : 1,                                                     \
-	          {first, second},                                                                           \
-	          {IS_CYC_2(type, size) ? cyc_mask : BYTES(first_bytes), BYTES(second_bytes)}},
-static const struct row rows[256] = {FIRST_BYTES(ROW)};
+	          IS_CYC_2(type, size) ? cyc_factor : 1},
 
-/* Their sizes by themselves; zero when read_other() is to read it. Where the next packet begins is waited for
+/* Sizes by themselves, too; zero when read_other() is to read it. Where the next packet begins is waited for
  * all the time, and a byte is found sooner than a row. */
 #define ROW_SIZE(byte, type, size, first, second, first_bytes, second_bytes) [byte] = SIZE(type, size),
-static const uint8_t sizes[256] = {FIRST_BYTES(ROW_SIZE)};
 
-_Static_assert(offsetof(struct row, size) == offsetof(struct pt_packet, size),
-               "a row begins as the packet does");
+/* All behind one address. */
+static const struct {
+	uint8_t size[256];
+	struct row row[256];
+} by_first = {{FIRST_BYTES(ROW_SIZE)}, {FIRST_BYTES(ROW)}};
 
-/* Aligned: in as few lines of the instruction cache as it fits into. */
+_Static_assert(offsetof(struct row, size) - offsetof(struct row, type) == offsetof(struct pt_packet, size),
+               "type and size stand in a row as the packet has them");
+
+/* Aligned: in as few lines of the instruction cache as it fits into, which are two. Who shares a core with
+ * somebody else's virtual CPU waits for its instructions rather than for its data. */
 __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, struct pt_packet *packet,
                                              size_t size)
 {
 	const struct row *row;
 	const uint8_t *pos;
 	uint64_t behind, head;
-	size_t read;
+	size_t byte, read;
 
 	if (unlikely(!decoder) || unlikely(!packet))
 		return read_any(decoder, packet, size);
 	pos = decoder->pos;
 	if (unlikely(pos >= decoder->room) || unlikely(size != sizeof(*packet)))
 		return read_any(decoder, packet, size);
-	read = sizes[*pos];
-	row = &rows[*pos];
+	byte = *pos;
+	read = by_first.size[byte];
+	row = &by_first.row[byte];
 	__asm__("" : "+r"(row)); /* or its address would be computed twice */
 	behind = pt_get64(pos + 1);
 	if (unlikely(!read) || unlikely((uint8_t)behind & row->more) ||
 	    unlikely((uint16_t)behind == pt_packet_ovf))
 		return read_other(decoder, packet, pos);
 	decoder->pos = pos + read;
-	memcpy(&head, row, sizeof(head));
+	memcpy(&head, &row->type, sizeof(head));
 	pt_packet_set_words(packet, le64toh(head), row->word[0] | (behind * row->factor & row->mask[0]),
 	                    row->word[1] | (behind & row->mask[1]));
 	return (int)read;
