@@ -372,13 +372,18 @@ static const struct option_table options_table = {
 
 static void report(const struct record_options *options, const struct sb_software_tracer_result *result)
 {
+	char overflows[40] = "";
+
 	if (options->quiet)
 		return;
+	if (result->noverflows)
+		snprintf(overflows, sizeof(overflows), " in %" PRIu32 " overflow%s", result->noverflows,
+		         result->noverflows == 1 ? "" : "s");
 	fprintf(stderr,
-	        "sbtrace record: %" PRIu64 " instructions (%" PRIu64 " lost), %" PRIu32 " processes, %" PRIu32
-	        " threads, %" PRIu64 " switches, %" PRIu64 " bytes of trace: %s\n",
-	        result->ninsn, result->nlost, result->nprocesses, result->nthreads, result->nswitches,
-	        result->trace_bytes, options->config.output);
+	        "sbtrace record: %" PRIu64 " instructions (%" PRIu64 " lost%s), %" PRIu32
+	        " processes, %" PRIu32 " threads, %" PRIu64 " switches, %" PRIu64 " bytes of trace: %s\n",
+	        result->ninsn, result->nlost, overflows, result->nprocesses, result->nthreads,
+	        result->nswitches, result->trace_bytes, options->config.output);
 }
 
 static void on_progress(void *context, const struct sb_software_tracer_result *so_far)

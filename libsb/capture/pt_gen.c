@@ -252,6 +252,7 @@ static void emit_psb(struct pt_gen *gen, uint64_t ip)
 static void begin_overflow(struct pt_gen *gen)
 {
 	gen->overflowed = 1;
+	gen->noverflows++;
 	gen->lost = 100 + next_random(gen) % 900;
 }
 
@@ -352,13 +353,9 @@ int pt_gen_retire(struct pt_gen *gen, uint64_t tsc, const struct traced_insn *in
 void pt_gen_enable(struct pt_gen *gen, uint64_t tsc, uint64_t ip)
 {
 	advance(gen, tsc);
-	if (gen->overflowed) {
-		emit_overflow(gen);
-	} else {
-		if (psb_due(gen))
-			emit_psb(gen, 0);
-		emit_tsc(gen);
-	}
+	if (psb_due(gen))
+		emit_psb(gen, 0);
+	emit_tsc(gen);
 	if (!gen->mode_known)
 		emit_mode(gen);
 	emit_ip(gen, ppt_tip_pge, ip);
@@ -373,10 +370,14 @@ static void leave(struct pt_gen *gen)
 	emit(gen, &packet);
 }
 
+/* An overflow ends in the kernel at the latest, where nothing is written and the buffer drains. Its OVF does
+ * not wait for the next way back, which may be another thread's, or never come. */
 void pt_gen_disable(struct pt_gen *gen, uint64_t tsc)
 {
 	advance(gen, tsc);
-	if (!gen->overflowed) {
+	if (gen->overflowed) {
+		emit_overflow(gen);
+	} else {
 		flush_branches(gen, tsc);
 		emit_cyc(gen, tsc);
 		leave(gen);
@@ -387,7 +388,9 @@ void pt_gen_disable(struct pt_gen *gen, uint64_t tsc)
 void pt_gen_interrupt(struct pt_gen *gen, uint64_t tsc, uint64_t ip)
 {
 	advance(gen, tsc);
-	if (!gen->overflowed) {
+	if (gen->overflowed) {
+		emit_overflow(gen);
+	} else {
 		flush_branches(gen, tsc);
 		emit_cyc(gen, tsc);
 		emit_ip(gen, ppt_fup, ip);

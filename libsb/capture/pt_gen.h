@@ -63,7 +63,8 @@ struct pt_gen {
 	uint64_t last_psb; /* stream offset behind it */
 	uint64_t last_overflow;
 	uint32_t lost;  /* instructions still to be dropped */
-	int overflowed; /* an OVF is due */
+	int overflowed; /* an OVF is due; never while disabled */
+	uint32_t noverflows;
 	uint64_t random;
 
 	int error; /* negative enum pt_error_code */
@@ -80,7 +81,7 @@ void pt_gen_enable(struct pt_gen *gen, uint64_t tsc, uint64_t ip);
  * an overflow. An ik_far instruction writes nothing: pt_gen_disable() has to follow. */
 int pt_gen_retire(struct pt_gen *gen, uint64_t tsc, const struct traced_insn *insn, uint64_t next);
 
-/* The retired ik_far instruction left user space. */
+/* The retired ik_far instruction left user space. That ends an overflow, as does the next one. */
 void pt_gen_disable(struct pt_gen *gen, uint64_t tsc);
 
 /* An interrupt or fault left user space before the instruction at @ip. */

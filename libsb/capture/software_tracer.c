@@ -424,8 +424,10 @@ static int flush_all(struct tracer *tracer)
 	 * that no record is missing, so that a reader can use data that are cut off later. */
 	if (!status)
 		status = end_round(tracer, 1);
-	for (uint32_t i = 0; !status && i < tracer->config->ncpus; i++)
+	for (uint32_t i = 0; !status && i < tracer->config->ncpus; i++) {
+		tracer->result->noverflows += tracer->cpu[i].gen.noverflows;
 		status = vcpu_flush(tracer, &tracer->cpu[i], 1);
+	}
 	return status < 0 ? status : end_round(tracer, 1);
 }
 

@@ -34,7 +34,7 @@ software()
 	. "$SOURCE_DIR/tests/tools/recordings.sh"
 	shared=software
 	i=0
-	for options in "--mtc --cyc" "--tnt64" "--no-retcomp --psb-period 512" "--overflow-every 3000 --mtc" "-c 2"; do
+	for options in "--mtc --cyc" "--tnt64" "--no-retcomp --psb-period 512" "--overflow-every 3000 --mtc" "--overflow-every 16 --psb-period 256" "-c 2"; do
 		i=$((i + 1))
 		# One with all that shared libraries execute, the others with little of it.
 		[ $i = 1 ] && set -- sh -c 'ls / | sort | head -3; true' || set -- "$BUILD_DIR/tests/workloads/relay" 100 /bin/echo

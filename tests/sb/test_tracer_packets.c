@@ -494,19 +494,35 @@ static void test_overflow_ends_at_an_instruction(void **state)
 	stop(&s);
 }
 
-static void test_overflow_ends_at_the_next_way_back(void **state)
+/* Whoever comes back, if anybody does, has lost nothing. */
+static void test_overflow_ends_in_the_kernel(void **state)
 {
 	struct stream s;
 
 	(void)state;
 	overflow(&s);
 	assert_int_equal(retire(&s, ik_cond, 0x2000, 2, 0x2002), 0);
-	retire(&s, ik_far, 0x2002, 2, 0x2004);
+	assert_int_equal(retire(&s, ik_far, 0x2002, 2, 0x2004), 0);
+	s.tsc = 9000;
 	pt_gen_disable(&s.gen, s.tsc);
+	expect(&s, "ovf tsc(9000)");
 	s.tsc = 9999;
 	enable(&s, 0x2004);
-	expect(&s, "ovf tsc(9999) pge.s48(2004)");
+	expect(&s, "tsc(9999) pge.s48(2004)");
 	assert_int_equal(retire(&s, ik_cond, 0x2004, 2, 0x2006), 1);
+	assert_int_equal(s.gen.noverflows, 1);
+	stop(&s);
+}
+
+static void test_overflow_ends_at_an_interrupt(void **state)
+{
+	struct stream s;
+
+	(void)state;
+	overflow(&s);
+	s.tsc = 9000;
+	pt_gen_interrupt(&s.gen, s.tsc, 0x2000);
+	expect(&s, "ovf tsc(9000)");
 	stop(&s);
 }
 
@@ -548,7 +564,8 @@ int main(void)
 	        cmocka_unit_test(test_uncompressed_returns_are_not_deferred),
 	        cmocka_unit_test(test_long_tnt_holds_47),
 	        cmocka_unit_test(test_overflow_ends_at_an_instruction),
-	        cmocka_unit_test(test_overflow_ends_at_the_next_way_back),
+	        cmocka_unit_test(test_overflow_ends_in_the_kernel),
+	        cmocka_unit_test(test_overflow_ends_at_an_interrupt),
 	        cmocka_unit_test(test_the_stream_can_be_taken_in_pieces),
 	};
 

@@ -51,6 +51,7 @@ check plain --mtc
 check uncompressed --no-retcomp --psb-period 256
 check long --tnt64
 check overflow --overflow-every 1000
+check end --overflow-every 16
 # With CYC packets, ours is nearer to the truth: it does not let cycles run past the next MTC.
 without_time=yes
 check cycles --mtc --cyc

@@ -41,7 +41,8 @@ struct sb_software_tracer_result {
 	uint32_t nprocesses, nthreads;
 	uint64_t nswitches;
 	uint64_t trace_bytes;
-	int exit_status; /* of the command: wait(2) status */
+	int exit_status;     /* of the command: wait(2) status */
+	uint32_t noverflows; /* known in the end */
 };
 
 /* Runs @argv to its end and writes the recording, with the virtual CPUs 0 to ncpus - 1.
