@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "replay/gap_explain.h"
+#include "replay/overflow_gap.h"
 #include "replay/psb_left.h"
 #include "replay/run_hold.h"
 #include "replay/user_stretch.h"
@@ -235,6 +236,14 @@ static void forget_missing_code(struct stream_replay *replay)
 		replay->observer->kernel->has_missing_ip = 0;
 }
 
+/* To look at packets ahead of the flow; NULL: out of memory. */
+static struct pt_packet_decoder *ahead(struct stream_replay *replay)
+{
+	if (!replay->ahead)
+		replay->ahead = pt_pkt_alloc_decoder(pt_blk_get_config(replay->decoder));
+	return replay->ahead;
+}
+
 /* What breaks the flow off right behind the PSB that it has come to is told while it is held. */
 static void look_behind_psb(struct stream_replay *replay)
 {
@@ -242,9 +251,7 @@ static void look_behind_psb(struct stream_replay *replay)
 
 	if (!replay->ran || !ledger_may_be_left(replay->ledger))
 		return;
-	if (!replay->ahead)
-		replay->ahead = pt_pkt_alloc_decoder(pt_blk_get_config(replay->decoder));
-	left = replay->ahead ? psb_left(replay->ahead, replay->confirmed) : 0;
+	left = ahead(replay) ? psb_left(replay->ahead, replay->confirmed) : 0;
 	if (left)
 		ledger_hold_left(replay->ledger, left);
 }
@@ -274,13 +281,21 @@ static int reach_psb(struct stream_replay *replay)
 	return status < 0 ? status : ended;
 }
 
-static int note_overflow(struct stream_replay *replay, const struct pt_event *event)
+static int note_overflow(struct stream_replay *replay, const struct before_event *before,
+                         const struct pt_event *event)
 {
-	const struct sb_gap gap = gap_here(replay, sb_gap_overflow, read_offset(replay));
+	struct sb_gap gap = gap_here(replay, sb_gap_overflow, read_offset(replay));
 
-	if (!event->ip_suppressed &&
-	    sideband_observer_regained(replay->observer, event->variant.overflow.ip) < 0)
+	if (event->ip_suppressed
+	            ? !ahead(replay)
+	            : sideband_observer_regained(replay->observer, event->variant.overflow.ip) < 0)
 		return fatal(replay, -pte_nomem);
+	if (event->ip_suppressed) {
+		gap.offset = replay->segment->aux_offset + before->offset;
+		overflow_gap_place(&gap, before, replay->ahead, replay->observer);
+		if (gap.tsc_from < replay->ledger->last_tsc)
+			gap.tsc_from = replay->ledger->last_tsc;
+	}
 	return ledger_hold_gap(replay->ledger, &gap);
 }
 
@@ -428,6 +443,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 	while (*bits >= 0 && (*bits & pts_event_pending)) {
 		/* Read ahead of the flow only when tracing is on, and then up to the event. */
 		const uint64_t psb = psbs(replay).read;
+		const struct before_event before = {replay->observer->track, read_offset(replay)};
 		struct pt_event event;
 		int status;
 
@@ -454,7 +470,7 @@ static int take_events(struct stream_replay *replay, int *bits)
 				return fatal(replay, -pte_nomem);
 		}
 		if (status == 0 && event.type == ptev_overflow)
-			status = note_overflow(replay, &event);
+			status = note_overflow(replay, &before, &event);
 		if (status == 0)
 			status = note_event(replay, &event);
 		if (status)

@@ -37,6 +37,7 @@ struct fixture {
 	char details[TEXT_MAX];
 	int32_t last_cpu, last_pid, last_tid;
 	uint64_t last_tsc;
+	struct sb_gap gap; /* the last one */
 	int sink_result;
 	unsigned int nprogress;
 };
@@ -238,6 +239,7 @@ static inline int on_gap(void *context, const struct sb_gap *gap)
 	append(fixture->gaps, "%s%s+%ju", fixture->gaps[0] ? " " : "", sb_gap_reason_name(gap->reason),
 	       (uintmax_t)gap->bytes);
 	append(fixture->details, "%s\n", gap->detail);
+	fixture->gap = *gap;
 	return 0;
 }
 

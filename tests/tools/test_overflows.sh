@@ -1,6 +1,6 @@
 #!/bin/sh
-# Overflows in software recordings: each of them is a gap, also where a thread, or all of them, end inside of one. All
-# that was not lost is there.
+# Overflows in software recordings: each of them is a gap, of the thread that lost something, also where that, or the
+# program, ends inside of one. All that was not lost is there.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 shared=overflows
@@ -15,6 +15,18 @@ ends_in_one()
 		END { exit last != "ovf" && !found }'
 }
 
+# strangers NAME: how many gaps are of another thread than the one that ran last before them on their CPU.
+strangers()
+{
+	awk -F '\t' '
+		NR == FNR { n = ++count[$1]; time[$1, n] = $4; tid[$1, n] = $3; next }
+		{
+			while (at[$1] < count[$1] && time[$1, at[$1] + 1] <= $4) at[$1]++
+			wrong += tid[$1, at[$1]] != $3
+		}
+		END { print wrong + 0 }' "$dir/$1.truth" "$dir/$1.gaps"
+}
+
 check()
 {
 	name=$1
@@ -26,6 +38,8 @@ check()
 	[ "$told" -eq "$gaps" ] || fail "$name: $gaps gaps, but: $(cat "$dir/$name.err")"
 	[ "$gaps" -eq "$(wc -l <"$dir/$name.gaps")" ] || fail "$name: other gaps: $(cat "$dir/$name.log")"
 	"$BUILD_DIR/tests/lines" equal "$dir/$name.truth" "$dir/$name.flow" >"$dir/verdict" || fail "$name: $(cat "$dir/verdict")"
+	wrong=$(strangers "$name")
+	[ "$wrong" -eq 0 ] || fail "$name: $wrong gaps of another thread"
 	! ends_in_one "$name" || ends=$((ends + 1))
 	echo "$name: $gaps gaps"
 	rm -rf "$dir/$name".*
