@@ -83,6 +83,15 @@ static int take_place(struct plan *plan, struct planned *planned, uint64_t psb)
 	return 1;
 }
 
+/* Bytes of the present piece that were looked at, and are not needed any more. */
+static void release(const struct plan *plan, uint64_t begin, uint64_t end)
+{
+	const struct segment_piece *piece = &plan->cutter.piece[plan->index];
+
+	if (plan->releases && piece->bytes)
+		sb_perfdata_release(plan->world->perfdata, piece->bytes + begin, piece->bytes + end);
+}
+
 /* The next place in the open stream: positive, or zero, or a negative code. */
 static int next_place(struct plan *plan, struct planned *planned)
 {
@@ -99,14 +108,17 @@ static int next_place(struct plan *plan, struct planned *planned)
 		if (status < 0)
 			return status;
 		if (status == 0) {
+			release(plan, 0, piece->size);
 			plan->index += 1;
 			continue;
 		}
 		bytes = segment_bytes(&plan->cutter, plan->index, &status);
 		if (!bytes)
 			return status;
-		if (++tries > TRIES_MAX || is_good(plan->world, bytes + psb, piece->size - psb))
+		if (++tries > TRIES_MAX || is_good(plan->world, bytes + psb, piece->size - psb)) {
+			release(plan, offset, psb + 1);
 			return take_place(plan, planned, psb);
+		}
 		plan->target = piece->position + psb + 1;
 	}
 	return 0;

@@ -15,7 +15,8 @@ enum { PLAN_PIECE_SIZE = 32 * 1024, PLAN_PIECE_LEAST = 4 * 1024 };
 struct plan {
 	const struct replay_world *world; /* borrowed */
 	uint64_t piece_size;
-	int whole;                          /* a stream is one piece; others are asked for with plan_cut() */
+	int whole;    /* a stream is one piece; others are asked for with plan_cut() */
+	int releases; /* what was looked at is not decoded soon: its memory is given back; zero at first */
 	const struct sb_aux_stream *stream; /* of the recording */
 	size_t nstreams;
 	size_t present; /* the stream whose pieces come next */

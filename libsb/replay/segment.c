@@ -287,26 +287,26 @@ int segment_seek(struct segment_cutter *cutter, size_t index)
 	return 0;
 }
 
+/* Looks no further than it must: of the pieces of a long trace that are only cut, all else stays on the disk.
+ */
 int segment_find_psb(struct segment_cutter *cutter, size_t index, uint64_t offset, uint64_t *psb)
 {
+	const struct segment_piece *piece = &cutter->piece[index];
 	int status;
-	const struct segment_piece *piece = get_piece(cutter, index, &status);
-	const uint8_t *bytes, *found;
+	const uint8_t *bytes, *found, *last;
 
-	if (!piece)
-		return status;
-	if (offset < first_offset(piece, index))
-		offset = first_offset(piece, index);
-	if (offset >= piece->size)
+	if (offset >= piece->size || piece->size < SEGMENT_TAIL)
 		return 0;
 	bytes = segment_bytes(cutter, index, &status);
 	if (!bytes)
 		return status;
 	found = segment_psb(bytes + offset, bytes + piece->size);
-	if (!found || found + SEGMENT_TAIL > bytes + piece->size)
+	last = bytes + piece->size - SEGMENT_TAIL;
+	if (!found || found > last)
 		return 0;
 	*psb = (uint64_t)(found - bytes);
-	return !is_continued(cutter, index) || (int64_t)*psb < piece->last_psb;
+	/* The last one is where the next segment begins, when there is one. */
+	return !is_continued(cutter, index) || segment_psb(found + 1, last + PSB_SIZE);
 }
 
 static int begin_segment(struct segment_cutter *cutter, struct sb_segment *segment)

@@ -38,6 +38,7 @@ int sb_cutter_new(struct sb_cutter **result, const struct sb_perfdata *perfdata,
 	cutter->world = (struct replay_world){.perfdata = perfdata, .system = system};
 	sb_trace_config(&cutter->world.config, sb_perfdata_info(perfdata));
 	plan_init(&cutter->plan, &cutter->world, PLAN_PIECE_SIZE, 0);
+	cutter->plan.releases = 1;
 	*result = cutter;
 	return 0;
 }

@@ -270,6 +270,42 @@ static void what_precedes_a_psb_may_look_like_it(void **state)
 	segment_cutter_fini(&cutter);
 }
 
+/* Each PSB with a whole PSB+ behind it can be begun at, but the last one of a chunk that another one
+ * continues: the next segment begins there. From everywhere, the next such PSB is found. */
+static void places_are_psbs_within_segments(void **state)
+{
+	enum { PERIOD = 1000, CHUNK = 3100 };
+	struct stream *stream = *state;
+	struct segment_cutter cutter;
+	size_t nfound = 0;
+
+	for (int i = 0; i < 20; ++i) {
+		put_psb(stream);
+		put_bytes(stream, PERIOD - PSB_SIZE);
+	}
+	cut_evenly(stream, CHUNK);
+	assert_int_equal(segment_cutter_init(&cutter, &stream->aux, NULL, 0), 0);
+	for (size_t i = 0; i < cutter.npieces; ++i) {
+		const struct segment_piece *piece = &cutter.piece[i];
+		const uint64_t end = piece->position + piece->size;
+		uint64_t last = (end - SEGMENT_TAIL) / PERIOD * PERIOD; /* but for the last piece, too late */
+
+		if (i + 1 == cutter.npieces)
+			last += PERIOD;
+		for (uint64_t offset = 0; offset <= piece->size; ++offset) {
+			const uint64_t next = (piece->position + offset + PERIOD - 1) / PERIOD * PERIOD;
+			uint64_t psb = UINT64_MAX;
+
+			assert_int_equal(segment_find_psb(&cutter, i, offset, &psb) == 1, next < last);
+			if (next < last)
+				assert_int_equal(piece->position + psb, next);
+			nfound += next < last && next == piece->position + offset;
+		}
+	}
+	assert_int_equal(nfound, 9);
+	segment_cutter_fini(&cutter);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -283,6 +319,7 @@ int main(void)
 	        TEST(what_was_recorded_twice_counts_once),
 	        TEST(a_missing_chunk_begins_anew),
 	        TEST(a_flag_begins_anew_within_a_chunk_and_between_two),
+	        TEST(places_are_psbs_within_segments),
 	        TEST(what_precedes_a_psb_may_look_like_it),
 	};
 

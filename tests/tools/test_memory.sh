@@ -1,6 +1,7 @@
 #!/bin/sh
 # Memory follows the code that ran, not the length of the recording: three times the length, by 7 MB of trace and 146
 # million instructions more, may take a part of that trace's size more, for what still fills up, and no more.
+# Nor does planning shards take more for more of them.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 
@@ -39,4 +40,25 @@ for sink in gap folded counts callgrind jsonl html; do
 	echo "$sink: $first KiB, and $then with three times the length; at most $more more are fine"
 	[ $((then - first)) -le $more ] || fail "$sink: from $first to $then KiB"
 done
+
+# Where a job is cut into shards, the trace is looked at, which does not stay in memory.
+"$BUILD_DIR/tests/bench/repeat" 600 turn.data longest.data >log 2>&1 || { cat log; exit 1; }
+cat >job.yaml <<-END
+	version: 1
+	roots: [turn.root]
+	host_root: false
+	recording: longest.data
+	sinks: [{name: gap, file: out}]
+END
+# peak_of_plan SHARDS: in KiB.
+peak_of_plan()
+{
+	/usr/bin/time -f %M -o time "$SBTRACE" job plan -n "$1" -o plan job.yaml >err 2>&1 || fail "plan: $(cat err)"
+	rm -rf plan plan.checkpoints
+	cat time
+}
+few=$(peak_of_plan 4) many=$(peak_of_plan 640)
+most=$(($(wc -c <longest.data) / 1024 / 4))
+echo "a plan: $few KiB with 4 shards, $many with 640; at most $most more are fine"
+[ $((many - few)) -le $most ] || fail "a plan of 640 shards: from $few to $many KiB"
 [ $failures -eq 0 ]
