@@ -2,7 +2,8 @@
 #
 # Into the directory `dir` go: NAME.c for each display that begins with "/* NAME.c", a program or a part of one;
 # session, to which displays are appended that begin with "$ ", commands and what they print.
-# Standard output gets the struct definitions of the page, and the prototypes of its SYNOPSIS.
+# Standard output gets the struct definitions of the page, and the prototypes of its SYNOPSIS, one in a line, behind the
+# page's name.
 # `what` is "code", "structs" or "prototypes".
 
 function clean(line)
@@ -25,13 +26,15 @@ function arguments(line,    n, list)
 	return list
 }
 
+FNR == 1 { page = FILENAME; sub(/.*\//, "", page); section = ""; in_display = 0 }
+
 /^\.Sh / { section = $2 }
 
 what == "prototypes" && section == "SYNOPSIS" {
 	if ($1 == ".Ft")
 		type = arguments(substr($0, 5))
 	else if ($1 == ".Fn")
-		print type " " $2 "(" arguments(substr($0, 5 + length($2))) ")"
+		print page " " type " " $2 "(" arguments(substr($0, 5 + length($2))) ")"
 	else if ($1 == ".Fo") {
 		prototype = type " " $2 "("
 		separator = ""
@@ -39,11 +42,17 @@ what == "prototypes" && section == "SYNOPSIS" {
 		prototype = prototype separator arguments(substr($0, 5))
 		separator = ", "
 	} else if ($1 == ".Fc")
-		print prototype ")"
+		print page " " prototype ")"
 }
 
 /^\.Bd -literal/ { in_display = 1; first = 1; next }
-/^\.Ed/ { in_display = 0; next }
+/^\.Ed/ {
+	if (in_display && kind == what && what == "structs")
+		print page " " struct
+	in_display = 0
+	struct = ""
+	next
+}
 
 in_display && first {
 	first = 0
@@ -58,4 +67,10 @@ in_display && first {
 		kind = "structs"
 }
 in_display && kind == what && what == "code" { print clean($0) >>out }
-in_display && kind == what && what == "structs" { print }
+in_display && kind == what && what == "structs" {
+	if (/^struct/ && struct ~ /};[ \t]*$/) {
+		print page " " struct
+		struct = ""
+	}
+	struct = struct " " $0
+}
