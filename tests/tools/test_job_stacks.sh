@@ -93,7 +93,8 @@ expect 0 '' "$SBTRACE" job merge flow
 cmp whole/folded.comm out/folded.comm || fail "by instructions and by time: something else"
 
 record stacks -c 2 --mtc --no-retcomp --psb-period 512 -- "$workloads/stacks" && same stacks 2 7 64
-[ ! -x "$workloads/throws" ] || { record throws -c 1 --mtc --psb-period 512 -- "$workloads/throws" && same throws 7; }
+[ ! -x "$workloads/throws-static" ] ||
+	{ record throws -c 1 --mtc --psb-period 512 -- "$workloads/throws-static" && same throws 7; }
 for program in turns shuffle; do
 	${CC:-cc} -D_GNU_SOURCE -g -O1 -finstrument-functions -fno-omit-frame-pointer -o "$program" \
 		"$SOURCE_DIR/tests/workloads/$program.c" "$SOURCE_DIR/tests/workloads/stacks_note.c" || fail "$program"
