@@ -245,9 +245,10 @@ __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, 
 	row = &by_first.row[byte];
 	__asm__("" : "+r"(row)); /* or its address would be computed twice */
 	behind = pt_get64(pos + 1);
-	if (unlikely(!read) || unlikely((uint8_t)behind & row->more) ||
-	    unlikely((uint16_t)behind == pt_packet_ovf))
+	if (unlikely(!read))
 		return read_other(decoder, packet, pos);
+	if (unlikely((uint8_t)behind & row->more) || unlikely((uint16_t)behind == pt_packet_ovf))
+		return read_rare(decoder, packet);
 	decoder->pos = pos + read;
 	memcpy(&head, &row->type, sizeof(head));
 	pt_packet_set_words(packet, le64toh(head), row->word[0] | (behind * row->factor & row->mask[0]),

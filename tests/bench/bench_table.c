@@ -38,7 +38,7 @@ static void print_head(const json_t *root)
 	       number(machine, "cpus"), text(machine, "kernel"), number(machine, "load_at_start"),
 	       text(root, "date"));
 	if (*text(machine, "fastest"))
-		printf(", one thread at %s", text(machine, "fastest"));
+		printf("; libraries on %s", text(machine, "fastest"));
 	if (*text(root, "commit"))
 		printf(", commit %s", text(root, "commit"));
 	if (*text(root, "command"))
