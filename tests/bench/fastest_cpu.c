@@ -6,8 +6,6 @@
  * A virtual CPU may share its core with somebody else's: then it takes half as long again, and a comparison
  * in which one side ran here and the other there says nothing.
  */
-#define _GNU_SOURCE
-
 #include <errno.h>
 #include <sched.h>
 #include <stdint.h>
@@ -63,7 +61,7 @@ static size_t measure(const cpu_set_t *all, double *seconds)
 			if (!CPU_ISSET(cpu, all) || move_to(cpu) < 0)
 				continue;
 			spent = time_loop();
-			if (!seconds[cpu] || spent < seconds[cpu])
+			if (seconds[cpu] <= 0 || spent < seconds[cpu])
 				seconds[cpu] = spent;
 		}
 	for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
