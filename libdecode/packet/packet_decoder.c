@@ -155,8 +155,8 @@ enum {
 };
 enum { opcode_mode = 0x99 };
 
-/* What has no row, or only seems to: long TNT, which are every other packet where they are on, and what is at
- * each PSB, before the rest. */
+/* What has no row: long TNT, which are every other packet where they are on, and what is at each PSB, before
+ * the rest. */
 static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decoder, struct pt_packet *packet,
                                                 const uint8_t *pos)
 {
@@ -192,23 +192,19 @@ static __attribute__((noinline)) int read_other(struct pt_packet_decoder *decode
  * which packet it is: the processor would guess it wrong too often.
  */
 struct row {
-	uint64_t word[2]; /* of the payload: what the first byte tells */
-	uint64_t mask[2]; /* and which bits of what stands behind belong there */
-	uint32_t type;
-	uint8_t size, zero[3];
-	uint8_t more;   /* bits of the second byte that tell that a third one follows */
-	uint8_t factor; /* what stands behind, times this, belongs to the first word */
+	struct pt_packet_form form; /* with a CYC of two bytes, too */
+	uint8_t more;               /* bits of the second byte that tell that a third one follows */
+	uint8_t factor;             /* what stands behind, times this, belongs to the first word */
 } __attribute__((aligned(64)));
 enum { cyc_more = 1, cyc_factor = 1 << 4, cyc_mask = 0xff << 4 };
 
 #define IS_CYC_2(type, size) ((type) == ppt_cyc && !(size))
 #define SIZE(type, size)     (IS_CYC_2(type, size) ? 2 : (size))
 #define ROW(byte, type, size, first, second, first_bytes, second_bytes)                                      \
-	[byte] = {{first, second},                                                                           \
-	          {IS_CYC_2(type, size) ? cyc_mask : BYTES(first_bytes), BYTES(second_bytes)},               \
-	          type,                                                                                      \
-	          SIZE(type, size),                                                                          \
-	          {0},                                                                                       \
+	[byte] = {{type,                                                                                     \
+	           SIZE(type, size),                                                                         \
+	           {first, second},                                                                          \
+	           {IS_CYC_2(type, size) ? cyc_mask : BYTES(first_bytes), BYTES(second_bytes)}},             \
 	          IS_CYC_2(type, size) ? cyc_more : 0,                                                       \
 	          IS_CYC_2(type, size) ? cyc_factor : 1},
 
@@ -221,9 +217,6 @@ static const struct {
 	uint8_t size[256];
 	struct row row[256];
 } by_first = {{FIRST_BYTES(ROW_SIZE)}, {FIRST_BYTES(ROW)}};
-
-_Static_assert(offsetof(struct row, size) - offsetof(struct row, type) == offsetof(struct pt_packet, size),
-               "type and size stand in a row as the packet has them");
 
 /* Aligned: in as few lines of the instruction cache as it fits into, which are two. Who shares a core with
  * somebody else's virtual CPU waits for its instructions rather than for its data. */
@@ -250,8 +243,9 @@ __attribute__((aligned(64))) int pt_pkt_next(struct pt_packet_decoder *decoder, 
 	if (unlikely((uint8_t)behind & row->more) || unlikely((uint16_t)behind == pt_packet_ovf))
 		return read_rare(decoder, packet);
 	decoder->pos = pos + read;
-	memcpy(&head, &row->type, sizeof(head));
-	pt_packet_set_words(packet, le64toh(head), row->word[0] | (behind * row->factor & row->mask[0]),
-	                    row->word[1] | (behind & row->mask[1]));
+	memcpy(&head, &row->form, sizeof(head));
+	pt_packet_set_words(packet, le64toh(head),
+	                    row->form.word[0] | (behind * row->factor & row->form.mask[0]),
+	                    row->form.word[1] | (behind & row->form.mask[1]));
 	return (int)read;
 }
