@@ -286,15 +286,15 @@ static int note_overflow(struct stream_replay *replay, const struct before_event
 {
 	struct sb_gap gap = gap_here(replay, sb_gap_overflow, read_offset(replay));
 
-	if (event->ip_suppressed
-	            ? !ahead(replay)
-	            : sideband_observer_regained(replay->observer, event->variant.overflow.ip) < 0)
-		return fatal(replay, -pte_nomem);
 	if (event->ip_suppressed) {
+		if (!ahead(replay))
+			return fatal(replay, -pte_nomem);
 		gap.offset = replay->segment->aux_offset + before->offset;
 		overflow_gap_place(&gap, before, replay->ahead, replay->observer);
 		if (gap.tsc_from < replay->ledger->last_tsc)
 			gap.tsc_from = replay->ledger->last_tsc;
+	} else if (sideband_observer_regained(replay->observer, event->variant.overflow.ip) < 0) {
+		return fatal(replay, -pte_nomem);
 	}
 	return ledger_hold_gap(replay->ledger, &gap);
 }
