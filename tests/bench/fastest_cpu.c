@@ -1,8 +1,8 @@
 /* fastest_cpu.c - on which CPU a loop of calls and memory takes least.
  *
- *   fastest_cpu              says which, and how many times as long the others take
  *   fastest_cpu COMMAND...   becomes the command, which stays there
  *
+ * BENCH_CPUS in its environment then says which one that is, and how many times as long the others take.
  * A virtual CPU may share its core with somebody else's: then it takes half as long again, and a comparison
  * in which one side ran here and the other there says nothing.
  */
@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -70,28 +71,37 @@ static size_t measure(const cpu_set_t *all, double *seconds)
 	return fastest;
 }
 
+static void tell(size_t fastest, const double *seconds)
+{
+	char text[256];
+	int used = snprintf(text, sizeof(text), "CPU %zu", fastest);
+
+	for (size_t cpu = 0; cpu < CPU_SETSIZE && used < (int)sizeof(text); ++cpu)
+		if (seconds[cpu] > 0 && cpu != fastest)
+			used += snprintf(text + used, sizeof(text) - (size_t)used,
+			                 ", CPU %zu %.2f times as slow", cpu,
+			                 seconds[cpu] / seconds[fastest]);
+	setenv("BENCH_CPUS", text, 1);
+}
+
 int main(int argc, char **argv)
 {
 	static double seconds[CPU_SETSIZE];
 	cpu_set_t all;
 	size_t fastest;
 
+	if (argc < 2) {
+		fprintf(stderr, "usage: fastest_cpu COMMAND...\n");
+		return 2;
+	}
 	if (sched_getaffinity(0, sizeof(all), &all) < 0)
 		CPU_ZERO(&all); /* more CPUs than the set has room for: no choice, then */
 	fastest = measure(&all, seconds);
-	if (argc > 1) {
-		if (fastest != CPU_SETSIZE)
-			(void)move_to(fastest);
-		execvp(argv[1], argv + 1);
-		fprintf(stderr, "fastest_cpu: %s: %s\n", argv[1], strerror(errno));
-		return 127;
+	if (fastest != CPU_SETSIZE) {
+		(void)move_to(fastest);
+		tell(fastest, seconds);
 	}
-	if (fastest == CPU_SETSIZE)
-		return 0;
-	printf("CPU %zu", fastest);
-	for (size_t cpu = 0; cpu < CPU_SETSIZE; ++cpu)
-		if (seconds[cpu] > 0 && cpu != fastest)
-			printf(", CPU %zu %.2f times as slow", cpu, seconds[cpu] / seconds[fastest]);
-	printf("\n");
-	return 0;
+	execvp(argv[1], argv + 1);
+	fprintf(stderr, "fastest_cpu: %s: %s\n", argv[1], strerror(errno));
+	return 127;
 }
