@@ -17,9 +17,6 @@
 #include "replay_options.h"
 #include "tell.h"
 
-/* Huge pages: it is small, and most of its time is over before small ones would be there. */
-enum { pages_of_a_shard = 4 };
-
 struct shard_command {
 	struct replay_command replay; /* first: the target of its options; plan */
 	char *plan;                   /* the operand; or of plan, -o */
@@ -285,7 +282,7 @@ static int run_shards(const struct shard_command *command, const char *name, str
 		              : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 	}
 	if (!code)
-		code = job_take_memory(&plan.job, pages_of_a_shard, err);
+		code = job_take_memory(&plan.job, err);
 	if (!code)
 		code = shard_run(&plan, wanted, &options, err);
 	free(wanted);

@@ -10,12 +10,13 @@
 
 enum {
 	huge_page = 2 << 20,
+	npages = 4, /* few replays of under a second need more */
 	threads_of_an_arena = 4,
 	block_most = 1 << 20, /* larger ones are mapped one by one: they come and go */
 	first_block = 256 << 10
 };
 
-void heap_use_huge_pages(unsigned int npages, unsigned int nthreads)
+void heap_use_huge_pages(unsigned int nthreads)
 {
 	const uintptr_t size = (uintptr_t)npages * huge_page;
 	uintptr_t first, end, block;

@@ -58,7 +58,7 @@ static void blocks_have_huge_pages(void **state)
 		print_message("another malloc(), or a kernel without huge pages\n");
 		skip();
 	}
-	heap_use_huge_pages(4, 2);
+	heap_use_huge_pages(2);
 	for (size_t i = 0; i < count; ++i) {
 		block[i] = malloc(size);
 		assert_non_null(block[i]);
@@ -79,7 +79,7 @@ static void twice_takes_no_more(void **state)
 	const void *end = sbrk(0);
 
 	(void)state;
-	heap_use_huge_pages(4, 2);
+	heap_use_huge_pages(2);
 	if (is_possible())
 		assert_ptr_equal(sbrk(0), end);
 }

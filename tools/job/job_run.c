@@ -54,13 +54,13 @@ static int limit_memory(const struct job *job, struct sb_error *err)
 	                    (unsigned long long)job->limits.memory);
 }
 
-int job_take_memory(const struct job *job, unsigned int npages, struct sb_error *err)
+int job_take_memory(const struct job *job, struct sb_error *err)
 {
 	const long ncpus = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (job->limits.memory)
 		return limit_memory(job, err);
-	heap_use_huge_pages(npages, job->jobs ? job->jobs : ncpus > 0 ? (unsigned int)ncpus : 1);
+	heap_use_huge_pages(job->jobs ? job->jobs : ncpus > 0 ? (unsigned int)ncpus : 1);
 	return 0;
 }
 
@@ -118,7 +118,7 @@ static int prepare(struct run *run, struct sb_error *err)
 		code = read_before(run, err);
 	if (!code)
 		code = clean(run, err);
-	return code ? code : job_take_memory(run->job, 1, err);
+	return code ? code : job_take_memory(run->job, err);
 }
 
 static void finish(struct run *run)

@@ -19,9 +19,9 @@ struct job_run_options {
  * given up. */
 int job_run(const struct job *job, const struct job_run_options *options, int *status, struct sb_error *err);
 
-/* What a job's limit of memory says holds from now on; without one, the heap begins with so many huge pages.
+/* What a job's limit of memory says holds from now on; without one, the heap begins with huge pages.
  * To be called before other threads begin. Zero or a negative code. */
-int job_take_memory(const struct job *job, unsigned int npages, struct sb_error *err);
+int job_take_memory(const struct job *job, struct sb_error *err);
 
 /* Runs a job again, into a directory that is then removed, and compares with its run record; differences are
  * told on stderr. *same: there are none. */
