@@ -323,17 +323,22 @@ static int report_damage(struct sb_session *session)
 static int walk(struct sb_session *session, const struct replay_world *world,
                 const struct sb_aux_stream *stream, size_t count, struct sb_error *err)
 {
-	struct walker walker;
-	int status = walker_init(&walker, world, &session->ledger, IMAGE_PARTS_MAX, err);
+	/* On the stack, it would be the first to touch eight pages. */
+	struct walker *walker = malloc(sizeof(*walker));
+	int status = walker ? walker_init(walker, world, &session->ledger, IMAGE_PARTS_MAX, err)
+	                    : sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
 
-	if (status < 0)
+	if (status < 0) {
+		free(walker);
 		return status;
-	for (size_t i = 0; i < count && status == 0; ++i) {
-		status = walker_open(&walker, &stream[i]);
-		if (status == 0)
-			status = walker_run(&walker);
 	}
-	walker_fini(&walker);
+	for (size_t i = 0; i < count && status == 0; ++i) {
+		status = walker_open(walker, &stream[i]);
+		if (status == 0)
+			status = walker_run(walker);
+	}
+	walker_fini(walker);
+	free(walker);
 	return status;
 }
 
