@@ -37,7 +37,7 @@ int cmd_replay(int argc, char **argv)
 	        .operand = replay_take_recording,
 	        .help_more = sink_types_help,
 	};
-	struct replay_command command = {.options.command = options.command};
+	struct replay_command command = {.options = {.command = options.command, .ends = true}};
 	enum options_result result = options_parse(&options, argc, argv, &command, NULL);
 	struct sb_error err = {0};
 	int status = exit_fine;

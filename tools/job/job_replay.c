@@ -35,13 +35,16 @@ struct replay {
 	bool stopped; /* since all who would read the outputs went away */
 };
 
-static void replay_close(struct replay *replay)
+static void replay_close(struct replay *replay, bool leaves)
 {
 	progress_end(&replay->progress);
 	sink_set_free(replay->sinks);
 	free(replay->sink_filter);
 	sb_source_lines_free(replay->lines);
-	job_session_close(&replay->opened);
+	if (leaves)
+		job_session_leave(&replay->opened);
+	else
+		job_session_close(&replay->opened);
 }
 
 /* ---- What is wanted --------------------------------------------------------------------------- */
@@ -368,7 +371,7 @@ int job_replay(const struct job_replay_request *request, enum job_replay_end *en
 		if (account)
 			*account = account_value(sb_session_account(replay.opened.session));
 	}
-	replay_close(&replay);
+	replay_close(&replay, !code && request->is_last);
 	interrupt_unwatch(&watch);
 	return code;
 }

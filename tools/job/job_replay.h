@@ -27,6 +27,7 @@ struct job_replay_request {
 	const struct sb_span_source *spans; /* it was decoded already; NULL: it was not */
 	const json_t *expected;             /* as of struct job_session */
 	struct job_checkpoint checkpoint;   /* likewise */
+	bool is_last;                       /* the process ends with it */
 };
 
 /* *end says how it ended; *account (may be NULL) becomes the account, to be freed. Zero or a negative code.

@@ -250,7 +250,8 @@ static int replay(struct run *run, size_t index, char *const *file, json_t *inpu
 	                                     .file = file,
 	                                     .limit = run->job->limits.disk ? &run->limit : NULL,
 	                                     .label = label,
-	                                     .progress = run->options->progress};
+	                                     .progress = run->options->progress,
+	                                     .is_last = run->options->ends && index + 1 == run->inputs.count};
 	enum job_replay_end end = job_replay_whole;
 	struct sb_span_source spans;
 	struct decoded decoded;

@@ -12,6 +12,7 @@ struct job_run_options {
 	bool resume;         /* leave out what the run record says is finished, as far as files say so, too */
 	struct shard_merge
 	        *merge; /* the recordings were decoded in shards, of which this is; NULL: they were not */
+	bool ends;      /* so does the process, with the last recording */
 	bool sums;      /* with merge: recordings are read once more, for the run record to have their sums */
 };
 

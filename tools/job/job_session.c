@@ -244,3 +244,19 @@ void job_session_close(struct job_session *opened)
 	fetch_close(opened->fetch);
 	*opened = (struct job_session){0};
 }
+
+void job_session_leave(struct job_session *opened)
+{
+	/* Known until then: no leak to who looks for some. The rest has files to remove and commands to end.
+	 */
+	static struct {
+		struct sb_session *session;
+		struct sb_symbols *symbols;
+	} left __attribute__((used));
+
+	left.session = opened->session;
+	left.symbols = opened->symbols;
+	opened->session = NULL;
+	opened->symbols = NULL;
+	job_session_close(opened);
+}
