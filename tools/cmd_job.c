@@ -33,6 +33,7 @@ static int run(struct replay_command *command, struct sb_error *err)
 {
 	int status = exit_fine, code = job_check(&command->job, err);
 
+	command->options.ends = true;
 	if (!code)
 		code = job_run(&command->job, &command->options, &status, err);
 	return code ? code : status;

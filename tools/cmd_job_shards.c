@@ -333,7 +333,7 @@ int job_shard_run_command(int argc, char **argv)
 static int merge_shards(const struct shard_command *command, const char *name, struct sb_error *err)
 {
 	struct job_run_options options = {
-	        .command = name, .progress = command->progress, .sums = command->sums};
+	        .command = name, .progress = command->progress, .ends = true, .sums = command->sums};
 	struct shard_plan plan;
 	int status = exit_fine, code = shard_plan_read(&plan, command->plan, command->results, err);
 
