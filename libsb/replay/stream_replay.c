@@ -656,7 +656,8 @@ static int resume(struct stream_replay *replay, int *bits)
 	if (is_entered_within(config, from, read_offset(replay)))
 		sideband_observer_stray(replay->observer, 1);
 	if (replay->observer->asks_cr3)
-		sideband_observer_paging(replay->observer, cr3_before(config, read_offset(replay)));
+		sideband_observer_paging(replay->observer,
+		                         cr3_before(config, read_offset(replay), &replay->paging));
 	replay->noted = replay->confirmed;
 	replay->resumed = 1;
 	return 0;
@@ -716,6 +717,7 @@ static void begin_at(struct stream_replay *replay, const struct sb_segment *segm
 	replay->noted = UINT64_MAX;
 	replay->last_tsc = replay->psb_tsc = 0;
 	replay->in_gap = replay->resumed = 0;
+	replay->paging.offset = UINT64_MAX;
 	switch_window_spoil(&replay->window);
 	replay->resume = gap_resume_psb;
 	sideband_observer_begin_buffer(replay->observer);

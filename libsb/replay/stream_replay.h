@@ -12,6 +12,7 @@
 #include "replay/segment.h"
 #include "replay/sideband_observer.h"
 #include "replay/switch_window.h"
+#include "replay/user_stretch.h"
 
 /* How decoding goes on behind an error. */
 enum gap_resume {
@@ -60,6 +61,7 @@ struct stream_replay {
 
 	enum gap_resume resume; /* behind the last error */
 	int resumed;            /* decoding went on before a PSB, since the last one */
+	struct cr3_place paging;
 
 	/* Where decoding failed, and why: a gap that ends where it goes on, unless that fails, too. */
 	struct sb_gap gap;

@@ -251,27 +251,35 @@ int user_stretches_walk(const struct sb_perfdata *perfdata, const struct sb_syst
 	return status;
 }
 
-uint64_t cr3_before(const struct pt_config *given, uint64_t offset)
+/* To where @last was, if that is not far before @offset, or to the PSB before. */
+static int go_before(struct pt_packet_decoder *decoder, uint64_t offset, struct cr3_place *last)
 {
-	struct pt_config config = *given;
-	struct pt_packet_decoder *decoder;
-	uint64_t cr3 = 0, at = offset;
+	enum { FAR = 64 * 1024 };
 	int status;
 
-	decoder = pt_pkt_alloc_decoder(&config);
-	if (!decoder)
-		return 0;
+	if (last->offset <= offset && offset - last->offset < FAR)
+		return pt_pkt_sync_set(decoder, last->offset);
+	last->cr3 = 0;
 	status = pt_pkt_sync_set(decoder, offset);
-	if (status >= 0)
-		status = pt_pkt_sync_backward(decoder);
+	return status < 0 ? status : pt_pkt_sync_backward(decoder);
+}
+
+uint64_t cr3_before(const struct pt_config *given, uint64_t offset, struct cr3_place *last)
+{
+	struct pt_config config = *given;
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
+	int status = decoder ? go_before(decoder, offset, last) : -pte_nomem;
+	uint64_t cr3 = last->cr3, at = offset;
+
 	while (status >= 0 && pt_pkt_get_offset(decoder, &at) >= 0 && at < offset) {
 		struct pt_packet packet;
 
 		status = pt_pkt_next(decoder, &packet, sizeof(packet));
 		if (status >= 0)
-			cr3 = cr3_behind(cr3, &packet);
+			cr3 = packet.type == ppt_psb ? 0 : cr3_behind(cr3, &packet);
 	}
 	pt_pkt_free_decoder(decoder);
+	*last = (struct cr3_place){status < 0 ? UINT64_MAX : at, cr3};
 	return status < 0 && status != -pte_eos ? 0 : cr3;
 }
 

@@ -36,9 +36,16 @@ struct user_stretch_sink {
 int user_stretches_walk(const struct sb_perfdata *perfdata, const struct sb_system *system,
                         const struct sb_aux_stream *stream, const struct user_stretch_sink *sink);
 
+/* Where it was asked last, and what the answer was: the next one goes on from there, so that all together
+ * read the trace once, and not from the last PSB each. */
+struct cr3_place {
+	uint64_t offset; /* UINT64_MAX: none in this buffer */
+	uint64_t cr3;
+};
+
 /* The CR3 page that is in force at @offset of the decoder's buffer, as packets since the last PSB before say;
  * 0: not known. */
-uint64_t cr3_before(const struct pt_config *config, uint64_t offset);
+uint64_t cr3_before(const struct pt_config *config, uint64_t offset, struct cr3_place *last);
 
 /* Whether tracing is turned on by a packet in [@from, @to), or that is not known. */
 int is_entered_within(const struct pt_config *config, uint64_t from, uint64_t to);
