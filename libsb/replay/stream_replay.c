@@ -636,7 +636,6 @@ static uint64_t next_psb(const struct stream_replay *replay, uint64_t offset)
 /* Goes on at the next address that the trace tells, or at the next PSB. As synchronise(). */
 static int resume(struct stream_replay *replay, int *bits)
 {
-	const struct pt_config *config = pt_blk_get_config(replay->decoder);
 	const uint64_t from = read_offset(replay);
 
 	*bits = replay->resume == gap_resume_whole ? pt_blk_resync_whole(replay->decoder)
@@ -653,11 +652,11 @@ static int resume(struct stream_replay *replay, int *bits)
 	if (*bits < 0)
 		return synchronise(replay, bits);
 	begin_again(replay, read_offset(replay));
-	if (is_entered_within(config, from, read_offset(replay)))
+	if (is_entered_within(ahead(replay), from, read_offset(replay)))
 		sideband_observer_stray(replay->observer, 1);
 	if (replay->observer->asks_cr3)
 		sideband_observer_paging(replay->observer,
-		                         cr3_before(config, read_offset(replay), &replay->paging));
+		                         cr3_before(ahead(replay), read_offset(replay), &replay->paging));
 	replay->noted = replay->confirmed;
 	replay->resumed = 1;
 	return 0;

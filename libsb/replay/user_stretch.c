@@ -264,10 +264,8 @@ static int go_before(struct pt_packet_decoder *decoder, uint64_t offset, struct 
 	return status < 0 ? status : pt_pkt_sync_backward(decoder);
 }
 
-uint64_t cr3_before(const struct pt_config *given, uint64_t offset, struct cr3_place *last)
+uint64_t cr3_before(struct pt_packet_decoder *decoder, uint64_t offset, struct cr3_place *last)
 {
-	struct pt_config config = *given;
-	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
 	int status = decoder ? go_before(decoder, offset, last) : -pte_nomem;
 	uint64_t cr3 = last->cr3, at = offset;
 
@@ -278,15 +276,12 @@ uint64_t cr3_before(const struct pt_config *given, uint64_t offset, struct cr3_p
 		if (status >= 0)
 			cr3 = packet.type == ppt_psb ? 0 : cr3_behind(cr3, &packet);
 	}
-	pt_pkt_free_decoder(decoder);
 	*last = (struct cr3_place){status < 0 ? UINT64_MAX : at, cr3};
 	return status < 0 && status != -pte_eos ? 0 : cr3;
 }
 
-int is_entered_within(const struct pt_config *given, uint64_t from, uint64_t to)
+int is_entered_within(struct pt_packet_decoder *decoder, uint64_t from, uint64_t to)
 {
-	struct pt_config config = *given;
-	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
 	struct pt_packet packet = {.type = ppt_invalid};
 	uint64_t at;
 	int status = decoder ? pt_pkt_sync_set(decoder, from) : -pte_nomem;
@@ -294,6 +289,5 @@ int is_entered_within(const struct pt_config *given, uint64_t from, uint64_t to)
 	while (status >= 0 && packet.type != ppt_tip_pge && packet.type != ppt_ovf &&
 	       pt_pkt_get_offset(decoder, &at) >= 0 && at < to)
 		status = pt_pkt_next(decoder, &packet, sizeof(packet));
-	pt_pkt_free_decoder(decoder);
 	return status < 0 || packet.type == ppt_tip_pge || packet.type == ppt_ovf;
 }

@@ -7,6 +7,7 @@
 #ifndef SB_USER_STRETCH_H
 #define SB_USER_STRETCH_H
 
+#include <intel-pt.h>
 #include <sb/perfdata.h>
 #include <sb/system.h>
 
@@ -44,10 +45,10 @@ struct cr3_place {
 };
 
 /* The CR3 page that is in force at @offset of the decoder's buffer, as packets since the last PSB before say;
- * 0: not known. */
-uint64_t cr3_before(const struct pt_config *config, uint64_t offset, struct cr3_place *last);
+ * 0: not known. For both, @decoder may be anywhere; NULL: nothing is known. */
+uint64_t cr3_before(struct pt_packet_decoder *decoder, uint64_t offset, struct cr3_place *last);
 
 /* Whether tracing is turned on by a packet in [@from, @to), or that is not known. */
-int is_entered_within(const struct pt_config *config, uint64_t from, uint64_t to);
+int is_entered_within(struct pt_packet_decoder *decoder, uint64_t from, uint64_t to);
 
 #endif

@@ -51,11 +51,11 @@ static size_t find_places(const struct trace *trace, uint64_t place[PLACES_MAX])
 	return count;
 }
 
-static uint64_t asked_anew(const struct pt_config *config, uint64_t offset)
+static uint64_t asked_anew(struct pt_packet_decoder *decoder, uint64_t offset)
 {
 	struct cr3_place last = {.offset = UINT64_MAX};
 
-	return cr3_before(config, offset, &last);
+	return cr3_before(decoder, offset, &last);
 }
 
 static void what_packets_say(void **state)
@@ -63,13 +63,15 @@ static void what_packets_say(void **state)
 	static const uint64_t expected[] = {0, A, A, A, B, B, 0, 0, 0, A, 0, 0, B, 0, 0};
 	const struct trace trace = recorded();
 	const struct pt_config config = trace_config(&trace);
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
 	uint64_t place[PLACES_MAX];
 	const size_t count = find_places(&trace, place);
 
 	(void)state;
 	assert_int_equal(count, sizeof(expected) / sizeof(expected[0]));
 	for (size_t i = 0; i + 1 < count; ++i)
-		assert_int_equal(asked_anew(&config, place[i]), expected[i]);
+		assert_int_equal(asked_anew(decoder, place[i]), expected[i]);
+	pt_pkt_free_decoder(decoder);
 }
 
 /* Forward and back, by steps of any length. */
@@ -77,6 +79,7 @@ static void wherever_it_was_asked_before(void **state)
 {
 	const struct trace trace = recorded();
 	const struct pt_config config = trace_config(&trace);
+	struct pt_packet_decoder *decoder = pt_pkt_alloc_decoder(&config);
 	uint64_t place[PLACES_MAX];
 	const size_t count = find_places(&trace, place) - 1;
 
@@ -85,13 +88,14 @@ static void wherever_it_was_asked_before(void **state)
 		for (size_t second = 0; second < count; ++second) {
 			struct cr3_place last = {.offset = UINT64_MAX};
 
-			cr3_before(&config, place[first], &last);
-			assert_int_equal(cr3_before(&config, place[second], &last),
-			                 asked_anew(&config, place[second]));
-			assert_int_equal(cr3_before(&config, place[count - 1], &last),
-			                 asked_anew(&config, place[count - 1]));
+			cr3_before(decoder, place[first], &last);
+			assert_int_equal(cr3_before(decoder, place[second], &last),
+			                 asked_anew(decoder, place[second]));
+			assert_int_equal(cr3_before(decoder, place[count - 1], &last),
+			                 asked_anew(decoder, place[count - 1]));
 		}
 	}
+	pt_pkt_free_decoder(decoder);
 }
 
 int main(void)
