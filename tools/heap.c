@@ -10,7 +10,7 @@
 
 enum {
 	huge_page = 2 << 20,
-	npages = 4, /* few replays of under a second need more */
+	npages = 16, /* few replays of some seconds need more */
 	threads_of_an_arena = 4,
 	block_most = 1 << 20, /* larger ones are mapped one by one: they come and go */
 	first_block = 256 << 10
