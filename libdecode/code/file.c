@@ -82,10 +82,25 @@ static bool is_unchanged(const struct pt_file *file, const struct stat *st)
 	       st->st_mtim.tv_nsec == file->mtime_nsec;
 }
 
-/* Reading a few pages takes less time than mapping them. */
-static bool is_small(const struct pt_file *file)
+/* Mapped, each page of a file is met by a page fault, and taken down again: of up to so many bytes, a copy
+ * takes less time. All copies together take no more memory than this, however many files there are. */
+enum { copy_most = 256 << 10, copies_most = 8 << 20 };
+
+static _Atomic uint64_t copied;
+
+static bool take_room(uint64_t size)
 {
-	return file->size <= 16 * 1024;
+	if (size > copy_most)
+		return false;
+	if (atomic_fetch_add_explicit(&copied, size, memory_order_relaxed) + size <= copies_most)
+		return true;
+	atomic_fetch_sub_explicit(&copied, size, memory_order_relaxed);
+	return false;
+}
+
+static void give_room_back(uint64_t size)
+{
+	atomic_fetch_sub_explicit(&copied, size, memory_order_relaxed);
 }
 
 static uint8_t *read_all(const struct pt_file *file, int fd, int *errcode)
@@ -113,8 +128,21 @@ static uint8_t *map_all(const struct pt_file *file, int fd, int *errcode)
 	return bytes == MAP_FAILED ? NULL : bytes;
 }
 
+static uint8_t *copy_or_map(struct pt_file *file, int fd, int *errcode)
+{
+	uint8_t *bytes;
+
+	file->is_copy = take_room(file->size);
+	if (!file->is_copy)
+		return map_all(file, fd, errcode);
+	bytes = read_all(file, fd, errcode);
+	if (!bytes)
+		give_room_back(file->size);
+	return bytes;
+}
+
 /* Under the lock. */
-static const uint8_t *map(const struct pt_file *file, int *errcode)
+static const uint8_t *map(struct pt_file *file, int *errcode)
 {
 	const uint8_t *bytes = NULL;
 	struct stat st;
@@ -124,7 +152,7 @@ static const uint8_t *map(const struct pt_file *file, int *errcode)
 	if (fd < 0)
 		return NULL;
 	if (is_unchanged(file, &st))
-		bytes = is_small(file) ? read_all(file, fd, errcode) : map_all(file, fd, errcode);
+		bytes = copy_or_map(file, fd, errcode);
 	close(fd);
 	return bytes;
 }
@@ -133,10 +161,12 @@ static void unmap(const struct pt_file *file)
 {
 	void *bytes = (void *)(uintptr_t)file->bytes;
 
-	if (is_small(file))
-		free(bytes);
-	else
+	if (!file->is_copy) {
 		munmap(bytes, file->size);
+		return;
+	}
+	free(bytes);
+	give_room_back(file->size);
 }
 
 /* Writing to a file shows in its mapping, and removing it hides whether it was written to. */

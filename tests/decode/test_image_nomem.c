@@ -142,7 +142,7 @@ static int read_from_cache(struct image_fixture *f)
 	return status == 4 ? 0 : status;
 }
 
-/* Which is read, not mapped. */
+/* Which is copied, not mapped. */
 static int read_small_file(struct image_fixture *f)
 {
 	char *file = temp_dir_write(&f->code.dir, "small", f->code.content, 100);
@@ -260,7 +260,7 @@ static void decode_ping_pong(struct image_fixture *f, struct trace *trace)
 static void a_change_of_section_maps_nothing_whatever_the_limit_is(void **state)
 {
 	static const uint64_t limit[] = {0, 1, UINT64_MAX};
-	static const uint8_t code[20000] = {0xff, 0xe0}; /* a small file would be read */
+	static const uint8_t code[300000] = {0xff, 0xe0}; /* a small file would be copied */
 	struct image_fixture *f = *state;
 	struct trace trace = {.size = 0};
 	char *file[2];

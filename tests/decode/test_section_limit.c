@@ -54,6 +54,30 @@ static void without_a_limit_everything_stays(void **state)
 	assert_int_equal(mappings_of(f->code.file), 1);
 }
 
+/* Small files are copied, but not any number of them. */
+static void copies_take_so_much_and_no_more(void **state)
+{
+	enum { size = 250000, count = 40, copied = (8 << 20) / size };
+	struct image_fixture *f = *state;
+	char *file[count], name[16];
+	int isid[count];
+
+	for (int i = 0; i < count; i++) {
+		snprintf(name, sizeof(name), "file%d.", i);
+		file[i] = make_file(f, name, size);
+		isid[i] = add(f, file[i], 0x1000);
+		expect_readable(f, isid[i], 0x1000, size);
+		assert_int_equal(mappings_of(file[i]), i >= copied);
+	}
+	/* What is given back is there for others. */
+	assert_int_equal(pt_iscache_set_limit(f->cache, 0), 0);
+	assert_int_equal(pt_iscache_set_limit(f->cache, UINT64_MAX), 0);
+	expect_readable(f, isid[count - 1], 0x1000, size);
+	assert_int_equal(mappings_of(file[count - 1]), 0);
+	for (int i = 0; i < count; i++)
+		free(file[i]);
+}
+
 static void with_a_limit_of_zero_nothing_stays(void **state)
 {
 	struct image_fixture *f = *state;
@@ -84,19 +108,19 @@ static void the_least_recently_used_goes_first(void **state)
 	int isid[3];
 
 	for (int i = 0; i < 3; i++) {
-		file[i] = make_file(f, (const char *[]){"one", "two", "three"}[i], 20000);
+		file[i] = make_file(f, (const char *[]){"one", "two", "three"}[i], 300000);
 		isid[i] = add(f, file[i], 0x1000);
 	}
-	assert_int_equal(pt_iscache_set_limit(f->cache, 40000), 0);
-	expect_readable(f, isid[0], 0x1000, 20000);
-	expect_readable(f, isid[1], 0x1000, 20000);
-	expect_readable(f, isid[0], 0x1000, 20000); /* used again: now the newest */
-	expect_readable(f, isid[2], 0x1000, 20000);
+	assert_int_equal(pt_iscache_set_limit(f->cache, 600000), 0);
+	expect_readable(f, isid[0], 0x1000, 300000);
+	expect_readable(f, isid[1], 0x1000, 300000);
+	expect_readable(f, isid[0], 0x1000, 300000); /* used again: now the newest */
+	expect_readable(f, isid[2], 0x1000, 300000);
 	assert_int_equal(mappings_of(file[0]), 1);
 	assert_int_equal(mappings_of(file[1]), 0);
 	assert_int_equal(mappings_of(file[2]), 1);
 	/* Comes back when it is needed, in place of the oldest. */
-	expect_readable(f, isid[1], 0x1000, 20000);
+	expect_readable(f, isid[1], 0x1000, 300000);
 	assert_int_equal(mappings_of(file[0]), 0);
 	assert_int_equal(mappings_of(file[1]), 1);
 	for (int i = 0; i < 3; i++)
@@ -106,10 +130,10 @@ static void the_least_recently_used_goes_first(void **state)
 static void one_that_is_too_large_does_not_push_out_the_others(void **state)
 {
 	struct image_fixture *f = *state;
-	char *small = make_file(f, "small", 20000);
+	char *small = make_file(f, "small", 300000);
 
-	assert_int_equal(pt_iscache_set_limit(f->cache, 50000), 0);
-	expect_readable(f, add(f, small, 0x1000), 0x1000, 20000);
+	assert_int_equal(pt_iscache_set_limit(f->cache, 350000), 0);
+	expect_readable(f, add(f, small, 0x1000), 0x1000, 300000);
 	expect_readable(f, add(f, f->code.file, 0x1000), 0x1000, code_file_size);
 	assert_int_equal(mappings_of(small), 1);
 	assert_int_equal(mappings_of(f->code.file), 0);
@@ -281,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        IMAGE_TEST(without_a_limit_everything_stays),
+	        IMAGE_TEST(copies_take_so_much_and_no_more),
 	        IMAGE_TEST(with_a_limit_of_zero_nothing_stays),
 	        IMAGE_TEST(a_lower_limit_counts_at_once),
 	        IMAGE_TEST(the_least_recently_used_goes_first),

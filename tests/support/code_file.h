@@ -6,7 +6,7 @@
 
 #include "support/temp_dir.h"
 
-enum { code_file_size = 100000 };
+enum { code_file_size = 400000 }; /* too large for a copy: it is mapped */
 
 struct code_file {
 	struct temp_dir dir;
