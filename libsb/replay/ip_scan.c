@@ -16,7 +16,7 @@ struct scanner {
 	const struct ip_sink *sink;
 	uint64_t tsc_base;
 	struct pt_clock *time;
-	int is_fresh;   /* a TSC packet has just come */
+	struct stamp stamp;
 	int is_stamped; /* tracing was turned on right behind one, and nobody else came since */
 	uint64_t since; /* ns; 0: not known */
 	struct ip_seen waiting[WAITING_MAX];
@@ -80,11 +80,11 @@ static void take_time(struct scanner *scanner, const struct pt_packet *packet)
 		if (now > scanner->since || !scanner->since)
 			pass_time(scanner, now);
 	}
-	if (packet->type == ppt_tip_pge)
-		scanner->is_stamped = scanner->is_fresh;
+	if (packet->type == ppt_tip_pge || stamp_tells(&scanner->stamp, packet))
+		scanner->is_stamped = stamp_tells(&scanner->stamp, packet);
 	else if (packet->type == ppt_tip_pgd || packet->type == ppt_ovf)
 		scanner->is_stamped = 0;
-	scanner->is_fresh = packet->type == ppt_tsc || (scanner->is_fresh && late_time_keeps_stamp(packet));
+	stamp_take(&scanner->stamp, packet);
 }
 
 static int is_target(const struct pt_packet *packet)
@@ -161,7 +161,8 @@ static int scan_segment(struct scanner *scanner, const struct sb_perfdata *perfd
 	config.end = (uint8_t *)(uintptr_t)segment->end;
 	packets = pt_pkt_alloc_decoder(&config);
 	scanner->time = pt_clock_alloc(&config);
-	scanner->is_fresh = scanner->is_stamped = 0;
+	scanner->stamp = (struct stamp){0};
+	scanner->is_stamped = 0;
 	scanner->is_full |= segment->fresh;
 	if (packets && scanner->time)
 		scan_packets(scanner, packets, segment->stop);

@@ -6,7 +6,23 @@
 /* More switches than that between two TSC packets: nobody knows. */
 enum { RUNS_MAX = 256 };
 
-int late_time_keeps_stamp(const struct pt_packet *packet)
+int overflow_lasts(const struct pt_packet *packet)
+{
+	switch (packet->type) {
+	case ppt_pad:
+	case ppt_psb:
+	case ppt_cbr:
+	case ppt_mtc:
+	case ppt_cyc:
+	case ppt_mnt:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+/* Between the packets of a stamp. */
+static int keeps_stamp(const struct pt_packet *packet)
 {
 	switch (packet->type) {
 	case ppt_tma:
@@ -20,7 +36,25 @@ int late_time_keeps_stamp(const struct pt_packet *packet)
 	}
 }
 
-/* Tracing is turned on at @at, or may be, behind an overflow; @is_fresh: a TSC packet says when. */
+void stamp_take(struct stamp *stamp, const struct pt_packet *packet)
+{
+	if (packet->type == ppt_ovf)
+		*stamp = (struct stamp){.lost = stamp_lost};
+	else if (packet->type == ppt_tsc)
+		*stamp = (struct stamp){.is_fresh = 1,
+		                        .lost = stamp->lost == stamp_lost ? stamp_found : stamp_nothing_lost};
+	else if (!keeps_stamp(packet) && !(stamp->lost == stamp_lost && overflow_lasts(packet)))
+		*stamp = (struct stamp){0};
+}
+
+int stamp_tells(const struct stamp *stamp, const struct pt_packet *packet)
+{
+	if (packet->type == ppt_tip_pge)
+		return stamp->is_fresh && !stamp->lost;
+	return packet->type == ppt_fup && stamp->is_fresh && stamp->lost;
+}
+
+/* Tracing is turned on at @at, or may be, where an overflow begins; @is_fresh: a TSC packet says when. */
 static void turn_on(struct late_tsc *next, uint64_t at, int is_fresh)
 {
 	if (is_fresh) {
@@ -35,14 +69,14 @@ static void turn_on(struct late_tsc *next, uint64_t at, int is_fresh)
 static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64_t mtc, struct late_tsc *next)
 {
 	struct pt_packet packet;
-	int is_fresh = 0; /* a TSC packet has just come */
 	uint64_t at;
 
 	while (pt_pkt_get_offset(packets, &at) >= 0 && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0) {
 		if (at >= offset)
 			next->at = at;
-		if (packet.type == ppt_tip_pge || packet.type == ppt_ovf)
-			turn_on(next, at, is_fresh && packet.type == ppt_tip_pge);
+		if (packet.type == ppt_tip_pge || packet.type == ppt_ovf ||
+		    stamp_tells(&next->stamp, &packet))
+			turn_on(next, at, stamp_tells(&next->stamp, &packet));
 		if (packet.type == ppt_tip_pge)
 			next->on = at;
 		else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf)
@@ -51,10 +85,9 @@ static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64
 			next->tsc = packet.payload.tsc.tsc;
 		else if (at >= offset && packet.type == ppt_mtc && mtc)
 			next->tsc = mtc;
-		else
-			is_fresh = packet.type == ppt_tsc || (is_fresh && late_time_keeps_stamp(&packet));
 		if (next->tsc != UINT64_MAX)
-			return;
+			return; /* it is read once more */
+		stamp_take(&next->stamp, &packet);
 	}
 }
 
@@ -72,8 +105,9 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, s
 	if (next->from != UINT64_MAX && next->at > begin && next->at < offset)
 		begin = next->at;
 	else
-		next->on = next->off = 0;
-	*next = (struct late_tsc){offset, offset, UINT64_MAX, next->on, next->off, UINT64_MAX, UINT64_MAX};
+		*next = late_tsc_unknown;
+	*next = (struct late_tsc){offset,    offset,     UINT64_MAX, next->on,
+	                          next->off, UINT64_MAX, UINT64_MAX, next->stamp};
 	packets = pt_pkt_alloc_decoder(&config);
 	if (packets && pt_pkt_sync_set(packets, begin) >= 0)
 		find_time(packets, offset, mtc, next);

@@ -38,29 +38,49 @@ struct late_verdict {
 	int nsuspects, is_full; /* there may be more of them */
 };
 
+/* Whether @packet may stand between an OVF packet and the TSC packet that tells when the overflow was over.
+ */
+int overflow_lasts(const struct pt_packet *packet);
+
+/* Whether a TSC packet tells when what comes next comes: tracers in software write one right before tracing
+ * is turned on, and whoever lost some behind the OVF packet, for where that ends. */
+struct stamp {
+	int is_fresh; /* one has just come */
+	enum {
+		stamp_nothing_lost,
+		stamp_lost, /* an overflow has come, and not its time */
+		stamp_found /* the last TSC packet is that of an overflow's end */
+	} lost;
+};
+
+void stamp_take(struct stamp *stamp, const struct pt_packet *packet);
+/* Whether tracing is turned on by @packet, or goes on behind an overflow, at the time of the last TSC packet.
+ */
+int stamp_tells(const struct stamp *stamp, const struct pt_packet *packet);
+
 /* What the next packet of the decoder's buffer is that tells the time: the same from one offset to the other.
  * And where tracing is turned on and off before it for the last time, as far as it is; and where it is turned
- * on right behind a TSC packet, and for the next time after that; UINT64_MAX: nowhere. */
+ * on right behind a TSC packet, or an overflow ends there, and for the next time after that; UINT64_MAX:
+ * nowhere.
+ */
 struct late_tsc {
 	uint64_t from, at, tsc;
 	uint64_t on, off;
 	uint64_t stamped, next_on;
+	struct stamp stamp; /* at @at */
 };
 
 /* Nothing is known of the buffer. */
-static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0, UINT64_MAX, 0, 0, UINT64_MAX, UINT64_MAX};
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0,          UINT64_MAX, 0,
+                                                 0,          UINT64_MAX, UINT64_MAX, {0, 0}};
 
 /* The time stamp of the next TSC packet behind the place where @decoder stands, or, if @mtc is not zero, of
  * the next MTC packet, which comes at that time; UINT64_MAX: there is none. *next is what was found before,
  * in the same buffer. */
 uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, struct late_tsc *next);
 
-/* Whether @packet may stand between the TSC packet that tells when tracing is turned on and the packet that
- * says so. */
-int late_time_keeps_stamp(const struct pt_packet *packet);
-
-/* Whether a TSC packet says when tracing was turned on that is on where @decoder stands. *next:
- * late_time_until() was asked there. */
+/* Whether a TSC packet says when tracing was turned on, or went on behind an overflow, that is on where
+ * @decoder stands. *next: late_time_until() was asked there. */
 int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct late_tsc *next);
 
 /* Whether tracing, which has just been turned on where @decoder stands, stays on up to that packet. *next:

@@ -1,21 +1,7 @@
 /* overflow_gap.c - see overflow_gap.h. */
 #include "replay/overflow_gap.h"
 
-/* Whether it may stand between an OVF and the time. */
-static int is_passed(const struct pt_packet *packet)
-{
-	switch (packet->type) {
-	case ppt_pad:
-	case ppt_psb:
-	case ppt_cbr:
-	case ppt_mtc:
-	case ppt_cyc:
-	case ppt_mnt:
-		return 1;
-	default:
-		return 0;
-	}
-}
+#include "replay/late_time.h"
 
 /* 0: no packet tells the time. */
 static uint64_t tsc_behind(struct pt_packet_decoder *packets, uint64_t offset)
@@ -23,7 +9,7 @@ static uint64_t tsc_behind(struct pt_packet_decoder *packets, uint64_t offset)
 	struct pt_packet packet = {.type = ppt_pad};
 	int status = pt_pkt_sync_set(packets, offset);
 
-	while (status >= 0 && is_passed(&packet))
+	while (status >= 0 && overflow_lasts(&packet))
 		status = pt_pkt_next(packets, &packet, sizeof(packet));
 	return status >= 0 && packet.type == ppt_tsc ? packet.payload.tsc.tsc : 0;
 }

@@ -233,6 +233,54 @@ static void who_comes_behind_an_overflow_is_not_known(void **state)
 	told(fixture, &trace, "0/1/1@80000: 5000");
 }
 
+/* 1 runs, and an overflow comes that is over at 83000. */
+static void loses_some(struct fixture *fixture, struct trace *trace)
+{
+	switched(fixture, 0x5000);
+	start_at(trace, 0x5000);
+	trace_tnt(trace, "t");
+	trace_ovf(trace);
+	trace_tsc(trace, 83000);
+	trace_tma(trace, 83, 0);
+}
+
+/* The TSC packet behind it says when. */
+static void who_goes_on_behind_an_overflow_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	loses_some(fixture, &trace);
+	trace_ip(&trace, ppt_fup, 0x5000);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	trace_stamped(&trace, 85, 0x5000);
+	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002; 0/2/2@85000: 5000 5002");
+	assert_string_equal(fixture->gaps, "overflow+0");
+}
+
+/* It ended in the kernel, which is left later: nobody knows when. */
+static void the_time_of_an_overflow_is_not_that_of_what_comes_later(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	loses_some(fixture, &trace);
+	trace_short(&trace, 0x5000);
+	trace_mtc(&trace, 11);
+	trace_short(&trace, 0x5000);
+	told(fixture, &trace, "0/1/1@80000: 5000; 0/2/2@88000: 5000 5002");
+	/* Unless it is told, too. */
+	teardown(state);
+	setup_mtc(state);
+	fixture = *state;
+	trace.size = 0;
+	loses_some(fixture, &trace);
+	trace_stamped(&trace, 83, 0x5000);
+	trace_stamped(&trace, 85, 0x5000);
+	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002; 0/2/2@85000: 5000 5002");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
@@ -247,6 +295,8 @@ int main(void)
 	        TEST(who_entered_within_a_gap_is_not_known),
 	        TEST(who_was_there_before_a_gap_still_is),
 	        TEST(who_comes_behind_an_overflow_is_not_known),
+	        TEST(who_goes_on_behind_an_overflow_is_known),
+	        TEST(the_time_of_an_overflow_is_not_that_of_what_comes_later),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
