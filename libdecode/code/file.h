@@ -20,8 +20,8 @@ struct pt_file {
 	_Atomic uint64_t refs;
 	pthread_mutex_t lock; /* guards the following */
 	const uint8_t *bytes; /* NULL: not mapped */
-	bool is_copy;         /* so are the bytes */
-	uint64_t users;       /* of them */
+	bool is_copy;         /* the bytes are one, not a mapping */
+	uint64_t users;       /* of the bytes */
 };
 
 /* Looks at @name. Zero and one reference; -pte_invalid (NULL, or no regular file that can be read),
