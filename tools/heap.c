@@ -10,7 +10,8 @@
 
 enum {
 	huge_page = 2 << 20,
-	/* Few replays of some seconds need more. With 16, merging many shards takes half as much memory again. */
+	/* Few replays of some seconds need more. With 16, merging many shards takes half as much memory
+	   again. */
 	npages = 8,
 	threads_of_an_arena = 4,
 	block_most = 1 << 20, /* larger ones are mapped one by one: they come and go */
