@@ -10,8 +10,7 @@
 
 enum {
 	huge_page = 2 << 20,
-	/* Few replays of some seconds need more. With 16, merging many shards takes half as much memory
-	   again. */
+	/* Few replays of some seconds need more; with 16, merging many shards takes half as much again. */
 	npages = 8,
 	threads_of_an_arena = 4,
 	block_most = 1 << 20, /* larger ones are mapped one by one: they come and go */
