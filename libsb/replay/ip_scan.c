@@ -72,6 +72,8 @@ static uint64_t time_now(const struct scanner *scanner)
 
 static void take_time(struct scanner *scanner, const struct pt_packet *packet)
 {
+	const int is_told = stamp_tells(&scanner->stamp, packet);
+
 	if (packet->type == ppt_ovf)
 		scanner->is_full = 1;
 	if (pt_clock_packet(scanner->time, packet) > 0 && packet->type != ppt_ovf) {
@@ -80,9 +82,9 @@ static void take_time(struct scanner *scanner, const struct pt_packet *packet)
 		if (now > scanner->since || !scanner->since)
 			pass_time(scanner, now);
 	}
-	if (packet->type == ppt_tip_pge || stamp_tells(&scanner->stamp, packet))
-		scanner->is_stamped = stamp_tells(&scanner->stamp, packet);
-	else if (packet->type == ppt_tip_pgd || packet->type == ppt_ovf)
+	if (is_told)
+		scanner->is_stamped = 1;
+	else if (packet->type == ppt_tip_pge || packet->type == ppt_tip_pgd || packet->type == ppt_ovf)
 		scanner->is_stamped = 0;
 	stamp_take(&scanner->stamp, packet);
 }

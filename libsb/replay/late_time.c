@@ -72,11 +72,12 @@ static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64
 	uint64_t at;
 
 	while (pt_pkt_get_offset(packets, &at) >= 0 && pt_pkt_next(packets, &packet, sizeof(packet)) >= 0) {
+		const int is_told = stamp_tells(&next->stamp, &packet);
+
 		if (at >= offset)
 			next->at = at;
-		if (packet.type == ppt_tip_pge || packet.type == ppt_ovf ||
-		    stamp_tells(&next->stamp, &packet))
-			turn_on(next, at, stamp_tells(&next->stamp, &packet));
+		if (is_told || packet.type == ppt_tip_pge || packet.type == ppt_ovf)
+			turn_on(next, at, is_told);
 		if (packet.type == ppt_tip_pge)
 			next->on = at;
 		else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf)
