@@ -82,6 +82,7 @@ void pt_flow_set_buffer(struct pt_flow *flow, const uint8_t *begin, const uint8_
 	flow->evd.tick_limit = pt_observers_limit(&flow->observers);
 	flow->start = NULL;
 	flow->reached = NULL;
+	flow->asked_order = NULL;
 	flow->at_start = 0;
 	flow->synced = 0;
 	flow->unit = 0;

@@ -74,6 +74,9 @@ struct pt_flow {
 	const uint8_t *start;   /* the PSB that it was synchronised at */
 	const uint8_t *reached; /* the last PSB that the flow has come to: evd.sync may be ahead */
 
+	const uint8_t *asked_order; /* the PSB for which the order of TIPs was asked; NULL: for none ... */
+	uint8_t order;              /* ... and what it is: enum pt_tip_order */
+
 	uint32_t fresh_tnt; /* the bits of the TNT unit when it was fetched */
 	int unit;           /* enum pt_unit, pt_flow_no_unit, or the negative code that came instead */
 	int status;         /* negative: the flow must be synchronised again */

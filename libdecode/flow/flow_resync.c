@@ -7,6 +7,7 @@
 #include "flow/flow.h"
 
 #include "event/event_place.h"
+#include "event/tip_order.h"
 
 /* Whether the flow can stand where the event at the queue's head holds; else it is applied as far as it goes
  * without an address, and dropped. */
@@ -30,15 +31,30 @@ static int stands_at_event(struct pt_flow *flow)
 	return 0;
 }
 
-/* Uses up the present unit. Returns whether it told where execution stands. */
-static int stands_at_unit(struct pt_flow *flow)
+/* Whether the code at the target of the TIP that was read last has all of its TNT bits behind the TIP, before
+ * which a TNT stands, or may stand. If not, who has not followed the flow up to here cannot tell which are
+ * that code's. */
+static int is_in_order(struct pt_flow *flow)
+{
+	if (flow->asked_order != flow->evd.sync) {
+		flow->asked_order = flow->evd.sync;
+		flow->order = (uint8_t)pt_tip_order(&flow->evd);
+	}
+	return flow->order == pt_tips_in_order ||
+	       (flow->order == pt_tips_unclear && pt_tnt_follows(&flow->evd));
+}
+
+/* Uses up the present unit. Returns whether it told where execution stands. *@behind_tnt: a TNT may stand
+ * before it, and nothing but TIPs and the time in between. */
+static int stands_at_unit(struct pt_flow *flow, int *behind_tnt)
 {
 	switch (flow->unit) {
 	case pt_unit_tnt:
 		flow->evd.tnt_count = 0;
+		*behind_tnt = 1;
 		return 0;
 	case pt_unit_tip:
-		if (flow->evd.tip_suppressed)
+		if (flow->evd.tip_suppressed || (*behind_tnt && !is_in_order(flow)))
 			return 0;
 		pt_flow_enable(flow, flow->evd.tip_ip);
 		pt_flow_advance(flow);
@@ -46,14 +62,18 @@ static int stands_at_unit(struct pt_flow *flow)
 	case pt_flow_no_unit:
 		return 0;
 	default:
+		if (pt_evd_event(&flow->evd)->type != ptev_cbr)
+			*behind_tnt = 0;
 		return stands_at_event(flow);
 	}
 }
 
 static int go_on(struct pt_flow *flow)
 {
+	int behind_tnt = 1;
+
 	/* The unit at which the error was found, as far as it is left. */
-	if (flow->unit >= 0 && stands_at_unit(flow))
+	if (flow->unit >= 0 && stands_at_unit(flow, &behind_tnt))
 		return 0;
 	flow->evd.tnt_count = 0;
 	for (;;) {
@@ -61,7 +81,7 @@ static int go_on(struct pt_flow *flow)
 		if (flow->unit < 0)
 			return flow->unit;
 		flow->reached = flow->evd.sync;
-		if (stands_at_unit(flow))
+		if (stands_at_unit(flow, &behind_tnt))
 			return 0;
 	}
 }

@@ -989,9 +989,11 @@ extern pt_export int pt_insn_sync_set(struct pt_insn_decoder *decoder, uint64_t 
 
 /* After an error: goes on at the next address that the trace tells (a TIP, an event with its address,
  * TIP.PGE, an overflow, PSB+), without going to a PSB first; time, address space and mode stay known, the
- * return stack is emptied. For code that is missing or does not fit: it trusts the packets. Where a packet
- * cannot be read, or before the first synchronisation, it is pt_insn_sync_forward(). The first
- * instruction has `resynced` set. Status bits; -pte_eos: no address comes any more. */
+ * return stack is emptied. For code that is missing or does not fit: it trusts the packets, but for a TIP
+ * behind TNT bits where the processor may have deferred it (Intel SDM vol. 3, "Deferred TIPs"), which is
+ * passed over. Where a packet cannot be read, or before the first synchronisation, it is
+ * pt_insn_sync_forward(). The first instruction has `resynced` set. Status bits; -pte_eos: no address comes
+ * any more. */
 extern pt_export int pt_insn_resync(struct pt_insn_decoder *decoder);
 
 /* Where decoding stands, and the PSB where it was synchronised, as offsets into the buffer; when that failed,

@@ -141,6 +141,55 @@ static void a_tip_that_does_not_fit_is_where_it_goes_on(void **state)
 	goes_on_at(fixture, 0x1001);
 }
 
+/* A TNT-64 tells of a processor that defers TIPs: the bit of je at 1003 may be one of those before its
+ * address. Behind an interrupt, none can be. */
+static void behind_bits_an_address_may_be_deferred(void **state)
+{
+	struct fixture *fixture = *state;
+	struct pt_event event;
+
+	trace_ip(&fixture->trace, ppt_tip, 0x5000);
+	trace_tnt_64(&fixture->trace, "tntn");
+	trace_ip(&fixture->trace, ppt_tip, 0x1003);
+	trace_tnt(&fixture->trace, "t");
+	trace_ip(&fixture->trace, ppt_fup, 0x5003);
+	trace_ip(&fixture->trace, ppt_tip, 0x1000);
+	start(fixture, -pte_nomap);
+	both_resync_to(fixture, pts_event_pending);
+	assert_int_equal(pt_insn_event(fixture->insns, &event, sizeof(event)), pts_eos);
+	assert_int_equal(pt_blk_event(fixture->blocks, &event, sizeof(event)), pts_eos);
+	assert_int_equal(event.type, ptev_async_branch);
+	run_into(fixture, 0, 0, -pte_eos);
+}
+
+/* So it may be where no TNT is long, as the TIP.PGD may have made both go. */
+static void where_no_tnt_is_long_what_comes_behind_tells(void **state)
+{
+	struct fixture *fixture = *state;
+
+	trace_ip(&fixture->trace, ppt_tip, 0x5000);
+	trace_tnt(&fixture->trace, "tn");
+	trace_ip(&fixture->trace, ppt_tip, 0x1003);
+	trace_ip_suppressed(&fixture->trace, ppt_tip_pgd);
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x1001);
+	start(fixture, -pte_nomap);
+	both_resync_to(fixture, pts_event_pending | pts_ip_suppressed);
+	teardown(state);
+	setup(state);
+	/* It does not write like that: another TIP made its TNT go, and nothing else. */
+	fixture = *state;
+	trace_ip(&fixture->trace, ppt_tip, 0x5000);
+	trace_tnt(&fixture->trace, "tn");
+	trace_ip(&fixture->trace, ppt_tip, 0x1003);
+	trace_ip_suppressed(&fixture->trace, ppt_tip_pgd);
+	trace_ip(&fixture->trace, ppt_tip_pge, 0x5000);
+	trace_tnt(&fixture->trace, "t");
+	trace_ip(&fixture->trace, ppt_tip, 0x1000);
+	trace_tnt(&fixture->trace, "n");
+	start(fixture, -pte_nomap);
+	goes_on_at(fixture, 0x1003);
+}
+
 static void an_interrupt_tells_where_it_came_from(void **state)
 {
 	struct fixture *fixture = *state;
@@ -271,6 +320,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test_setup_teardown(behind_missing_code_comes_the_next_tip, setup, teardown),
 	        cmocka_unit_test_setup_teardown(a_tip_that_does_not_fit_is_where_it_goes_on, setup, teardown),
+	        cmocka_unit_test_setup_teardown(behind_bits_an_address_may_be_deferred, setup, teardown),
+	        cmocka_unit_test_setup_teardown(where_no_tnt_is_long_what_comes_behind_tells, setup,
+	                                        teardown),
 	        cmocka_unit_test_setup_teardown(an_interrupt_tells_where_it_came_from, setup, teardown),
 	        cmocka_unit_test_setup_teardown(tracing_may_be_turned_off_and_on, setup, teardown),
 	        cmocka_unit_test_setup_teardown(the_address_space_stays_known, setup, teardown),

@@ -104,15 +104,25 @@ void trace_stop(struct trace *trace)
 	put_type(trace, ppt_stop);
 }
 
-void trace_tnt(struct trace *trace, const char *outcomes)
+static void put_tnt(struct trace *trace, enum pt_packet_type type, const char *outcomes)
 {
-	struct pt_packet packet = {.type = ppt_tnt_8};
+	struct pt_packet packet = {.type = type};
 
 	for (; *outcomes; ++outcomes) {
 		packet.payload.tnt.payload = packet.payload.tnt.payload << 1 | (*outcomes == 't');
 		packet.payload.tnt.bit_size += 1;
 	}
 	put(trace, &packet);
+}
+
+void trace_tnt(struct trace *trace, const char *outcomes)
+{
+	put_tnt(trace, ppt_tnt_8, outcomes);
+}
+
+void trace_tnt_64(struct trace *trace, const char *outcomes)
+{
+	put_tnt(trace, ppt_tnt_64, outcomes);
 }
 
 void trace_ip(struct trace *trace, enum pt_packet_type type, uint64_t ip)

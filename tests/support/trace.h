@@ -30,6 +30,7 @@ void trace_ptw(struct trace *trace, uint64_t payload); /* a FUP with its address
 void trace_stop(struct trace *trace);
 /* Outcomes as a string of 't' and 'n', the oldest first; up to six. */
 void trace_tnt(struct trace *trace, const char *outcomes);
+void trace_tnt_64(struct trace *trace, const char *outcomes); /* up to 47 */
 /* Full addresses; type is ppt_tip, ppt_tip_pge, ppt_tip_pgd or ppt_fup. */
 void trace_ip(struct trace *trace, enum pt_packet_type type, uint64_t ip);
 void trace_ip_suppressed(struct trace *trace, enum pt_packet_type type);

@@ -5,6 +5,8 @@
 # bytes, nor that they could be written meanwhile: but its record is of a piece of what was mapped before.
 #
 # swapped: files that take each other's place at an address, while the trace's time stands still.
+#
+# deferred: the bits of code that a TIP leads to, from a program that is missing, may stand before that TIP.
 set -u
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 cd "$dir" || exit 1
@@ -101,5 +103,17 @@ for cpus in ${have_tools:+1 2}; do
 	[ "$1" -eq 0 ] || fail "swapped, on $cpus CPUs: $1 lines were not executed"
 	cut -f 8- gaps | grep -q '^anonymous.*other code came there' || fail "swapped: no gap tells: $(head -n 3 gaps)"
 	[ "$(wc -l <lines)" -ge $(($2 * 9 / 10)) ] || fail "swapped: only $(wc -l <lines) of $2 lines"
+done
+
+for period in 256 4096; do
+	record deferred -c 1 --mtc --tnt64 --psb-period $period -- "$BUILD_DIR/tests/workloads/mt" 50 || exit 1
+	rm -r deferred.root/"$BUILD_DIR"
+	for jobs in 1 3; do
+		"$SBTRACE" replay --root deferred.root --no-host-root -j $jobs --sink insn=lines --sink gap=gaps deferred.data \
+			>/dev/null 2>err || fail "replay: $(cat err)"
+		cat lines gaps | sha256sum
+	done | uniq | wc -l | grep -qx 1 || fail "deferred: what is told depends on the number of jobs"
+	"$BUILD_DIR/tests/lines" right "$(wc -l <gaps)" deferred.truth lines || fail "deferred, a PSB every $period bytes"
+	[ "$(wc -l <lines)" -ge $(($(wc -l <deferred.truth) / 2)) ] || fail "deferred: only $(wc -l <lines) lines"
 done
 [ $failures -eq 0 ]
