@@ -100,5 +100,5 @@ int pt_tnt_follows(const struct pt_evd *evd)
 			return packet.type == ppt_tnt_8 || packet.type == ppt_tnt_64;
 		at += size;
 	}
-	return 0;
+	return size == -pte_eos;
 }

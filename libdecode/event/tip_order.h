@@ -19,7 +19,7 @@ enum pt_tip_order {
  * any PSB comes to the same. */
 enum pt_tip_order pt_tip_order(const struct pt_evd *evd);
 
-/* Whether a TNT is what comes next, but for CYC packets, which come along with it. */
+/* Whether a TNT is what comes next, but for CYC packets, which come along with it; or nothing. */
 int pt_tnt_follows(const struct pt_evd *evd);
 
 #endif
