@@ -1,5 +1,5 @@
-/* test_ip_scan.c - when addresses of user space were executed: at the time of the last TSC packet where that packet
- * says so, else between two packets that tell the time.
+/* test_ip_scan.c - when addresses of user space were executed: at the time of the last TSC packet where that
+ * packet says so, else between two packets that tell the time.
  */
 #include "replay_fixture.h"
 
