@@ -15,8 +15,8 @@ enum pt_tip_order {
 	pt_tips_deferred /* some may be */
 };
 
-/* Of the TIPs between the last PSB and the next one. Only the trace nearby tells, so that whoever begins at
- * any PSB comes to the same. */
+/* Of the TIPs between the last PSB and the next one. Only the trace nearby tells, so that in the same buffer,
+ * whoever begins at any PSB comes to the same. */
 enum pt_tip_order pt_tip_order(const struct pt_evd *evd);
 
 /* Whether a TNT is what comes next, but for CYC packets, which come along with it; or nothing. */

@@ -114,6 +114,16 @@ static void both_resync_to(struct fixture *fixture, int status)
 	assert_int_equal(pt_insn_resync(fixture->insns), status);
 }
 
+/* Both take the event that is pending, behind which they have @status. */
+static struct pt_event both_take(struct fixture *fixture, int status)
+{
+	struct pt_event event;
+
+	assert_int_equal(pt_insn_event(fixture->insns, &event, sizeof(event)), status);
+	assert_int_equal(pt_blk_event(fixture->blocks, &event, sizeof(event)), status);
+	return event;
+}
+
 static void behind_missing_code_comes_the_next_tip(void **state)
 {
 	struct fixture *fixture = *state;
@@ -156,8 +166,7 @@ static void behind_bits_an_address_may_be_deferred(void **state)
 	trace_ip(&fixture->trace, ppt_tip, 0x1000);
 	start(fixture, -pte_nomap);
 	both_resync_to(fixture, pts_event_pending);
-	assert_int_equal(pt_insn_event(fixture->insns, &event, sizeof(event)), pts_eos);
-	assert_int_equal(pt_blk_event(fixture->blocks, &event, sizeof(event)), pts_eos);
+	event = both_take(fixture, pts_eos);
 	assert_int_equal(event.type, ptev_async_branch);
 	run_into(fixture, 0, 0, -pte_eos);
 }
@@ -176,7 +185,10 @@ static void where_no_tnt_is_long_what_comes_behind_tells(void **state)
 	both_resync_to(fixture, pts_event_pending | pts_ip_suppressed);
 	teardown(state);
 	setup(state);
-	/* It does not write like that: another TIP made its TNT go, and nothing else. */
+	/* It does not write like that: another TIP made its TNT go, and nothing else.
+	 * FIXME: it does where that other TIP is a RET's that is not compressed. With no TNT-64 nearby, that
+	 * is the same trace; then je at 1003 used the bit before its address, and where it goes on is wrong
+	 * without a word. */
 	fixture = *state;
 	trace_ip(&fixture->trace, ppt_tip, 0x5000);
 	trace_tnt(&fixture->trace, "tn");
@@ -200,8 +212,7 @@ static void an_interrupt_tells_where_it_came_from(void **state)
 	trace_ip(&fixture->trace, ppt_tip, 0x1003);
 	start(fixture, -pte_nomap);
 	both_resync_to(fixture, pts_event_pending);
-	assert_int_equal(pt_insn_event(fixture->insns, &event, sizeof(event)), pts_eos);
-	assert_int_equal(pt_blk_event(fixture->blocks, &event, sizeof(event)), pts_eos);
+	event = both_take(fixture, pts_eos);
 	assert_int_equal(event.type, ptev_async_branch);
 	assert_int_equal(event.variant.async_branch.from, 0x5003);
 	run_into(fixture, 0, 0, -pte_eos);
@@ -218,8 +229,7 @@ static void tracing_may_be_turned_off_and_on(void **state)
 	trace_ip(&fixture->trace, ppt_tip_pge, 0x1001);
 	start(fixture, -pte_nomap);
 	both_resync_to(fixture, pts_event_pending | pts_ip_suppressed);
-	assert_int_equal(pt_insn_event(fixture->insns, &event, sizeof(event)), pts_eos);
-	assert_int_equal(pt_blk_event(fixture->blocks, &event, sizeof(event)), pts_eos);
+	event = both_take(fixture, pts_eos);
 	assert_int_equal(event.type, ptev_enabled);
 	assert_int_equal(event.variant.enabled.ip, 0x1001);
 	assert_int_equal(event.variant.enabled.resumed, 0);
