@@ -151,7 +151,7 @@ static int make(struct address_index *index)
 		status = add_code(index, lifetime);
 	free(lifetime);
 	if (status == 0)
-		status = strangers_init(&index->strangers, index->system);
+		status = strangers_init(&index->strangers, index->system, index->perfdata);
 	if (status == 0)
 		status = box_tree_build(&index->spaces);
 	return status < 0 ? status : box_tree_build(&index->code);

@@ -141,9 +141,10 @@ static uint64_t slack_of(const struct switch_track *track, const struct evidence
 	return length < UINT64_MAX - place->now - track->slack ? length + track->slack : length;
 }
 
-/* Those that records name come first, as there is room for so many only. */
+/* Of @nips addresses, those that are suspected have code at all. Those that records name come first, as there
+ * is room for so many only. */
 static void add_strangers(struct evidence *evidence, const struct switch_track *track,
-                          const struct evidence_place *place, struct suspects *suspects)
+                          const struct evidence_place *place, size_t nips, struct suspects *suspects)
 {
 	const uint64_t now = place->now, slack = slack_of(track, place);
 	const struct strangers *strangers = address_index_strangers(&evidence->addresses);
@@ -156,12 +157,12 @@ static void add_strangers(struct evidence *evidence, const struct switch_track *
 		if (suspects->count < EVIDENCE_SUSPECTS_MAX && !suspects_have(suspects, named[i]) &&
 		    strangers_have(strangers, named[i], now, slack))
 			suspects->pid[suspects->count++] = named[i];
-	suspects->count =
-	        address_index_add_strangers(&evidence->addresses, place->ip, place->nips, now, slack,
-	                                    suspects->pid, suspects->count, EVIDENCE_SUSPECTS_MAX);
+	suspects->count = address_index_add_strangers(&evidence->addresses, place->ip, nips, now, slack,
+	                                              suspects->pid, suspects->count, EVIDENCE_SUSPECTS_MAX);
 }
 
-/* Who has code at as many of the addresses as anybody has. */
+/* Who has code at as many of the addresses as anybody has: where the rest is, a mapping's record is lost, or
+ * its process's. */
 static void find_suspects(struct evidence *evidence, const struct switch_track *track,
                           const struct evidence_place *place, struct suspects *suspects)
 {
@@ -175,7 +176,7 @@ static void find_suspects(struct evidence *evidence, const struct switch_track *
 	while (!suspects->count && --nips);
 	suspects->nknown = suspects->count;
 	if (suspects->count >= 0)
-		add_strangers(evidence, track, place, suspects);
+		add_strangers(evidence, track, place, nips, suspects);
 }
 
 /* Whether records say who runs, and nothing can be said against it: that nothing is known to be mapped where

@@ -190,7 +190,7 @@ int fork_memory_find(const struct sb_perfdata *perfdata, const struct sb_system 
 {
 	struct forks forks = {
 	        .system = system, .slack = slack, .code = {.resolver = resolver, .system = system}};
-	int status = lost_spans_init(&forks.lost, system);
+	int status = lost_spans_init(&forks.lost, system, perfdata);
 
 	if (status == 0)
 		status = list_runs(&forks, fact, count);

@@ -136,10 +136,11 @@ static int find_bodies(struct kernel_bodies *bodies, const struct kernel_base *b
 }
 
 /* When records were lost, of whatever CPU. Zero or -sbe_nomem. */
-static int find_losses(struct lost_spans *spans, struct kernel_losses *losses, const struct sb_system *system)
+static int find_losses(struct lost_spans *spans, struct kernel_losses *losses, const struct sb_system *system,
+                       const struct sb_perfdata *perfdata)
 {
 	struct kernel_loss *loss;
-	int status = lost_spans_init(spans, system);
+	int status = lost_spans_init(spans, system, perfdata);
 
 	*losses = (struct kernel_losses){0};
 	if (status < 0 || !spans->nany)
@@ -156,7 +157,7 @@ static int find_losses(struct lost_spans *spans, struct kernel_losses *losses, c
 /* Takes @base. */
 static int make_history(struct kernel_text *text, struct kernel_base *base,
                         const struct kernel_bodies *bodies, const struct sb_system *system,
-                        struct sb_error *err)
+                        const struct sb_perfdata *perfdata, struct sb_error *err)
 {
 	struct kernel_history history = {.body = bodies->body, .nbodies = bodies->count};
 	struct lost_spans spans;
@@ -164,7 +165,7 @@ static int make_history(struct kernel_text *text, struct kernel_base *base,
 
 	history.poke = sb_system_text_pokes(system, &history.npokes);
 	if (history.npokes)
-		status = find_losses(&spans, &history.losses, system);
+		status = find_losses(&spans, &history.losses, system, perfdata);
 	if (status == 0)
 		status = kernel_text_init(text, base, &history, err);
 	else
@@ -198,7 +199,7 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 		status = sb_error_set(err, status, sb_perfdata_path(perfdata), UINT64_MAX,
 		                      "its BPF programs and modules came and went millions of times");
 	if (status == 0)
-		status = make_history(text, &base, &bodies, system, err);
+		status = make_history(text, &base, &bodies, system, perfdata, err);
 	if (status == 0)
 		text->switch_ip = switch_ip;
 	kernel_base_close(&base);

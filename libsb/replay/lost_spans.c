@@ -74,6 +74,36 @@ static int add_ends(struct lost_spans *spans, const struct sb_system *system)
 	return status;
 }
 
+/* Whether records tell at all who runs. */
+static int is_told(const struct schedule *schedule)
+{
+	for (size_t i = 0; i < schedule->ncpus; ++i)
+		if (schedule_end(schedule, i))
+			return 1;
+	return 0;
+}
+
+/* Where a CPU's trace begins, a record says who runs there: of one with trace of which there is none, but of
+ * others, all records are lost. */
+static int add_silent(struct lost_spans *spans, const struct sb_system *system,
+                      const struct sb_perfdata *perfdata)
+{
+	size_t nstreams = 0, count;
+	const struct sb_aux_stream *stream = perfdata ? sb_perfdata_streams(perfdata, &nstreams) : NULL;
+	int status = 0;
+
+	if (!is_told(system_schedule(system)))
+		return 0;
+	for (size_t i = 0; i < nstreams && status == 0; ++i) {
+		if (stream[i].cpu < 0)
+			continue;
+		sb_system_schedule(system, stream[i].cpu, &count);
+		if (!count)
+			status = add(spans, &(struct lost_span){0, UINT64_MAX, stream[i].cpu, 0, 1});
+	}
+	return status;
+}
+
 static int unite(struct lost_spans *spans)
 {
 	spans->any = calloc(spans->count + 1, sizeof(*spans->any));
@@ -90,7 +120,8 @@ static int unite(struct lost_spans *spans)
 	return 0;
 }
 
-int lost_spans_init(struct lost_spans *spans, const struct sb_system *system)
+int lost_spans_init(struct lost_spans *spans, const struct sb_system *system,
+                    const struct sb_perfdata *perfdata)
 {
 	int status;
 
@@ -98,6 +129,8 @@ int lost_spans_init(struct lost_spans *spans, const struct sb_system *system)
 	status = add_told(spans, system);
 	if (status == 0)
 		status = add_ends(spans, system);
+	if (status == 0)
+		status = add_silent(spans, system, perfdata);
 	if (status == 0)
 		status = array_sort(spans->of, spans->count, sizeof(*spans->of));
 	return status < 0 ? status : unite(spans);

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <sb/perfdata.h>
 #include <sb/system.h>
 
 /* perf clock, ns; both included. */
@@ -27,8 +28,10 @@ struct lost_spans {
 	size_t nany;
 };
 
-/* Zero or -sbe_nomem; then too, lost_spans_fini() is due. */
-int lost_spans_init(struct lost_spans *spans, const struct sb_system *system);
+/* @perfdata: whose CPUs have trace; NULL: only what records say. Zero or -sbe_nomem; then too,
+ * lost_spans_fini() is due. */
+int lost_spans_init(struct lost_spans *spans, const struct sb_system *system,
+                    const struct sb_perfdata *perfdata);
 void lost_spans_fini(struct lost_spans *spans);
 
 /* Whether records were lost at some time from @from to @to, on whatever CPU. */

@@ -179,7 +179,7 @@ int pid_reuse_find(const struct sb_system *system, struct pid_reuse **reuse, siz
 	struct search search = {.system = system,
 	                        .turn = {.fork = kinship->fork, .nforks = kinship->nforks, .last = -1}};
 	struct lost_spans lost;
-	int status = lost_spans_init(&lost, system);
+	int status = lost_spans_init(&lost, system, NULL);
 
 	if (status == 0 && lost.count)
 		status = list_numbers(&search);

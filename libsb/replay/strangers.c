@@ -105,7 +105,8 @@ static int sort(struct strangers *strangers)
 	return 0;
 }
 
-int strangers_init(struct strangers *strangers, const struct sb_system *system)
+int strangers_init(struct strangers *strangers, const struct sb_system *system,
+                   const struct sb_perfdata *perfdata)
 {
 	const struct process_table *processes = system_processes(system);
 	const size_t ncpus = system_schedule(system)->ncpus;
@@ -121,7 +122,7 @@ int strangers_init(struct strangers *strangers, const struct sb_system *system)
 	for (size_t i = 0; i < ncpus && status == 0; ++i)
 		status = see_cpu(strangers, (int32_t)i);
 	if (status == 0)
-		status = lost_spans_init(&strangers->lost, system);
+		status = lost_spans_init(&strangers->lost, system, perfdata);
 	return status < 0 ? status : sort(strangers);
 }
 

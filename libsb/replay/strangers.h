@@ -31,8 +31,10 @@ struct strangers {
 	struct lost_spans lost;
 };
 
-/* Zero or -sbe_nomem; then too, strangers_fini() is due. */
-int strangers_init(struct strangers *strangers, const struct sb_system *system);
+/* @perfdata: NULL: it is not known which CPUs have trace. Zero or -sbe_nomem; then too, strangers_fini() is
+ * due. */
+int strangers_init(struct strangers *strangers, const struct sb_system *system,
+                   const struct sb_perfdata *perfdata);
 void strangers_fini(struct strangers *strangers);
 
 /* Whether @pid is one at @time, give or take @slack. */
