@@ -588,6 +588,7 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 {
 	struct sideband_observer *observer = self->context;
 	const uint64_t now = sideband_observer_now(observer);
+	const int was_on = observer->was_on;
 	int status;
 
 	observer->state = state;
@@ -598,6 +599,9 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 	status = state == ptds_unknown ? 0 : apply(observer, now, 1);
 	if (state == ptds_enabled)
 		observer->exact = 0;
+	/* What took effect by now did so before user space was entered that was left just now. */
+	else if (was_on && !observer->kernel)
+		observer->track.is_fresh = 0;
 	return status;
 }
 

@@ -199,6 +199,16 @@ static void tracing_that_is_turned_off_before_a_known_time_does_not(void **state
 	told(fixture, &trace, "0/1/1@200: 1000; 0/1/-1@200: 1000");
 }
 
+/* Somebody is in user space from 200 to 300. */
+static void trace_long(struct trace *trace)
+{
+	trace_start(trace, 100);
+	trace_enabled(trace, 200, 0x1000);
+	trace_tsc(trace, 300);
+	trace_ip(trace, ppt_fup, 0x1001);
+	trace_disabled(trace);
+}
+
 /* All switches are lost. 1 made a record while time stood still; who runs when it is known again, nobody
  * knows: that was long ago. */
 static void what_time_tells_late_is_not_fresh(void **state)
@@ -210,14 +220,32 @@ static void what_time_tells_late_is_not_fresh(void **state)
 	maps(fixture, 0, MAIN, 0x1000, "/a");
 	thread_forks(fixture);
 	maps(fixture, 250, MAIN, 0x9000, "/a");
-	trace_start(&trace, 100);
-	trace_enabled(&trace, 200, 0x1000);
-	trace_tsc(&trace, 300);
-	trace_ip(&trace, ppt_fup, 0x1001);
-	trace_disabled(&trace);
+	trace_long(&trace);
 	trace_mode64(&trace);
 	trace_interrupted_late(&trace);
 	told(fixture, &trace, "0/1/-1@300: 1000 1000");
+}
+
+/* The switches from 2 to 1 and back are lost; 1 execs, as far as the trace's time says, while user space
+ * runs: it did so before. Who comes next, nobody knows: both have the same code. */
+static void what_took_effect_before_user_space_was_left_is_not_fresh(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, MAIN, 0x1000, "/a");
+	forks(fixture, 50, MAIN, CHILD);
+	switches(fixture, 0, 90, 0, CHILD);
+	execs(fixture, 250, MAIN, "a");
+	maps(fixture, 250, MAIN, 0x1000, "/a");
+	switches(fixture, 0, 400, MAIN, 0);
+	trace_long(&trace);
+	trace_interrupted(&trace, 310, 0x1000, 0x1001);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "0/2/2@300: 1000");
+	assert_gap(fixture, sb_gap_unknown_process);
 }
 
 enum { FAR = 1000000 }; /* more than the trace's time may be wrong */
@@ -272,6 +300,7 @@ int main(void)
 	        cmocka_unit_test_setup_teardown(tracing_that_is_turned_off_before_a_known_time_does_not,
 	                                        setup_late, teardown),
 	        cmocka_unit_test_setup_teardown(what_time_tells_late_is_not_fresh, setup_late, teardown),
+	        TEST(what_took_effect_before_user_space_was_left_is_not_fresh),
 	        cmocka_unit_test_setup_teardown(a_process_that_begins_before_time_goes_on_may_run, setup_late,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(a_process_that_begins_when_time_has_gone_on_did_not_run,
