@@ -588,7 +588,8 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 {
 	struct sideband_observer *observer = self->context;
 	const uint64_t now = sideband_observer_now(observer);
-	const int was_on = observer->was_on;
+	/* Where the flow begins at a PSB, user space was entered before that, too. */
+	const int was_in = observer->was_on || (observer->state == ptds_unknown && state == ptds_enabled);
 	int status;
 
 	observer->state = state;
@@ -599,8 +600,8 @@ static int on_state(struct pt_observer *self, enum pt_decode_state state)
 	status = state == ptds_unknown ? 0 : apply(observer, now, 1);
 	if (state == ptds_enabled)
 		observer->exact = 0;
-	/* What took effect by now did so before user space was entered that was left just now. */
-	else if (was_on && !observer->kernel)
+	/* What has taken effect by now did so before user space was entered. */
+	if (was_in && !observer->kernel)
 		observer->track.is_fresh = 0;
 	return status;
 }

@@ -31,6 +31,20 @@ static void thread_forks(struct fixture *fixture)
 	assert_int_equal(sb_write_fork(fixture->writer, &at, MAIN, MAIN, OTHER, MAIN, NULL), 0);
 }
 
+static void thread_maps(struct fixture *fixture, uint64_t time, int32_t tid)
+{
+	struct sb_write_sample at = sample(0, MAIN, time);
+	const struct sb_write_mmap2 map = {.pid = MAIN,
+	                                   .tid = tid,
+	                                   .addr = 0x9000,
+	                                   .len = 0x1000,
+	                                   .prot = PROT_READ | PROT_EXEC,
+	                                   .filename = "/a"};
+
+	at.tid = tid;
+	assert_int_equal(sb_write_mmap2(fixture->writer, &at, &map, NULL), 0);
+}
+
 static void two_threads(struct fixture *fixture)
 {
 	has_file(fixture, "/a", code_a, sizeof(code_a));
@@ -248,6 +262,31 @@ static void what_took_effect_before_user_space_was_left_is_not_fresh(void **stat
 	assert_gap(fixture, sb_gap_unknown_process);
 }
 
+static int setup_exact(void **state)
+{
+	return setup_traces(state, 1, PT_CONFIG | SB_PT_CONFIG_CYC, 0);
+}
+
+/* The flow begins at a PSB in the middle of user space: 3 had mapped something, but may have been switched
+ * away since.
+ */
+static void what_came_before_a_psb_in_user_space_is_not_fresh(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	two_threads(fixture);
+	thread_maps(fixture, 250, OTHER);
+	thread_switches(fixture, 400, OTHER, MAIN);
+	trace_psb(&trace);
+	trace_tsc(&trace, 300);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_fup, 0x1001);
+	trace_psbend(&trace);
+	trace_disabled(&trace);
+	told(fixture, &trace, "0/1/-1@300: 1001 1002 1003");
+}
+
 enum { FAR = 1000000 }; /* more than the trace's time may be wrong */
 
 /* The same of a process: another one with the same code begins at @forked; time goes on at 500 * FAR. */
@@ -301,6 +340,8 @@ int main(void)
 	                                        setup_late, teardown),
 	        cmocka_unit_test_setup_teardown(what_time_tells_late_is_not_fresh, setup_late, teardown),
 	        TEST(what_took_effect_before_user_space_was_left_is_not_fresh),
+	        cmocka_unit_test_setup_teardown(what_came_before_a_psb_in_user_space_is_not_fresh,
+	                                        setup_exact, teardown),
 	        cmocka_unit_test_setup_teardown(a_process_that_begins_before_time_goes_on_may_run, setup_late,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(a_process_that_begins_when_time_has_gone_on_did_not_run,
