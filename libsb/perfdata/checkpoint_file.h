@@ -12,7 +12,7 @@
 
 #include "perfdata/checkpoint_sum.h"
 
-enum { CHECKPOINT_VERSION = 3, CHECKPOINT_ALIGN = 64 };
+enum { CHECKPOINT_VERSION = 4, CHECKPOINT_ALIGN = 64 };
 
 enum checkpoint_kind {
 	checkpoint_recording,    /* struct checkpoint_recording: one */

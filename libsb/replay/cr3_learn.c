@@ -551,12 +551,12 @@ static int list_owned(struct cr3_map *map)
 	return array_sort(map->owned, map->nowned, sizeof(*map->owned));
 }
 
-/* Whoever has a CR3 in one use has it in those before and behind, as long as the space lasts. Returns whether
- * that settled anything. */
+/* Whoever has a CR3 in one use has it in those before and behind, as long as the space lasts; unless there
+ * was an exec without a record: then they may be another one's. Returns whether that settled anything. */
 static int spread_to(struct cr3_map *map, struct cr3_use *use, const struct cr3_use *from)
 {
 	if (use->cr3 != from->cr3 || use->owner >= 0 || from->owner < 0 ||
-	    !cr3_same_space(map, use, from, from->owner))
+	    !cr3_same_space(map, use, from, from->owner) || cr3_owns_another(map, from->owner, from))
 		return 0;
 	use->owner = from->owner;
 	return 1;
@@ -592,8 +592,11 @@ static int settle_round(struct cr3_map *map)
 			end += 1;
 		changed |= grant(map, map->owned + first, end - first);
 	}
-	changed |= spread(map);
-	return list_owned(map) < 0 ? -sbe_nomem : changed;
+	if (list_owned(map) < 0)
+		return -sbe_nomem;
+	if (!spread(map))
+		return changed;
+	return list_owned(map) < 0 ? -sbe_nomem : 1;
 }
 
 /* Neighbours of one owner are one. */

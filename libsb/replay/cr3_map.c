@@ -63,12 +63,14 @@ static uint64_t in_user_space(const struct cr3_map *map, uint64_t cr3)
 	return map->is_isolated ? cr3 | CR3_ISOLATED : cr3;
 }
 
-/* Whether the owner of @use has the same space at @time as when it was seen. */
+/* Whether the owner of @use has the same space at @time as when it was seen, and had those page tables alone
+ * in it: of two, there was an exec between them without a record. */
 static int owner_lives(const struct cr3_map *map, const struct cr3_use *use, uint64_t time)
 {
 	const struct sb_space *space = sb_system_space(map->system, use->owner, middle(use));
 
-	return space && time + map->slack >= space->from && time < space->to;
+	return space && time + map->slack >= space->from && time < space->to &&
+	       !cr3_owns_another(map, use->owner, use);
 }
 
 static int32_t both(int32_t found, int32_t owner)

@@ -210,9 +210,10 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 /* ---- Without records that should be there ------------------------------------------------------- */
 
 /* Whether it is still the same thread that goes on. That execution goes on where it stopped proves little
- * where the next record says that another one came: threads that run the same code may stop at the same
- * place. That it goes on elsewhere than where an interrupt came says that it is another one, or a signal.
- * Where time stands still, what has just been applied may be long past, and what is due may have come. */
+ * where the next record says that another one came, or many records are lost: threads that run the same code
+ * may stop at the same place. That it goes on elsewhere than where an interrupt came says that it is another
+ * one, or a signal. Where time stands still, what has just been applied may be long past, and what is due may
+ * have come. */
 static int goes_on(const struct switch_track *track, const struct evidence_place *place)
 {
 	if ((track->is_fresh && !place->is_late && !place->has_strayed) ||
@@ -220,9 +221,10 @@ static int goes_on(const struct switch_track *track, const struct evidence_place
 		return 1;
 	if (place->is_late && switch_track_until(track) <= place->until)
 		return 0;
-	return switch_track_is_confirmed(track) &&
-	       (place->resumed == 1 ||
-	        (track->losses == switch_losses_few && !track->inferred && !place->interrupted));
+	if (!switch_track_is_confirmed(track) || track->losses == switch_losses_many)
+		return 0;
+	return place->resumed == 1 ||
+	       (track->losses == switch_losses_few && !track->inferred && !place->interrupted);
 }
 
 static void settle_doubting(struct evidence *evidence, struct switch_track *track,

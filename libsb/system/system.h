@@ -116,7 +116,9 @@ int system_schedule_is_whole(const struct sb_system *system, int32_t cpu);
 /* Records of switches on a CPU that are missing although nobody told of that. */
 enum switch_losses {
 	switch_losses_none,
-	switch_losses_few, /* hardly two that follow each other */
+	switch_losses_few,  /* hardly two that follow each other */
+	switch_losses_some, /* hardly two between which somebody came to where another one had stopped, and
+	                       stopped there */
 	switch_losses_many
 };
 enum switch_losses system_switch_losses(const struct sb_system *system, int32_t cpu);

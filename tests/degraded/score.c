@@ -15,8 +15,9 @@
  *
  * Places: both are walked in order. Where they part, the next instruction of the flow that has a place in the
  * truth is looked for, as near as possible; in loops, that may be another round. So what is other and made up
- * is counted, and not a question of place: too little is found that way, never too much. DETAILS gets where:
- * "cpu pid tid ip count" lines.
+ * is counted, and not a question of place: too little is found that way, never too much. Two threads that run
+ * the same code can hide each other's losses so; but of a CPU whose instructions are all there, each one is
+ * in its place, and is other when it is another's there. DETAILS gets where: "cpu pid tid ip count" lines.
  */
 #include <inttypes.h>
 #include <stdint.h>
@@ -59,7 +60,7 @@ struct result {
 };
 
 static struct sequence truth[CPUS], flow[CPUS];
-static struct tallies by_address, by_thread;
+static struct tallies by_address, by_thread, misplaced;
 
 static void *enough(void *memory)
 {
@@ -284,6 +285,36 @@ static void compare(const struct sequence *expected, const struct sequence *give
 	free(places.next);
 }
 
+static int is_whole(const struct sequence *expected, const struct sequence *given)
+{
+	if (expected->count != given->count)
+		return 0;
+	for (size_t i = 0; i < expected->count; ++i)
+		if (expected->insn[i].ip != given->insn[i].ip)
+			return 0;
+	return 1;
+}
+
+/* Where a thread is not known, its process still may be. */
+static int is_others(const struct insn *expected, const struct insn *given)
+{
+	if (is_kernel(given->ip) || given->pid < 0)
+		return 0;
+	return expected->pid != given->pid || (given->tid >= 0 && expected->tid != given->tid);
+}
+
+static void count_misplaced(const struct sequence *expected, const struct sequence *given, uint32_t cpu)
+{
+	for (size_t i = 0; i < given->count; ++i) {
+		const struct insn *insn = &given->insn[i];
+		const struct tally tally = {
+		        .ip = insn->ip, .pid = insn->pid, .tid = insn->tid, .cpu = cpu + 1, .count = -1};
+
+		if (is_others(&expected->insn[i], insn))
+			add_to(&misplaced, &tally);
+	}
+}
+
 /* More than there should be. */
 static uint64_t surplus(const struct tallies *all, FILE *details)
 {
@@ -316,7 +347,7 @@ int main(int argc, char **argv)
 {
 	struct result result = {0};
 	FILE *details = NULL;
-	uint64_t right;
+	uint64_t right, nmisplaced;
 
 	if (argc < 3 || argc > 4) {
 		fputs("usage: score TRUTH FLOW [DETAILS]\n", stderr);
@@ -324,24 +355,33 @@ int main(int argc, char **argv)
 	}
 	grow_tallies(&by_address);
 	grow_tallies(&by_thread);
+	grow_tallies(&misplaced);
 	load(argv[1], truth, 1);
 	load(argv[2], flow, -1);
 	if (argc == 4)
 		details = enough(fopen(argv[3], "w"));
 	for (int cpu = 0; cpu < CPUS; ++cpu) {
 		compare(&truth[cpu], &flow[cpu], &result);
+		if (is_whole(&truth[cpu], &flow[cpu]))
+			count_misplaced(&truth[cpu], &flow[cpu], (uint32_t)cpu);
 		free(truth[cpu].insn);
 		free(flow[cpu].insn);
 	}
 	result.made_up = surplus(&by_address, NULL);
-	result.other = surplus(&by_thread, details);
+	result.other = surplus(&by_thread, NULL);
 	result.other -= result.other < result.made_up ? result.other : result.made_up;
+	nmisplaced = surplus(&misplaced, NULL);
+	if (details)
+		surplus(nmisplaced > result.other ? &misplaced : &by_thread, details);
+	if (result.other < nmisplaced)
+		result.other = nmisplaced;
 	right = result.placed - result.unsure;
 	right -= right < result.other ? right : result.other;
 	if (details)
 		fclose(details);
 	free(by_address.tally);
 	free(by_thread.tally);
+	free(misplaced.tally);
 	printf("right %.4f other %.4f unsure %.4f missing %.4f displaced %.4f made-up %.4f of %" PRIu64
 	       " (%" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 ")\n",
 	       percent(right, &result), percent(result.other, &result), percent(result.unsure, &result),

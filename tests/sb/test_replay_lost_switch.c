@@ -83,19 +83,40 @@ static void going_on_in_the_same_place_does_not_prove_who_it_is(void **state)
 	told(fixture, &trace, "0/1/1@200: 1000; 0/1/-1@300: 1001; 0/1/1@500: 1001");
 }
 
-/* The same, but the next record says that 1 ran: no sign of another one. */
-static void going_on_in_the_same_place_is_believed_with_the_next_record(void **state)
+/* The same, but the next record says that 1 ran: no sign of another one. It is the first of @nswitches, of
+ * those back to 1 @nlost are lost. */
+static void the_next_record_says_the_same(struct fixture *fixture, int nlost, int nswitches)
 {
-	struct fixture *fixture = *state;
 	struct trace trace = {0};
 
 	two_threads(fixture);
-	thread_switches(fixture, 400, MAIN, OTHER);
-	thread_switches(fixture, 600, MAIN, OTHER);
+	for (int i = 0; i < nswitches; ++i) {
+		const int away = i < nlost || (i - nlost) % 2 == 0;
+
+		thread_switches(fixture, 400 + 100 * (uint64_t)i, away ? MAIN : OTHER, away ? OTHER : MAIN);
+	}
 	trace_start(&trace, 100);
 	trace_interrupted(&trace, 200, 0x1000, 0x1001);
 	trace_interrupted(&trace, 300, 0x1001, 0x1002);
-	told(fixture, &trace, "0/1/1@200: 1000; 0/1/1@300: 1001");
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void going_on_in_the_same_place_is_believed_with_the_next_record(void **state)
+{
+	struct fixture *fixture = *state;
+
+	the_next_record_says_the_same(fixture, 1, 40);
+	assert_string_equal(fixture->flow, "0/1/1@200: 1000; 0/1/1@300: 1001");
+}
+
+/* Both may have stopped there: where so many switches are lost, two may be that follow each other. */
+static void going_on_in_the_same_place_is_not_believed_where_many_are_lost(void **state)
+{
+	struct fixture *fixture = *state;
+
+	the_next_record_says_the_same(fixture, 3, 4);
+	assert_string_equal(fixture->flow, "0/1/1@200: 1000; 0/1/-1@300: 1001");
 }
 
 /* From 1 to 3 and back, both without a record: that execution goes on elsewhere than where it was interrupted
@@ -329,6 +350,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 	        TEST(going_on_in_the_same_place_does_not_prove_who_it_is),
 	        TEST(going_on_in_the_same_place_is_believed_with_the_next_record),
+	        TEST(going_on_in_the_same_place_is_not_believed_where_many_are_lost),
 	        TEST(going_on_elsewhere_than_where_an_interrupt_came_is_another_one),
 	        cmocka_unit_test_setup_teardown(a_thread_may_map_while_another_one_runs, setup_late,
 	                                        teardown),
