@@ -39,4 +39,23 @@ check 30 fork=1
 check 30 fork=0.5 seed=2
 check 20 fork=0.5 switch=0.1 seed=3
 check 10 fork=1 switch=0.3 seed=4
+
+# The record of an exec is lost, too: the page tables that the process had before come to another one, which it has the
+# parent in common with. Process 126 never ran on CPU 2.
+exec_without_a_record()
+{
+	at=${CORPUS_DIR:-}/kernel-kaslr-modules
+	[ -r "$at/perf.data/data" ] || { echo "skipped: an exec without a record: no corpus"; return; }
+	mkdir "$dir/exec.data"
+	ln -s "$at/perf.data/kcore_dir" "$dir/exec.data"
+	python3 "$SOURCE_DIR/tests/degraded/degrade.py" "$at/perf.data/data" "$dir/exec.data/data" comm=0.3 seed=990010 \
+		2>/dev/null || fail "degrade.py"
+	"$SBTRACE" replay --root "$at/root" --no-host-root --cpu 2 --pid 126 --sink insn="$dir/lines" \
+		--sink summary="$dir/summary" "$dir/exec.data" >/dev/null 2>&1 || fail "an exec without a record: replay"
+	come=$(wc -l <"$dir/lines")
+	[ "$come" -eq 0 ] || fail "an exec without a record: $come lines are another's"
+	grep -q '^gaps' "$dir/summary" || fail "an exec without a record: no gap: $(cat "$dir/summary")"
+	echo "an exec without a record: no line is another's"
+}
+exec_without_a_record
 [ $failures -eq 0 ]
