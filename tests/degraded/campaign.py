@@ -76,6 +76,7 @@ class Campaign:
         self.sbtrace, self.work, self.keep, self.recorder = sbtrace, work, keep, recorder
         self.truths = {}
         self.recorded = None  # the name of what was recorded last
+        self.is_recorded = False
         self.scorer = os.path.join(work, 'score')
         subprocess.run([os.environ.get('CC', 'cc'), '-O2', '-o', self.scorer, os.path.join(HERE, 'score.c')], check=True)
 
@@ -90,8 +91,9 @@ class Campaign:
                 shutil.rmtree(self.folder(self.recorded))
             self.recorded = name
             how = self.recorder.record(seed // EACH, self.folder(name))
+            self.is_recorded = how is not None
             print(f'{name}: {how or "was not recorded"}', flush=True)
-        return name if os.path.exists(os.path.join(self.folder(name), 'perf.data')) else None
+        return name if self.is_recorded else None
 
     def truth(self, name):
         folder = self.folder(name)
@@ -128,6 +130,8 @@ class Campaign:
 
     def replay(self, name, recording, flow, *options):
         """How it failed, or None."""
+        with open(flow, 'w', encoding='ascii'):
+            pass  # not what another one left
         root = os.path.join(self.folder(name), 'root')
         done = subprocess.run([self.sbtrace, 'replay', '--root', root, '--no-host-root', *options, '--sink',
                                f'insn={flow}', recording], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,

@@ -6,6 +6,7 @@ the machine, too. So a recording that is worth keeping is kept: it lies in a fol
 import os
 import random
 import shutil
+import signal
 import subprocess
 
 SOURCES = {
@@ -55,6 +56,18 @@ WORKLOADS = (('mt', '100'), ('relay', '60'), ('forkdl',), ('execer',), ('stacks'
 LIMIT = 300  # seconds, of a recording
 
 
+def run_for(seconds, command, **options):
+    """Whether it ended by itself in that time; else it is ended, and all that it began."""
+    with subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, **options) as process:
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return False
+        return True
+
+
 def commands_of(workloads, programs):
     """Those that are there; with @programs (names), only these."""
     found = [command for command in COMMANDS if shutil.which(command[0])]
@@ -93,10 +106,9 @@ class Recorder:
         for name, text in SOURCES.items():
             with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
                 file.write(text)
-        subprocess.run([self.sbtrace, 'record', '--software', '-o', 'perf.data', '--copy-root', 'root', '--truth',
-                        'truth', *options, '--', *command], cwd=folder, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=LIMIT, check=False,
-                       env={'PATH': '/usr/bin:/bin', 'LC_ALL': 'C', 'HOME': folder})
-        if not os.path.exists(os.path.join(folder, 'perf.data')):
+        record = [self.sbtrace, 'record', '--software', '-o', 'perf.data', '--copy-root', 'root', '--truth', 'truth']
+        ended = run_for(LIMIT, [*record, *options, '--', *command], cwd=folder,
+                        env={'PATH': '/usr/bin:/bin', 'LC_ALL': 'C', 'HOME': folder})
+        if not ended or not os.path.exists(os.path.join(folder, 'perf.data')):
             return None
         return ' '.join([*options, '--', *command])
