@@ -42,12 +42,19 @@ rm out/*.run.json
 mv out reference
 mkdir out
 job parts.yaml "$parts"
-begin=$(date +%s%N)
-"$SBTRACE" job run parts.yaml 2>err || fail "in parts: $(cat err)"
-took=$((($(date +%s%N) - begin) / 1000000))
+# timed WORDS...: ms into $took, when it is the shortest: a machine that stands still for once says nothing.
+took=
+timed()
+{
+	begin=$(date +%s%N)
+	"$SBTRACE" job run "$@" parts.yaml 2>err || fail "in parts, $*: $(cat err)"
+	now=$((($(date +%s%N) - begin) / 1000000))
+	[ -n "$took" ] && [ "$took" -le $now ] || took=$now
+}
+timed
 nothing_left "in parts"
 # Both of what it does tell how far they are.
-"$SBTRACE" job run --progress parts.yaml 2>err || fail "--progress: $(cat err)"
+timed --progress
 for label in 'parts ' ''; do
 	grep -q "^${label}100% \[=*\] .* MB/s, 00:00 left\$" err || fail "no progress: '$label': $(cat err)"
 done
@@ -96,7 +103,9 @@ kill_merge()
 	[ "$(echo "$parts_there" | grep -c .)" -eq "$nparts" ]
 }
 merges=0
-for round in 1 2 3; do
+for round in 1 2 3 4 5 6 7 8 9 10 11 12; do
+	# Whether it is met while it merges is a matter of luck.
+	[ $round -le 3 ] || [ $merges -eq 0 ] || break
 	kill_merge "" && first=$parts_there && kill_merge --resume && {
 		merges=$((merges + 1))
 		[ "$parts_there" = "$first" ] || fail "killed in the merge, round $round: parts were decoded again: $parts_there"
@@ -105,7 +114,7 @@ for round in 1 2 3; do
 	"$SBTRACE" job run --resume parts.yaml 2>err || fail "killed in the merge: going on: $(cat err)"
 	nothing_left "killed in the merge, round $round"
 done
-echo "killed in the merge twice in $merges of 3 rounds"
+echo "killed in the merge twice in $merges rounds, the last of which was $round"
 [ $merges -gt 0 ] || fail "never killed in the merge"
 
 # However far it came: the limit of disk space ends it.
