@@ -210,21 +210,24 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 /* ---- Without records that should be there ------------------------------------------------------- */
 
 /* Whether it is still the same thread that goes on. That execution goes on where it stopped proves little
- * where the next record says that another one came, or many records are lost: threads that run the same code
- * may stop at the same place. That it goes on elsewhere than where an interrupt came says that it is another
- * one, or a signal. Where time stands still, what has just been applied may be long past, and what is due may
- * have come. */
-static int goes_on(const struct switch_track *track, const struct evidence_place *place)
+ * where the next record says that another one came, or where many records are lost and the process has more
+ * threads: those run the same code, and may stop at the same place. That it goes on elsewhere than where an
+ * interrupt came says that it is another one, or a signal. Where time stands still, what has just been
+ * applied may be long past, and what is due may have come. */
+static int goes_on(struct evidence *evidence, const struct switch_track *track,
+                   const struct evidence_place *place)
 {
 	if ((track->is_fresh && !place->is_late && !place->has_strayed) ||
 	    (place->resumed < 0 && place->interrupted))
 		return 1;
 	if (place->is_late && switch_track_until(track) <= place->until)
 		return 0;
-	if (!switch_track_is_confirmed(track) || track->losses == switch_losses_many)
+	if (!switch_track_is_confirmed(track))
 		return 0;
-	return place->resumed == 1 ||
-	       (track->losses == switch_losses_few && !track->inferred && !place->interrupted);
+	if (place->resumed == 1)
+		return track->losses != switch_losses_many ||
+		       !evidence_has_other_threads(evidence, track->pid, track->tid);
+	return track->losses == switch_losses_few && !track->inferred && !place->interrupted;
 }
 
 static void settle_doubting(struct evidence *evidence, struct switch_track *track,
@@ -232,7 +235,7 @@ static void settle_doubting(struct evidence *evidence, struct switch_track *trac
 {
 	const int fits = track->pid > 0 && (!suspects->count || suspects_have(suspects, track->pid));
 
-	if (fits && goes_on(track, place))
+	if (fits && goes_on(evidence, track, place))
 		return;
 	if (!is_only_one(suspects) || (!fits && track->is_fresh && is_recorded(evidence, track, place->now)))
 		switch_track_doubt(track);
@@ -348,7 +351,7 @@ int evidence_is_needed(struct evidence *evidence, const struct switch_track *tra
 	int32_t owner;
 	int status;
 
-	if (track->losses && !goes_on(track, place))
+	if (track->losses && !goes_on(evidence, track, place))
 		return 1;
 	if (track->pid <= 0 || switch_track_lacks_record(track) || (track->inferred && place->resumed == 0) ||
 	    !space_has_code(space, place->ip, 1, place->now))
