@@ -51,8 +51,10 @@ COMMANDS = (
     ('as', '--version'),
     ('python3', '-S', '-E', 'threads.py'),
 )
-WORKLOADS = (('mt', '100'), ('relay', '60'), ('forkdl',), ('execer',), ('stacks',), ('remap',), ('share',), ('storm',),
-             ('wary',), ('turns',), ('jit',), ('still',), ('headless',), ('sig',))
+SCRATCH = 'files'  # for what a workload writes
+WORKLOADS = (('mt', '100'), ('relay', '60'), ('forkdl',), ('execer',), ('stacks',), ('storm', '20'), ('wary',), ('sig',),
+             ('jit', SCRATCH), *(('remap', SCRATCH, how) for how in ('files', 'write', 'protect')),
+             *(('share', SCRATCH, how) for how in ('fork', 'vfork', 'share', 'above', 'apart', 'workers')))
 LIMIT = 300  # seconds, of a recording
 
 
@@ -102,7 +104,7 @@ class Recorder:
         chance = random.Random(seed)
         command = chance.choice(self.commands)
         options = options_of(chance)
-        os.makedirs(folder)
+        os.makedirs(os.path.join(folder, SCRATCH))
         for name, text in SOURCES.items():
             with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
                 file.write(text)

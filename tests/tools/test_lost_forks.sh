@@ -8,8 +8,9 @@ python3 -c 1 2>/dev/null || { echo "skipped: no python3 here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 shared=lost_forks
 
-# check PERCENT WHAT...: at least so many percent of the lines come, none is another's, and how many jobs there are
-# changes nothing. What does not come has a gap.
+# check PERCENT WHAT...: at least so many percent of the lines come, none is another's (but $known_wrong), and how many
+# jobs there are changes nothing. What does not come has a gap.
+known_wrong=0
 check()
 {
 	percent=$1
@@ -25,7 +26,7 @@ check()
 		$(wrong)
 	END
 	come=$(wc -l <"$dir/lines")
-	[ "$other" -eq 0 ] || fail "$name, $*: $other of $all lines are another's"
+	[ "$other" -le $known_wrong ] || fail "$name, $*: $other of $all lines are another's"
 	[ $((come * 100)) -ge $((all * percent)) ] || fail "$name, $*: only $come of $all lines"
 	[ "$come" -eq "$all" ] || grep -q '^gaps' "$dir/summary" || fail "$name, $*: no gap: $(cat "$dir/summary")"
 	echo "$name, $*: $come of $all lines, $other another's"
@@ -40,6 +41,16 @@ check 30 fork=0.5 seed=2
 check 20 fork=0.5 switch=0.1 seed=3
 check 10 fork=1 switch=0.3 seed=4
 
+# A child that runs code which its parent had made, and then makes its own in that place.
+mkdir "$dir/jit"
+record jit -c 2 --mtc --cyc -- "$BUILD_DIR/tests/workloads/jit" "$dir/jit" || exit 1
+check 100 fork=0
+# FIXME: its own code is taken for what it ran before it had made it, and 14 instructions are told that never ran. Not one
+# more may be.
+known_wrong=14
+check 90 fork=1
+known_wrong=0
+
 # The record of an exec is lost, too: the page tables that the process had before come to another one, which it has the
 # parent in common with. Process 126 never ran on CPU 2.
 exec_without_a_record()
@@ -53,9 +64,9 @@ exec_without_a_record()
 	"$SBTRACE" replay --root "$at/root" --no-host-root --cpu 2 --pid 126 --sink insn="$dir/lines" \
 		--sink summary="$dir/summary" "$dir/exec.data" >/dev/null 2>&1 || fail "an exec without a record: replay"
 	come=$(wc -l <"$dir/lines")
+	echo "an exec without a record: $come lines are another's"
 	[ "$come" -eq 0 ] || fail "an exec without a record: $come lines are another's"
 	grep -q '^gaps' "$dir/summary" || fail "an exec without a record: no gap: $(cat "$dir/summary")"
-	echo "an exec without a record: no line is another's"
 }
 exec_without_a_record
 [ $failures -eq 0 ]
