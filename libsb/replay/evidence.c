@@ -34,6 +34,9 @@ const struct sb_space *evidence_space(const struct evidence *evidence, const str
 		const struct sb_space *space =
 		        space_living(evidence->system, track->pid, moments[i], track->slack);
 
+		/* What a stranger maps comes in the place of what it may have had from its parent. */
+		if (i && space && space_is_strange(space))
+			break;
 		*moment = moments[i];
 		if (space_has_code(space, place->ip, 1, moments[i]))
 			return space;

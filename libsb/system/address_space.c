@@ -214,16 +214,20 @@ static void share_trees(struct space_pool *pool, struct space *space)
 	space->version = ++pool->last_version;
 }
 
-/* The mappings are about to change: gives the space an epoch in which they may. @conflict: what was
- * there before must stay as it was for those who look at an earlier time. */
-static int epoch_for_change(struct space_pool *pool, struct space *space, uint64_t time, int conflict)
+/* @map is about to be put into @space: gives the space an epoch in which it may. @conflict: what was there
+ * before must stay as it was for those who look at an earlier time. */
+static int epoch_for_change(struct space_pool *pool, struct space *space, const struct sb_map *map,
+                            int conflict)
 {
+	const uint64_t time = map->time;
+	/* Who goes where nothing is known to be mapped may have code there of which no record tells. */
+	const int is_strange = space->is_strange && !sb_map_is_anonymous(map->filename);
 	struct sb_epoch *epoch;
 
 	if (!space->nepochs)
-		return epoch_begin(pool, space, space->public.from);
+		return epoch_begin(pool, space, is_strange ? time : space->public.from);
 	epoch = present_epoch(space);
-	if (conflict && (epoch->from < time || space->lent)) {
+	if ((conflict || is_strange) && (epoch->from < time || space->lent)) {
 		if (!space->borrowed)
 			pool->epoch_trees[epoch->id] = space->trees;
 		epoch->to = time;
@@ -397,7 +401,7 @@ int space_map(struct space_pool *pool, struct space *space, struct sb_map_node *
 		spare_node(pool, node);
 		return 0;
 	}
-	status = epoch_for_change(pool, space, node->map.time, verdict == map_conflicts || ends_code);
+	status = epoch_for_change(pool, space, &node->map, verdict == map_conflicts || ends_code);
 	if (status < 0)
 		return status;
 	change.version = space->version;
@@ -437,7 +441,7 @@ int space_code(struct space_pool *pool, struct space *space, struct sb_map_node 
 		return 0;
 	}
 	/* Forked children shall not see what comes from now on: they may have other code there. */
-	status = epoch_for_change(pool, space, node->map.time, ends_code || ends_file || space->lent);
+	status = epoch_for_change(pool, space, &node->map, ends_code || ends_file || space->lent);
 	if (status < 0)
 		return status;
 	change.version = space->version;

@@ -81,7 +81,15 @@ struct space {
 	uint64_t since; /* what it has mapped came since then: its exec's time, or that of those it was forked
 	                   from */
 	struct kin_member kin;
+	int is_strange; /* nobody knows what else it has, so that each mapping may stand where another one was
+	                 */
 };
+
+/* Whether what it had where nothing is known to be mapped may have been anything. */
+static inline int space_is_strange(const struct sb_space *space)
+{
+	return ((const struct space *)space)->is_strange;
+}
 
 /* Since when all that @space has was mapped, by itself or by those it was forked from; 0: always. */
 static inline uint64_t space_since(const struct sb_space *space)

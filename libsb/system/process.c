@@ -338,6 +338,7 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	    replaced_files_note(&table->replaced, &node->map) < 0 ||
 	    kinship_mapped(&table->kinship, &table->pool, space, &node->map) < 0)
 		return -sbe_nomem;
+	space->is_strange = process->is_stranger;
 	return map_is_made(&node->map) ? space_code(&table->pool, space, node)
 	                               : space_map(&table->pool, space, node);
 }

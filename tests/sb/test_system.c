@@ -140,6 +140,12 @@ static int setup(void **state)
 	return *state ? 0 : -1;
 }
 
+/* All that @pid has mapped is known. */
+static void begins(struct sb_system *system, int32_t pid)
+{
+	comm(system, 0, pid, pid, "a", 0);
+}
+
 static int teardown(void **state)
 {
 	sb_system_free(*state);
@@ -166,6 +172,7 @@ static void mapping_the_same_again_is_no_conflict(void **state)
 {
 	struct sb_system *system = *state;
 
+	begins(system, 5);
 	map(system, 10, 5, 0x1000, 0x3000, 0x1000, "a");
 	map(system, 20, 5, 0x2000, 0x1000, 0x2000, "a");
 	map(system, 30, 5, 0x3000, 0x2000, 0x3000, "a");
@@ -178,6 +185,7 @@ static void a_conflict_begins_an_epoch(void **state)
 {
 	struct sb_system *system = *state;
 
+	begins(system, 5);
 	map(system, 10, 5, 0x1000, 0x4000, 0, "a");
 	map(system, 20, 5, 0x2000, 0x1000, 0, "b");
 	map(system, 30, 5, 0x2000, 0x1000, 0x1000, "b");
@@ -187,6 +195,36 @@ static void a_conflict_begins_an_epoch(void **state)
 	assert_maps_at(system, 5, 19, "1000-5000 a+0");
 	assert_maps_at(system, 5, 20, "1000-2000 a+0, 2000-3000 b+0, 3000-5000 a+2000");
 	assert_maps_at(system, 5, 99, "1000-2000 a+0, 2000-3000 b+1000, 3000-5000 a+2000");
+}
+
+/* What it has may be what nobody knows its parent had, and what it maps comes in the place of that. */
+static void what_a_stranger_maps_was_not_there_before(void **state)
+{
+	struct sb_system *system = *state;
+	const struct sb_space *space;
+
+	map(system, 5, 5, 0x1000, 0x1000, 0, "//anon");
+	map(system, 10, 5, 0x2000, 0x1000, 0, "a");
+	map(system, 20, 5, 0x4000, 0x1000, 0, "b");
+	map(system, 30, 5, 0x4000, 0x1000, 0, "b");
+	map(system, 40, 5, 0x6000, 0x1000, 0, "//anon");
+	system_seal(system, 0);
+	space = sb_system_space(system, 5, 0);
+	assert_int_equal(space->nepochs, 3);
+	assert_maps_at(system, 5, 9, "1000-2000 //anon+0");
+	assert_maps_at(system, 5, 19, "1000-2000 //anon+0, 2000-3000 a+0");
+	assert_maps_at(system, 5, 20, "1000-2000 //anon+0, 2000-3000 a+0, 4000-5000 b+0, 6000-7000 //anon+0");
+}
+
+/* Nothing, where it was not seen with any memory at all. */
+static void a_stranger_has_nothing_at_first(void **state)
+{
+	struct sb_system *system = *state;
+
+	map(system, 10, 5, 0x2000, 0x1000, 0, "a");
+	system_seal(system, 0);
+	assert_null(sb_space_epoch(sb_system_space(system, 5, 0), 9));
+	assert_maps_at(system, 5, 10, "2000-3000 a+0");
 }
 
 static void a_conflict_can_hide_many_mappings(void **state)
@@ -389,6 +427,7 @@ static void an_exited_process_is_kept_until_its_pid_is_used_again(void **state)
 {
 	struct sb_system *system = *state;
 
+	begins(system, 5);
 	task(system, PERF_RECORD_FORK, 10, 6, 5, 6, 5);
 	map(system, 11, 6, 0x1000, 0x1000, 0, "first");
 	task(system, PERF_RECORD_FORK, 12, 6, 6, 60, 6);
@@ -746,6 +785,8 @@ int main(void)
 	        TEST(one_epoch_serves_mappings_that_do_not_conflict),
 	        TEST(mapping_the_same_again_is_no_conflict),
 	        TEST(a_conflict_begins_an_epoch),
+	        TEST(what_a_stranger_maps_was_not_there_before),
+	        TEST(a_stranger_has_nothing_at_first),
 	        TEST(a_conflict_can_hide_many_mappings),
 	        TEST(names_of_anonymous_memory_are_known),
 	        TEST(anonymous_mappings_never_conflict_with_each_other),

@@ -8,9 +8,8 @@ python3 -c 1 2>/dev/null || { echo "skipped: no python3 here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 shared=lost_forks
 
-# check PERCENT WHAT...: at least so many percent of the lines come, none is another's (but $known_wrong), and how many
+# check PERCENT WHAT...: at least so many percent of the lines come, none is another's, and how many
 # jobs there are changes nothing. What does not come has a gap.
-known_wrong=0
 check()
 {
 	percent=$1
@@ -26,7 +25,7 @@ check()
 		$(wrong)
 	END
 	come=$(wc -l <"$dir/lines")
-	[ "$other" -le $known_wrong ] || fail "$name, $*: $other of $all lines are another's"
+	[ "$other" -eq 0 ] || fail "$name, $*: $other of $all lines are another's"
 	[ $((come * 100)) -ge $((all * percent)) ] || fail "$name, $*: only $come of $all lines"
 	[ "$come" -eq "$all" ] || grep -q '^gaps' "$dir/summary" || fail "$name, $*: no gap: $(cat "$dir/summary")"
 	echo "$name, $*: $come of $all lines, $other another's"
@@ -45,11 +44,7 @@ check 10 fork=1 switch=0.3 seed=4
 mkdir "$dir/jit"
 record jit -c 2 --mtc --cyc -- "$BUILD_DIR/tests/workloads/jit" "$dir/jit" || exit 1
 check 100 fork=0
-# FIXME: its own code is taken for what it ran before it had made it, and 14 instructions are told that never ran. Not one
-# more may be.
-known_wrong=14
 check 90 fork=1
-known_wrong=0
 
 # The record of an exec is lost, too: the page tables that the process had before come to another one, which it has the
 # parent in common with. Process 126 never ran on CPU 2.
