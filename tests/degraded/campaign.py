@@ -124,8 +124,10 @@ class Campaign:
             if os.path.exists(path):
                 os.remove(path)
             pair = source, path
-        subprocess.run([sys.executable, os.path.join(HERE, 'degrade.py'), *pair, *options], check=True,
-                       stderr=subprocess.DEVNULL)
+        done = subprocess.run([sys.executable, os.path.join(HERE, 'degrade.py'), *pair, *options], check=False,
+                              stderr=subprocess.PIPE, text=True)
+        if done.returncode:
+            sys.exit(f'degrade.py {name} {" ".join(options)}: {done.stderr.strip()}')
         return path
 
     def replay(self, name, recording, flow, *options):

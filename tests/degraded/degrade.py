@@ -335,21 +335,23 @@ def streams_of(recording):
 
 
 def flag_truncated(recording, stream, places):
-    """AUX records say where it is; they come before the one that there is."""
-    for number, (old, record) in enumerate(recording.records):
+    """AUX records say where it is: each that there is becomes one for each piece of its trace."""
+    records, told = [], 0
+    for entry in recording.records:
+        record = entry[1]
         if kind_of(record) == AUX and recording.cpu(record) == stream.cpu:
-            break
-    else:
-        sys.exit(f'no AUX record of CPU {stream.cpu}')
-    offset, size, _ = struct.unpack_from('<QQQ', record, 8)
-    told = []
-    for place in places:
-        piece = bytearray(record)
-        struct.pack_into('<QQQ', piece, 8, offset, place - offset, TRUNCATED)
-        told.append([None, piece])
-        size, offset = size - (place - offset), place
-    struct.pack_into('<QQ', record, 8, offset, size)
-    recording.records[number:number] = told
+            offset, size, _ = struct.unpack_from('<QQQ', record, 8)
+            end = offset + size
+            for place in [place for place in places if offset <= place < end]:
+                piece = bytearray(record)
+                struct.pack_into('<QQQ', piece, 8, offset, place - offset, TRUNCATED)
+                records.append([None, piece])
+                offset, told = place, told + 1
+            struct.pack_into('<QQ', record, 8, offset, end - offset)
+        records.append(entry)
+    if told < len(places):
+        sys.exit(f'no AUX record of CPU {stream.cpu} for {len(places) - told} holes')
+    recording.records[:] = records
 
 
 def change_trace(recording, options, done):
