@@ -231,13 +231,14 @@ static int find_traces(const char *directory, uint8_t *present, struct sb_error 
 {
 	DIR *dir = opendir(directory);
 	struct dirent *entry;
-	int count = 0;
+	int count = 0, has_file = 0;
 
 	if (!dir)
 		return sb_error_set(err, -sbe_io, directory, UINT64_MAX, "%s", strerror(errno));
 	while ((entry = readdir(dir))) {
 		int32_t cpu = trace_cpu(entry->d_name);
 
+		has_file |= strcmp(entry->d_name, "perf.data") == 0;
 		if (cpu < 0)
 			continue;
 		present[cpu] = 1;
@@ -247,7 +248,8 @@ static int find_traces(const char *directory, uint8_t *present, struct sb_error 
 	if (!count)
 		return sb_error_set(err, -sbe_not_found, directory, UINT64_MAX,
 		                    "a directory with neither a \"data\" file (perf record) nor raw pairs "
-		                    "(cpu0.pt, cpu0.pevent)");
+		                    "(cpu0.pt, cpu0.pevent)%s",
+		                    has_file ? "; name its file perf.data instead" : "");
 	return count;
 }
 

@@ -607,6 +607,13 @@ static void what_is_no_recording_is_refused(void **state)
 	assert_int_equal(unlink(path), 0);
 	free(path);
 	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), -sbe_not_found);
+	/* The directory around a recording is none. */
+	assert_non_null(strstr(f->err.text, "name its file perf.data"));
+	path = temp_dir_path(&f->dir, "perf.data");
+	assert_int_equal(unlink(path), 0);
+	free(path);
+	assert_int_equal(sb_perfdata_open(&perfdata, f->dir.path, &f->err), -sbe_not_found);
+	assert_null(strstr(f->err.text, "name its file"));
 	assert_int_equal(sb_perfdata_open(&perfdata, NULL, &f->err), -sbe_invalid);
 	sb_perfdata_close(NULL);
 }

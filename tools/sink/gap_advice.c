@@ -8,7 +8,8 @@ static const char *const advice[sb_gap_reasons] = {
         [sb_gap_anonymous] =
                 "a jitdump by the just-in-time compiler; no code that is written to, or shared; MTC packets",
         [sb_gap_not_mapped] = "record from before the process starts; larger buffers (perf record -m)",
-        [sb_gap_unknown_process] = "record switches (--switch-events), with larger buffers (perf record -m)",
+        [sb_gap_unknown_process] =
+                "record switches (--switch-events), with larger buffers (-m); for raw pairs, recording.info",
         [sb_gap_decode_error] = "give the files as they were then; perf record --buildid-mmap and --kcore",
         [sb_gap_bad_trace] = "compare the recording with its original: it is damaged",
         [sb_gap_no_sync] = "a shorter PSB period; it is at the beginning of a trace",
