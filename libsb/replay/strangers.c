@@ -31,16 +31,19 @@ static int add_joined(struct strangers *strangers, int32_t pid, int32_t tid)
 	return 0;
 }
 
-/* Somebody ran. As a rule, the numbers are known. */
+/* Somebody ran. As a rule, the numbers are known; those of a thread may be although nothing is known of its
+ * process: where a record names it in passing. */
 static int see(struct strangers *strangers, int32_t pid, int32_t tid)
 {
 	int status = 0;
 
-	if (pid <= 0 || tid <= 0 || sb_system_thread_pid(strangers->system, tid) == pid)
+	if (pid <= 0 || tid <= 0)
 		return 0;
 	if (!process_is_known(system_processes(strangers->system), pid))
 		status = add(strangers, pid, 0, UINT64_MAX);
-	return status < 0 ? status : add_joined(strangers, pid, tid);
+	if (status < 0 || sb_system_thread_pid(strangers->system, tid) == pid)
+		return status;
+	return add_joined(strangers, pid, tid);
 }
 
 static int see_cpu(struct strangers *strangers, int32_t cpu)

@@ -194,6 +194,31 @@ static void a_child_may_go_where_a_mapping_is_lost(void **state)
 	assert_gap(fixture, sb_gap_unknown_process);
 }
 
+/* ---- Named in passing ---------------------------------------------------------------------------- */
+
+/* The record of 2's fork is lost, not that of its namespaces, which says nothing of what it has mapped: it
+ * may be in its parent's code. */
+static void a_child_may_be_named_by_its_namespaces_alone(void **state)
+{
+	static const struct sb_namespace all[] = {{4, 1}, {4, 2}, {4, 3}, {4, 4}, {4, 5}, {4, 6}, {4, 7}};
+	const struct sb_write_sample at = sample(0, 2, 10 * ms + 3);
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, 1, 0x1000, "/a");
+	switches(fixture, 0, 1 * ms, 0, 1);
+	switches(fixture, 0, 10 * ms, 1, 2);
+	assert_int_equal(sb_write_namespaces(fixture->writer, &at, 2, 2, all, 7, NULL), 0);
+	trace_start(&trace, 5 * ms);
+	trace_stretch(&trace, 6 * ms, 0x1000);
+	trace_stretch(&trace, 20 * ms, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "0/1/1@6000000: 1000 1001 1002");
+	assert_string_equal(fixture->gaps, "not-mapped+0");
+}
+
 /* ---- What comes soon ----------------------------------------------------------------------------- */
 
 /* 2, whose fork is lost, runs what it has of 1, which nobody knows, and maps /b there right behind: as soon
@@ -224,6 +249,7 @@ int main(void)
 	        TEST(a_child_may_come_from_a_cpu_that_lost_some),
 	        TEST(a_child_may_come_from_a_cpu_that_lost_all),
 	        TEST(a_child_may_go_where_a_mapping_is_lost),
+	        TEST(a_child_may_be_named_by_its_namespaces_alone),
 	        TEST(what_a_stranger_maps_soon_is_not_there_before),
 	        TEST(what_a_number_had_mapped_before_it_ended_is_not_used),
 	        TEST(a_number_that_is_forked_again_has_what_its_parent_has),
