@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "system/address_space.h"
+
 static void say(struct sb_gap *gap, enum sb_gap_reason reason, const char *text)
 {
 	gap->reason = reason;
@@ -55,10 +57,12 @@ static int is_stranger(const struct sideband_observer *observer)
 	const struct strangers *strangers = evidence_strangers(observer->evidence);
 	const int32_t pid = observer->track.pid;
 	const uint64_t now = sideband_observer_now(observer), slack = observer->track.slack;
+	const struct sb_space *space = sb_system_space(observer->system, pid, now);
 
-	return (strangers && strangers_have(strangers, pid, now, slack)) ||
-	       (sb_system_space(observer->system, pid, now) &&
-	        !space_living(observer->system, pid, now, slack));
+	if (space && !space_living(observer->system, pid, now, slack))
+		return 1;
+	return strangers && strangers_have(strangers, pid, now, slack) &&
+	       !(space && space_lacks_program(space));
 }
 
 /* The same for user space, by the model. */

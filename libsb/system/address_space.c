@@ -543,6 +543,7 @@ int space_inherit(struct space_pool *pool, struct space *child, struct space *pa
 	int status;
 
 	child->since = parent->since;
+	child->program = parent->program;
 	if (!parent->nepochs)
 		return 0;
 	status = reserve_epoch(pool, child);

@@ -63,6 +63,14 @@ struct common_memory {
 	uint32_t version;
 };
 
+/* What an exec maps first: the program. */
+enum space_program {
+	space_program_any,  /* there was no exec */
+	space_program_due,  /* nothing from a file came yet */
+	space_program_seen, /* something did */
+	space_program_lost  /* what loads programs did, and before it nothing */
+};
+
 /* A space under construction; its public part is complete when the system is. What is looked at when
  * somebody switches to it comes first, so that it lies in one cache line. */
 struct space {
@@ -81,6 +89,7 @@ struct space {
 	uint64_t since; /* what it has mapped came since then: its exec's time, or that of those it was forked
 	                   from */
 	struct kin_member kin;
+	enum space_program program; /* a fork has its parent's */
 	int is_strange; /* nobody knows what else it has, so that each mapping may stand where another one was
 	                 */
 };
@@ -89,6 +98,14 @@ struct space {
 static inline int space_is_strange(const struct sb_space *space)
 {
 	return ((const struct space *)space)->is_strange;
+}
+
+/* Whether the record of its program's mapping is lost, and any other may be. */
+static inline int space_lacks_program(const struct sb_space *space)
+{
+	const enum space_program program = ((const struct space *)space)->program;
+
+	return program == space_program_due || program == space_program_lost;
 }
 
 /* Since when all that @space has was mapped, by itself or by those it was forked from; 0: always. */

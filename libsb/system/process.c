@@ -84,17 +84,21 @@ static struct process *get_process(struct process_table *table, int32_t pid)
 
 /* ---- Strangers ---------------------------------------------------------------------------------- */
 
-/* Until @time, nobody knows what @process had mapped. */
-static int note_stranger(struct process_table *table, const struct process *process, uint64_t time)
+static int add_stranger(struct process_table *table, int32_t pid, uint64_t from, uint64_t to)
 {
-	if (!process->is_stranger || time <= process->strange_from)
-		return 0;
 	if (array_reserve(&table->stranger, &table->stranger_capacity, table->nstrangers,
 	                  sizeof(*table->stranger)) < 0)
 		return -sbe_nomem;
-	table->stranger[table->nstrangers++] =
-	        (struct process_stranger){process->pid, process->strange_from, time};
+	table->stranger[table->nstrangers++] = (struct process_stranger){pid, from, to};
 	return 0;
+}
+
+/* Until @time, nobody knows what @process had mapped. */
+static int note_stranger(struct process_table *table, const struct process *process, uint64_t time)
+{
+	return process->is_stranger && time > process->strange_from
+	               ? add_stranger(table, process->pid, process->strange_from, time)
+	               : 0;
 }
 
 /* From @time on, records tell what @process has mapped. */
@@ -217,6 +221,7 @@ int process_comm(struct process_table *table, uint64_t time, int32_t pid, int32_
 		process->nthreads = 1;
 		if (!new_space(table, process, time))
 			return -sbe_nomem;
+		process->latest->program = space_program_due;
 	}
 	return add_comm(table, time, pid, thread, name);
 }
@@ -329,6 +334,21 @@ int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_
 	return 0;
 }
 
+/* "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1" */
+static int is_loader(const char *filename)
+{
+	const char *name = strrchr(filename, '/');
+
+	return strncmp(name, "/ld-", 4) == 0 && strstr(name, ".so");
+}
+
+/* An exec maps the program before what loads it, and both before anything else that has a file. */
+static void see_program(struct space *space, const struct sb_map *map)
+{
+	if (space->program == space_program_due && map->filename[0] == '/' && map->filename[1] != '/')
+		space->program = is_loader(map->filename) ? space_program_lost : space_program_seen;
+}
+
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node)
 {
 	struct process *process = get_process(table, pid);
@@ -339,6 +359,7 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	    kinship_mapped(&table->kinship, &table->pool, space, &node->map) < 0)
 		return -sbe_nomem;
 	space->is_strange = process->is_stranger;
+	see_program(space, &node->map);
 	return map_is_made(&node->map) ? space_code(&table->pool, space, node)
 	                               : space_map(&table->pool, space, node);
 }
@@ -462,6 +483,19 @@ static int list_all_spaces(struct process_table *table)
 	return 0;
 }
 
+/* The record of a program's mapping is lost, and so may be any other: who has it may run where somebody else
+ * is known to have something. */
+static int note_lost_programs(struct process_table *table)
+{
+	for (size_t i = 0; i < table->nspaces; ++i) {
+		const struct sb_space *space = &table->space[i].space->public;
+
+		if (space_lacks_program(space) && add_stranger(table, space->pid, space->from, space->to) < 0)
+			return -sbe_nomem;
+	}
+	return 0;
+}
+
 static void note_only_threads(struct process_table *table)
 {
 	for (size_t i = 0; i < table->nprocesses; ++i)
@@ -481,6 +515,8 @@ int process_table_seal(struct process_table *table)
 	for (size_t i = 0; i < table->nprocesses; ++i)
 		if (note_stranger(table, &table->process[i], UINT64_MAX) < 0)
 			return -sbe_nomem;
+	if (note_lost_programs(table) < 0)
+		return -sbe_nomem;
 	for (size_t i = 0; i < table->nspaces; ++i)
 		space_seal(&table->pool, table->space[i].space);
 	for (size_t i = 0; i < table->nspaces; ++i)

@@ -219,6 +219,54 @@ static void a_child_may_be_named_by_its_namespaces_alone(void **state)
 	assert_string_equal(fixture->gaps, "not-mapped+0");
 }
 
+/* ---- Programs ------------------------------------------------------------------------------------ */
+
+/* 1 and 2 have called execve(2), and no record says who runs. 2 has mapped @filename, or nothing. */
+static void two_programs(struct fixture *fixture, const char *filename)
+{
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	execs(fixture, 1 * ms, 1, "a");
+	maps(fixture, 1 * ms + 1, 1, 0x1000, "/a");
+	execs(fixture, 2 * ms, 2, "a");
+	maps(fixture, 2 * ms + 1, 2, 0x9000, "[vdso]");
+	if (filename)
+		maps(fixture, 2 * ms + 2, 2, 0x5000, filename);
+	trace_start(&trace, 5 * ms);
+	trace_stretch(&trace, 6 * ms, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+}
+
+static void a_program_tells_who_runs(void **state)
+{
+	struct fixture *fixture = *state;
+
+	two_programs(fixture, "/b");
+	assert_string_equal(fixture->flow, "0/1/1@6000000: 1000 1001 1002");
+}
+
+/* 2 must have some program, and it may be the same. */
+static void a_program_whose_mapping_is_lost_may_be_the_same(void **state)
+{
+	struct fixture *fixture = *state;
+
+	two_programs(fixture, NULL);
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_unknown_process);
+}
+
+/* What loads a program is none. */
+static void a_loader_is_mapped_behind_its_program(void **state)
+{
+	struct fixture *fixture = *state;
+
+	two_programs(fixture, "/lib64/ld-linux-x86-64.so.2");
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_unknown_process);
+}
+
 /* ---- What comes soon ----------------------------------------------------------------------------- */
 
 /* 2, whose fork is lost, runs what it has of 1, which nobody knows, and maps /b there right behind: as soon
@@ -250,6 +298,9 @@ int main(void)
 	        TEST(a_child_may_come_from_a_cpu_that_lost_all),
 	        TEST(a_child_may_go_where_a_mapping_is_lost),
 	        TEST(a_child_may_be_named_by_its_namespaces_alone),
+	        TEST(a_program_tells_who_runs),
+	        TEST(a_program_whose_mapping_is_lost_may_be_the_same),
+	        TEST(a_loader_is_mapped_behind_its_program),
 	        TEST(what_a_stranger_maps_soon_is_not_there_before),
 	        TEST(what_a_number_had_mapped_before_it_ended_is_not_used),
 	        TEST(a_number_that_is_forked_again_has_what_its_parent_has),
