@@ -10,6 +10,8 @@
 #ifndef SB_ADDRESS_SPACE_H
 #define SB_ADDRESS_SPACE_H
 
+#include <stdbool.h>
+
 #include <sb/system.h>
 
 #include "system/arena.h"
@@ -79,19 +81,18 @@ struct space {
 	struct space *earlier;               /* of the same pid */
 	struct space_trees trees;
 	uint32_t version;
-	uint32_t family;        /* a fork has its parent's mappings, and is of its family */
-	int inherits;           /* the first epoch's id is the parent's ... */
-	int borrowed;           /* ... and it is the present epoch */
-	int lent;               /* the present epoch's id is a child's, too */
-	struct sb_epoch *epoch; /* owned, or the first one */
+	uint32_t family; /* a fork has its parent's mappings, and is of its family */
+	int inherits;    /* the first epoch's id is the parent's ... */
+	int borrowed;    /* ... and it is the present epoch */
+	bool lent;       /* the present epoch's id is a child's, too */
+	bool is_strange; /* nobody knows what else it has: a mapping may stand where another one was */
+	enum space_program program; /* a fork has its parent's */
+	struct sb_epoch *epoch;     /* owned, or the first one */
 	struct space *next_owner;
 	size_t nepochs, epoch_capacity;
 	uint64_t since; /* what it has mapped came since then: its exec's time, or that of those it was forked
 	                   from */
 	struct kin_member kin;
-	enum space_program program; /* a fork has its parent's */
-	int is_strange; /* nobody knows what else it has, so that each mapping may stand where another one was
-	                 */
 };
 
 /* Whether what it had where nothing is known to be mapped may have been anything. */
