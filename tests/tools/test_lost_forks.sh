@@ -8,8 +8,8 @@ python3 -c 1 2>/dev/null || { echo "skipped: no python3 here"; exit 77; }
 . "$SOURCE_DIR/tests/tools/recordings.sh"
 shared=lost_forks
 
-# check PERCENT WHAT...: at least so many percent of the lines come, none is another's, and how many
-# jobs there are changes nothing. What does not come has a gap.
+# check PERCENT WHAT...: at least so many percent of the lines come, none is another's, and how many jobs there are
+# changes nothing. What does not come has a gap.
 check()
 {
 	percent=$1
