@@ -70,7 +70,7 @@ enum space_program {
 	space_program_any,  /* there was no exec */
 	space_program_due,  /* nothing from a file came yet */
 	space_program_seen, /* something did */
-	space_program_lost  /* what loads programs did, and before it nothing */
+	space_program_lost  /* a library did, and before it nothing */
 };
 
 /* A space under construction; its public part is complete when the system is. What is looked at when

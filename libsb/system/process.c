@@ -334,19 +334,20 @@ int process_exit(struct process_table *table, uint64_t time, int32_t pid, int32_
 	return 0;
 }
 
-/* "/lib64/ld-linux-x86-64.so.2", "/lib/ld-musl-x86_64.so.1" */
-static int is_loader(const char *filename)
+/* "/lib64/ld-linux-x86-64.so.2", "/usr/lib/libz.so", "/lib/libc.so.6 (deleted)" */
+static int is_library(const char *filename)
 {
-	const char *name = strrchr(filename, '/');
+	const char *suffix = strstr(strrchr(filename, '/'), ".so");
 
-	return strncmp(name, "/ld-", 4) == 0 && strstr(name, ".so");
+	return suffix && (suffix[3] == '\0' || suffix[3] == '.' || suffix[3] == ' ');
 }
 
-/* An exec maps the program before what loads it, and both before anything else that has a file. */
+/* An exec maps the program before what loads it, and both before any library. The program may be in memory
+ * that has a name ("/memfd:..."). */
 static void see_program(struct space *space, const struct sb_map *map)
 {
 	if (space->program == space_program_due && map->filename[0] == '/' && map->filename[1] != '/')
-		space->program = is_loader(map->filename) ? space_program_lost : space_program_seen;
+		space->program = is_library(map->filename) ? space_program_lost : space_program_seen;
 }
 
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node)

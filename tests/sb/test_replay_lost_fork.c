@@ -267,6 +267,16 @@ static void a_loader_is_mapped_behind_its_program(void **state)
 	assert_gap(fixture, sb_gap_unknown_process);
 }
 
+/* Nor is a library, where the loader's mapping is lost, too. */
+static void a_library_is_mapped_behind_its_program(void **state)
+{
+	struct fixture *fixture = *state;
+
+	two_programs(fixture, "/usr/lib/x86_64-linux-gnu/libc.so.6");
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_unknown_process);
+}
+
 /* ---- What comes soon ----------------------------------------------------------------------------- */
 
 /* 2, whose fork is lost, runs what it has of 1, which nobody knows, and maps /b there right behind: as soon
@@ -301,6 +311,7 @@ int main(void)
 	        TEST(a_program_tells_who_runs),
 	        TEST(a_program_whose_mapping_is_lost_may_be_the_same),
 	        TEST(a_loader_is_mapped_behind_its_program),
+	        TEST(a_library_is_mapped_behind_its_program),
 	        TEST(what_a_stranger_maps_soon_is_not_there_before),
 	        TEST(what_a_number_had_mapped_before_it_ended_is_not_used),
 	        TEST(a_number_that_is_forked_again_has_what_its_parent_has),
