@@ -35,6 +35,13 @@ done
 [ "$(grep -c '"type":"call"' "$dir/none.1")" = "$(grep -c '"type":"leave"' "$dir/none.1")" ] || fail "calls and leaves"
 [ "$(jq -r 'select(.type == "process").comm' "$dir/none.1" | grep -cF 'q"\x5c\xff<')" = 1 ] || fail "the odd name"
 grep -q '"type":"gap"' "$dir/cut.1" || fail "no gap"
+
+# An overflow has no end: it is the moment behind which nothing is known.
+record overflow -c 1 --mtc --overflow-every 2000 -- true || exit 1
+"$SBTRACE" replay --root "$dir/overflow.root" --sink jsonl="$dir/overflow.1" "$dir/overflow.data" 2>"$dir/log" ||
+	fail "overflow: $(cat "$dir/log")"
+[ "$(jq -r 'select(.reason == "overflow") | "\(.tsc_from > 0) \(.time_from != null) \(.tsc_to) \(.time_to)"' "$dir/overflow.1" |
+	sort -u)" = "true true 0 null" ] || fail "overflow: $(grep -m 1 '"type":"gap"' "$dir/overflow.1")"
 grep -q '"type":"switch"' "$dir/run.1" || fail "no switch"
 
 # Not all of a long file: what there is of each type, and the last lines.

@@ -74,10 +74,10 @@ static void put_who(const struct jsonl_state *state, int32_t cpu, int32_t pid, i
 	json_out_named_integer(state->output, "tid", tid);
 }
 
-/* In ns; null when the clock is not known. */
+/* In ns; null when the clock is not known, or @tsc is not (0). */
 static void put_time(const struct jsonl_state *state, const char *name, uint64_t tsc)
 {
-	if (state->context->clock->time_mult)
+	if (tsc && state->context->clock->time_mult)
 		json_out_named_number(state->output, name, sb_clock_tsc_to_ns(state->context->clock, tsc));
 	else
 		output_printf(state->output, ",\"%s\":null", name);
