@@ -96,7 +96,7 @@ static void explain_missing_code(const struct stream_replay *replay, struct sb_g
 	}
 	if (replay->images->has_missing_ip && replay->images->is_uncertain)
 		say(gap, sb_gap_anonymous,
-		    "other code came there, and without MTC packets the trace does not say exactly when");
+		    "other code came there, and the trace's time does not say exactly when");
 	else if (image_builder_find(replay->images, map, &binary) < 0)
 		say(gap, sb_gap_no_binary, map->filename);
 	else if (binary->missing)

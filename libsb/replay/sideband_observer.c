@@ -31,6 +31,17 @@ static void earlier(uint64_t *limit, uint64_t time)
 		*limit = time;
 }
 
+/* When to look again for what is mapped then. As long as the time only goes in steps, the last one before the
+ * change is soon enough. */
+static uint64_t epoch_limit(const struct sideband_observer *observer)
+{
+	const uint64_t to = observer->epoch->to, slack = observer->track.slack;
+
+	if (!observer->in_steps || to == UINT64_MAX)
+		return to;
+	return observer->is_coarse || to < slack ? 0 : to - slack;
+}
+
 /* When to look again. What waits for tracing to be turned off needs no tick, and neither does what waits for
  * the kernel to switch. */
 static void set_limit(struct sideband_observer *observer, uint64_t now)
@@ -39,7 +50,7 @@ static void set_limit(struct sideband_observer *observer, uint64_t now)
 	uint64_t limit = UINT64_MAX, tsc;
 
 	if (observer->epoch)
-		earlier(&limit, observer->epoch->to);
+		earlier(&limit, epoch_limit(observer));
 	if (observer->kernel)
 		earlier(&limit, kernel_image_until(observer->kernel));
 	if (!waiting) {
@@ -113,45 +124,66 @@ static uint64_t latest_time(struct sideband_observer *observer)
 	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
 }
 
-/* Who is alone in a process maps nothing while user space runs: with a TSC packet since tracing was turned
- * off, and the kernel not traced, all that came until then is there, and nothing else comes before it is
- * turned off again. */
-static int is_exact(const struct sideband_observer *observer, uint64_t now)
+/* Who is alone in a process maps nothing while user space runs, and nothing else comes before tracing is
+ * turned off again. Where the kernel is not traced, all that came until then is there with a TSC packet right
+ * before it was turned on; without MTC packets, with one since it was turned off. */
+static int is_exact(struct sideband_observer *observer, uint64_t now)
 {
 	const struct switch_track *track = &observer->track;
 
-	return observer->is_late && now != observer->off_time && track->tid >= 0 &&
-	       !evidence_has_other_threads(observer->evidence, track->pid, track->tid);
+	if (!observer->is_late || track->tid < 0 ||
+	    evidence_has_other_threads(observer->evidence, track->pid, track->tid))
+		return 0;
+	if (observer->is_coarse)
+		return now != observer->off_time;
+	latest_time(observer);
+	return late_time_is_stamped(observer->decoder, &observer->next_tsc);
+}
+
+/* Whether what is mapped stays up to the next MTC packet, as it mostly does. */
+static int stays_mapped(const struct sideband_observer *observer, uint64_t now)
+{
+	const struct sb_space *space = observer->space;
+	const struct sb_epoch *epoch = observer->epoch;
+	uint64_t mtc;
+
+	if (epoch->from > now)
+		return 0;
+	if (epoch->to == UINT64_MAX && space->to == UINT64_MAX)
+		return 1;
+	mtc = next_mtc(observer);
+	return mtc && epoch->to > to_ns(observer, mtc) && space->to > to_ns(observer, mtc);
 }
 
 /* What whoever runs has mapped, as far as it is certain while time stands still. */
 static struct pt_image *find_certain(struct sideband_observer *observer)
 {
-	const struct sb_space *space = observer->space;
 	const struct sb_epoch *epoch = observer->epoch;
 	const uint64_t now = sideband_observer_now(observer);
-	struct code_window window = {observer->system, space->pid, now, now};
+	struct code_window window = {observer->system, observer->space->pid, now, now};
 	struct code_window_ends ends;
 
-	if ((epoch->to == UINT64_MAX && space->to == UINT64_MAX && epoch->from <= now) ||
-	    is_exact(observer, now))
+	if (stays_mapped(observer, now) || is_exact(observer, now))
 		return image_builder_get(observer->images, epoch);
 	window.to = latest_time(observer);
-	if (!sb_system_space(observer->system, space->pid, now))
-		window.from = space->from;
+	if (!sb_system_space(observer->system, window.pid, now))
+		window.from = observer->space->from;
 	ends = code_window_ends(&window);
-	return ends.first == ends.last ? image_builder_get(observer->images, epoch)
-	                               : image_builder_certain(observer->images, &window, &ends);
+	if (ends.first == ends.last)
+		return image_builder_get(observer->images, epoch);
+	observer->doubt = ends;
+	return image_builder_certain(observer->images, &window, &ends);
 }
 
 static struct pt_image *find_image(struct sideband_observer *observer)
 {
+	observer->doubt = (struct code_window_ends){NULL, NULL};
 	if (observer->in_guest)
 		return image_builder_get(observer->images, NULL);
 	if (observer->in_kernel)
 		return observer->kernel->image;
-	return observer->is_coarse && observer->epoch ? find_certain(observer)
-	                                              : image_builder_get(observer->images, observer->epoch);
+	return observer->in_steps && observer->epoch ? find_certain(observer)
+	                                             : image_builder_get(observer->images, observer->epoch);
 }
 
 static int use_image(struct sideband_observer *observer)
@@ -641,6 +673,7 @@ void sideband_observer_init(struct sideband_observer *observer, const struct sid
 	                                       .trial = sources->trial};
 	observer->sees_switches =
 	        sources->kernel && sources->kernel->text && sources->kernel->text->switch_ip;
+	observer->in_steps = sources->in_steps;
 	observer->is_coarse = sources->is_coarse;
 	switch_track_init(&observer->track, schedule->sched, schedule->nscheds);
 	take_schedule(observer, schedule);
@@ -733,57 +766,4 @@ void sideband_observer_begin_buffer(struct sideband_observer *observer)
 int sideband_observer_jump(struct sideband_observer *observer)
 {
 	return forget(observer, 1);
-}
-
-struct sideband_state sideband_observer_state(const struct sideband_observer *observer)
-{
-	const struct switch_track *track = &observer->track;
-	const uint64_t now = sideband_observer_now(observer);
-	/* The kernel asks, too, where it is traced and switches are not all seen, or not when. */
-	const int is_lossy = track->losses || (observer->kernel && observer->asks_cr3);
-
-	return (struct sideband_state){
-	        .state = observer->state,
-	        .in_guest = observer->in_guest,
-	        .expects_switch = switch_track_expects(track, now),
-	        .is_fresh = is_lossy && track->is_fresh,
-	        .inferred = is_lossy && track->inferred,
-	        .interrupted = observer->interrupted,
-	        .is_unbroken = observer->is_unbroken,
-	        .has_strayed = observer->has_strayed,
-	        .just_off = observer->is_late && observer->state != ptds_enabled && observer->off_time == now,
-	        .who = observer->who,
-	        .is_judged = now && observer->judged == now,
-	        .space = observer->space,
-	        .epoch = observer->epoch,
-	        .next = track->next,
-	        .from_pid = track->from_pid,
-	        .from_tid = track->from_tid,
-	        .nunknown = track->nunknown,
-	        .nlate = track->nlate,
-	        .unknown_until = track->unknown_until,
-	        .stale_until = switch_track_until(track) <= track->stale_until ? track->stale_until : 0,
-	        .is_half = track->is_half,
-	        .passed = is_lossy && observer->in_kernel && track->passed,
-	        .by_time = is_lossy && track->by_time,
-	        .late = late_time_low(&observer->late, track),
-	        .limit = observer->base.tick.limit,
-	        .cr3 = observer->cr3,
-	        .mm_insns = observer->mm_insns};
-}
-
-int sideband_state_equal(const struct sideband_state *a, const struct sideband_state *b)
-{
-	return a->state == b->state && a->in_guest == b->in_guest && a->expects_switch == b->expects_switch &&
-	       a->who.pid == b->who.pid && a->who.tid == b->who.tid &&
-	       a->who.membership == b->who.membership && a->who.unwanted == b->who.unwanted &&
-	       a->space == b->space && a->epoch == b->epoch && a->next == b->next &&
-	       a->from_pid == b->from_pid && a->from_tid == b->from_tid && a->nunknown == b->nunknown &&
-	       a->nlate == b->nlate && a->unknown_until == b->unknown_until &&
-	       a->stale_until == b->stale_until && a->is_half == b->is_half && a->passed == b->passed &&
-	       a->by_time == b->by_time && a->late == b->late && a->is_fresh == b->is_fresh &&
-	       a->inferred == b->inferred && a->interrupted == b->interrupted &&
-	       a->is_unbroken == b->is_unbroken && a->has_strayed == b->has_strayed &&
-	       a->just_off == b->just_off && a->is_judged == b->is_judged && a->limit == b->limit &&
-	       a->cr3 == b->cr3 && a->mm_insns == b->mm_insns;
 }

@@ -42,8 +42,9 @@ struct sideband_observer {
 	struct evidence *evidence;   /* borrowed */
 	struct trial *trial;         /* borrowed */
 	struct switch_track track;   /* who runs */
-	int is_coarse;               /* the trace has no MTC packets */
-	int is_late;                 /* time stands still between TSC and MTC packets */
+	int in_steps;  /* the trace has no CYC packets: its time stands still in between others */
+	int is_coarse; /* nor MTC packets */
+	int is_late;   /* time stands still between TSC and MTC packets */
 	struct late_time late;
 	struct late_tsc next_tsc;
 	uint64_t judged;         /* by late_time, at that time, who entered user space last; 0: was not */
@@ -74,6 +75,7 @@ struct sideband_observer {
 	const struct sb_space *space;     /* of whoever runs, or NULL */
 	const struct sb_epoch *epoch;     /* in force, or NULL */
 	struct pt_image *image;           /* in use */
+	struct code_window_ends doubt;    /* it is of what these epochs and those in between have in common */
 };
 
 /* What an observer is made from; borrowed. */
@@ -87,6 +89,7 @@ struct sideband_sources {
 	struct evidence *evidence;
 	struct trial *trial;
 	uint64_t slack;   /* ns, see struct switch_track */
+	int in_steps;     /* the trace has no CYC packets: its time stands still in between others */
 	int is_coarse;    /* the trace has no MTC packets */
 	int is_late;      /* nor CYC packets, and the kernel is not traced: see late_time.h */
 	uint32_t without; /* see struct switch_track */
@@ -176,9 +179,10 @@ struct sideband_state {
 	struct flow_owner who;
 	const struct sb_space *space;
 	const struct sb_epoch *epoch;
-	int is_judged;              /* time stands still since then */
-	size_t next, late;          /* of the schedule: what is yet to come, and what may have come */
-	int32_t from_pid, from_tid; /* see struct switch_track */
+	struct code_window_ends doubt; /* where user space runs */
+	int is_judged;                 /* time stands still since then */
+	size_t next, late;             /* of the schedule: what is yet to come, and what may have come */
+	int32_t from_pid, from_tid;    /* see struct switch_track */
 	uint32_t nunknown, nlate;
 	uint64_t unknown_until, stale_until;
 	int is_half;

@@ -75,6 +75,7 @@ static int begin_stream(struct walker *walker, const struct observed_schedule *s
 	        .evidence = world->evidence,
 	        .trial = &walker->trial,
 	        .slack = stream_replay_slack_ns(info),
+	        .in_steps = !info->pt_mtc || !info->pt_cyc,
 	        .is_coarse = !info->pt_mtc,
 	        .is_late = !info->pt_cyc && !world->traces_kernel,
 	        .without = world->options->without_evidence,

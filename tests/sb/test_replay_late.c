@@ -281,6 +281,93 @@ static void the_time_of_an_overflow_is_not_that_of_what_comes_later(void **state
 	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002; 0/2/2@85000: 5000 5002");
 }
 
+/* je .  syscall: taken where the loop goes on, and the other way round. */
+static const uint8_t other_loop[] = {0x74, 0xfe, 0x0f, 0x05};
+
+/* Process 1 maps another file over its code at 84000. */
+static void replaced(struct fixture *fixture)
+{
+	has_loop(fixture, 1, 0x5000);
+	has_loop(fixture, 1, 0x6000);
+	has_file(fixture, "/other", other_loop, sizeof(other_loop));
+	switches(fixture, 0, 50000, 0, 1);
+	maps(fixture, 84000, 1, 0x5000, "/other");
+}
+
+/* It enters user space at 80000 or later, but before 88000: nobody knows which of both is there. All else is.
+ */
+static void what_is_mapped_before_the_next_mtc_may_have_come(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	replaced(fixture);
+	start(&trace);
+	trace_short(&trace, 0x6000);
+	trace_short(&trace, 0x5000);
+	trace_mtc(&trace, 11);
+	trace_short(&trace, 0x5000);
+	told(fixture, &trace, "0/1/1@80000: 6000 6002; 0/1/1@88000: 5000 5002");
+	assert_gap(fixture, sb_gap_anonymous);
+	assert_string_equal(fixture->gap.detail,
+	                    "other code came there, and the trace's time does not say exactly when");
+}
+
+/* Another MTC comes before the file does. */
+static void what_is_mapped_behind_the_next_mtc_has_not_come(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_loop(fixture, 1, 0x5000);
+	switches(fixture, 0, 50000, 0, 1);
+	maps(fixture, 89000, 1, 0x5000, "/other");
+	start(&trace);
+	trace_short(&trace, 0x5000);
+	trace_mtc(&trace, 11);
+	trace_short(&trace, 0x5000);
+	told(fixture, &trace, "0/1/1@80000: 5000 5002");
+	assert_gap(fixture, sb_gap_anonymous);
+}
+
+/* Who is alone maps nothing while it runs: what is there when it enters user space stays. */
+static void what_is_mapped_at_a_tsc_packet_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	replaced(fixture);
+	start(&trace);
+	trace_stamped(&trace, 83, 0x5000);
+	trace_stamped(&trace, 85, 0x5000);
+	told(fixture, &trace, "0/1/1@83000: 5000 5002; 0/1/1@85000: 5000 5002");
+	assert_string_equal(fixture->gaps, "");
+}
+
+/* A thread of its process may map it meanwhile, and time goes on before that. */
+static void what_another_thread_maps_may_come_at_any_time(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct sb_write_sample begin = sample(0, 1, 10000);
+	struct trace trace = {0};
+
+	has_loop(fixture, 1, 0x5000);
+	has_file(fixture, "/other", other_loop, sizeof(other_loop));
+	assert_int_equal(sb_write_fork(fixture->writer, &begin, 1, 1, 2, 1, NULL), 0);
+	switches(fixture, 0, 50000, 0, 1);
+	maps(fixture, 92000, 1, 0x5000, "/other");
+	start(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x5000);
+	trace_tnt(&trace, "t");
+	trace_mtc(&trace, 11);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	trace_mtc(&trace, 12);
+	trace_short(&trace, 0x5000);
+	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@96000: 5000 5002");
+	assert_gap(fixture, sb_gap_anonymous);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
@@ -297,6 +384,10 @@ int main(void)
 	        TEST(who_comes_behind_an_overflow_is_not_known),
 	        TEST(who_goes_on_behind_an_overflow_is_known),
 	        TEST(the_time_of_an_overflow_is_not_that_of_what_comes_later),
+	        TEST(what_is_mapped_before_the_next_mtc_may_have_come),
+	        TEST(what_is_mapped_behind_the_next_mtc_has_not_come),
+	        TEST(what_is_mapped_at_a_tsc_packet_is_known),
+	        TEST(what_another_thread_maps_may_come_at_any_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
