@@ -47,11 +47,17 @@ void stamp_take(struct stamp *stamp, const struct pt_packet *packet)
 		*stamp = (struct stamp){0};
 }
 
+/* Whether tracing goes on behind an overflow. */
+static int goes_on(const struct stamp *stamp, const struct pt_packet *packet)
+{
+	return packet->type == ppt_fup && stamp->lost;
+}
+
 int stamp_tells(const struct stamp *stamp, const struct pt_packet *packet)
 {
 	if (packet->type == ppt_tip_pge)
 		return stamp->is_fresh && !stamp->lost;
-	return packet->type == ppt_fup && stamp->is_fresh && stamp->lost;
+	return stamp->is_fresh && goes_on(stamp, packet);
 }
 
 /* Tracing is turned on at @at, or may be, where an overflow begins; @is_fresh: a TSC packet says when. */
@@ -78,10 +84,14 @@ static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64
 			next->at = at;
 		if (is_told || packet.type == ppt_tip_pge || packet.type == ppt_ovf)
 			turn_on(next, at, is_told);
-		if (packet.type == ppt_tip_pge)
+		if (packet.type == ppt_tip_pge || goes_on(&next->stamp, &packet))
 			next->on = at;
 		else if (packet.type == ppt_tip_pgd || packet.type == ppt_ovf)
 			next->off = at;
+		if (packet.type == ppt_ovf && next->lost == UINT64_MAX)
+			next->lost = at;
+		else if (packet.type == ppt_tsc && at < offset)
+			next->lost = UINT64_MAX;
 		if (at >= offset && packet.type == ppt_tsc)
 			next->tsc = packet.payload.tsc.tsc;
 		else if (at >= offset && packet.type == ppt_mtc && mtc)
@@ -107,8 +117,8 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, s
 		begin = next->at;
 	else
 		*next = late_tsc_unknown;
-	*next = (struct late_tsc){offset,    offset,     UINT64_MAX, next->on,
-	                          next->off, UINT64_MAX, UINT64_MAX, next->stamp};
+	*next = (struct late_tsc){offset,     offset,     UINT64_MAX, next->on,   next->off,
+	                          UINT64_MAX, UINT64_MAX, next->lost, next->stamp};
 	packets = pt_pkt_alloc_decoder(&config);
 	if (packets && pt_pkt_sync_set(packets, begin) >= 0)
 		find_time(packets, offset, mtc, next);
@@ -121,6 +131,13 @@ int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct la
 	uint64_t offset;
 
 	return pt_blk_get_offset(decoder, &offset) >= 0 && next->stamped < offset && offset <= next->next_on;
+}
+
+int late_time_is_lost(const struct pt_block_decoder *decoder, const struct late_tsc *next)
+{
+	uint64_t offset;
+
+	return pt_blk_get_offset(decoder, &offset) >= 0 && next->lost < offset;
 }
 
 int late_time_stays_on(const struct pt_block_decoder *decoder, const struct late_tsc *next)

@@ -67,12 +67,13 @@ struct late_tsc {
 	uint64_t from, at, tsc;
 	uint64_t on, off;
 	uint64_t stamped, next_on;
+	uint64_t lost;      /* the first overflow behind the last TSC packet; UINT64_MAX: there is none */
 	struct stamp stamp; /* at @at */
 };
 
 /* Nothing is known of the buffer. */
-static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0,          UINT64_MAX, 0,
-                                                 0,          UINT64_MAX, UINT64_MAX, {0, 0}};
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0,          UINT64_MAX, 0,     0,
+                                                 UINT64_MAX, UINT64_MAX, UINT64_MAX, {0, 0}};
 
 /* The time stamp of the next TSC packet behind the place where @decoder stands, or, if @mtc is not zero, of
  * the next MTC packet, which comes at that time; UINT64_MAX: there is none. *next is what was found before,
@@ -82,6 +83,9 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, s
 /* Whether a TSC packet says when tracing was turned on, or went on behind an overflow, that is on where
  * @decoder stands. *next: late_time_until() was asked there. */
 int late_time_is_stamped(const struct pt_block_decoder *decoder, const struct late_tsc *next);
+
+/* Whether an overflow has come where @decoder stands, and no TSC packet since. *next: likewise. */
+int late_time_is_lost(const struct pt_block_decoder *decoder, const struct late_tsc *next);
 
 /* Whether tracing, which has just been turned on where @decoder stands, stays on up to that packet. *next:
  * late_time_until() was asked there. */

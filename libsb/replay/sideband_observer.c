@@ -235,13 +235,21 @@ static int is_behind_psb(struct sideband_observer *observer)
 	return observer->psb != before;
 }
 
+/* Whether no packet has told the time since an overflow. */
+static int is_lost(struct sideband_observer *observer)
+{
+	latest_time(observer);
+	return late_time_is_lost(observer->decoder, &observer->next_tsc);
+}
+
 /* User space is entered: whether @now may be past, and others may have been switched to since. With a TSC
- * packet right before it, time is exact; but not that of the TSC packet by which an idle CPU awakes. */
+ * packet right before it, time is exact; but not that of the TSC packet by which an idle CPU awakes. Behind
+ * an overflow, no cycles tell the time either, before another packet does. */
 static int is_standing(struct sideband_observer *observer, uint64_t now)
 {
 	const uint64_t mtc = next_mtc(observer);
 
-	if (!observer->is_late || !now)
+	if (!now || !(observer->is_late || (observer->has_strayed && is_lost(observer))))
 		return 0;
 	if (observer->is_coarse && now == observer->off_time)
 		return 1;
@@ -474,18 +482,20 @@ void sideband_observer_stray(struct sideband_observer *observer, int strays)
 	observer->stray_psb = strays ? passed_psb(observer) : UINT64_MAX;
 }
 
-int sideband_observer_regained(struct sideband_observer *observer, uint64_t ip)
+/* User space may have been left and entered again, and what is recorded by now came before. */
+static int go_on(struct sideband_observer *observer, uint64_t now)
 {
-	const uint64_t now = sideband_observer_now(observer);
-	int settled = 0, status;
+	const int status = apply(observer, now, 1);
 
-	if (ip >> 63 && observer->sees_switches) {
-		status = apply(observer, now, 1);
-		begin_run(observer);
-		return status;
-	}
-	if (ip >> 63 || observer->kernel || !observer->has_strayed)
-		return 0;
+	begin_run(observer);
+	return status;
+}
+
+/* The flow is known again, in user space at @ip. */
+static int regain(struct sideband_observer *observer, uint64_t now, uint64_t ip)
+{
+	int settled = 0;
+
 	observer->judged = 0;
 	/* At a PSB, time is exact, and who runs then has been found already. */
 	if (passed_psb(observer) == observer->stray_psb)
@@ -494,6 +504,20 @@ int sideband_observer_regained(struct sideband_observer *observer, uint64_t ip)
 		settled = examine(observer, now, ip, 0, 0);
 	observer->has_strayed = 0;
 	return settled < 0 ? settled : 0;
+}
+
+int sideband_observer_overflowed(struct sideband_observer *observer, uint64_t ip)
+{
+	const uint64_t now = sideband_observer_now(observer);
+	int status = 0;
+
+	if (ip >> 63)
+		return observer->sees_switches ? go_on(observer, now) : 0;
+	if (observer->kernel || !observer->has_strayed)
+		return 0;
+	if (!is_lost(observer))
+		status = go_on(observer, now);
+	return status < 0 ? status : regain(observer, now, ip);
 }
 
 /* Whether the flow is in a virtual machine. It comes back to the kernel, which it was entered from. */
@@ -538,7 +562,7 @@ static int on_crossing(void *context, uint64_t ip)
 	if (status < 0 || ip >> 63)
 		return status;
 	if (observer->has_strayed && !observer->kernel)
-		return sideband_observer_regained(observer, ip);
+		return regain(observer, now, ip);
 	status = examine(observer, now, ip, resumed, 0);
 	return status < 0 || !left ? status : doubt_coarse(observer, now, ip);
 }

@@ -143,8 +143,8 @@ void sideband_observer_lose_way(struct sideband_observer *observer);
  * comes next is at a PSB, where time is exact. */
 void sideband_observer_stray(struct sideband_observer *observer, int strays);
 
-/* The flow is known again from @ip on. Zero or a negative pt_error_code. */
-int sideband_observer_regained(struct sideband_observer *observer, uint64_t ip);
+/* It is known again behind an overflow, from @ip on. Zero or a negative pt_error_code. */
+int sideband_observer_overflowed(struct sideband_observer *observer, uint64_t ip);
 
 /* The page tables @cr3, a page, are in force; 0: that is not known any more. */
 void sideband_observer_paging(struct sideband_observer *observer, uint64_t cr3);

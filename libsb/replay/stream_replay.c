@@ -294,7 +294,7 @@ static int note_overflow(struct stream_replay *replay, const struct before_event
 		overflow_gap_place(&gap, before, replay->ahead, replay->observer);
 		if (gap.tsc_from < replay->ledger->last_tsc)
 			gap.tsc_from = replay->ledger->last_tsc;
-	} else if (sideband_observer_regained(replay->observer, event->variant.overflow.ip) < 0) {
+	} else if (sideband_observer_overflowed(replay->observer, event->variant.overflow.ip) < 0) {
 		return fatal(replay, -pte_nomem);
 	}
 	return ledger_hold_gap(replay->ledger, &gap);

@@ -13,6 +13,11 @@ static int setup_mtc(void **state)
 	return setup_traces(state, 1, PT_CONFIG, 1000);
 }
 
+static int setup_cyc(void **state)
+{
+	return setup_traces(state, 1, PT_CONFIG | PT_CONFIG_MTC | SB_PT_CONFIG_CYC, 1000);
+}
+
 static void has_loop(struct fixture *fixture, int32_t pid, uint64_t address)
 {
 	has_file(fixture, "/loop", loop, sizeof(loop));
@@ -281,6 +286,48 @@ static void the_time_of_an_overflow_is_not_that_of_what_comes_later(void **state
 	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002; 0/2/2@85000: 5000 5002");
 }
 
+/* With CYC packets: an overflow, behind which user space goes on before the time is told, by a PSB at @tsc.
+ */
+static void tells_the_time_behind_it(struct trace *trace, uint64_t tsc)
+{
+	start_at(trace, 0x5000);
+	trace_tnt(trace, "t");
+	trace_ovf(trace);
+	trace_ip(trace, ppt_fup, 0x5000);
+	trace_psb(trace);
+	trace_tsc(trace, tsc);
+	trace_tma(trace, (uint16_t)(tsc / 1000), 0);
+	trace_mode64(trace);
+	trace_ip(trace, ppt_fup, 0x5000);
+	trace_psbend(trace);
+	trace_tnt(trace, "n");
+	trace_disabled(trace);
+}
+
+/* Nobody was switched to since it went on. */
+static void who_goes_on_behind_an_overflow_is_who_runs_when_the_time_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	tells_the_time_behind_it(&trace, 90000);
+	told(fixture, &trace, "0/1/1@80000: 5000; 0/2/2@90000: 5000 5002");
+	assert_string_equal(fixture->gaps, "overflow+0");
+}
+
+/* 2 runs only later. */
+static void who_goes_on_behind_an_overflow_may_be_who_ran_before(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	tells_the_time_behind_it(&trace, 83000);
+	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002");
+	assert_string_equal(fixture->gaps, "overflow+0");
+}
+
 /* je .  syscall: taken where the loop goes on, and the other way round. */
 static const uint8_t other_loop[] = {0x74, 0xfe, 0x0f, 0x05};
 
@@ -370,7 +417,8 @@ static void what_another_thread_maps_may_come_at_any_time(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
+#define TEST(name)     cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
+#define TEST_CYC(name) cmocka_unit_test_setup_teardown(name, setup_cyc, teardown)
 	const struct CMUnitTest tests[] = {
 	        TEST(what_is_recorded_before_the_next_mtc_came_before),
 	        TEST(without_an_mtc_nobody_knows),
@@ -384,6 +432,8 @@ int main(void)
 	        TEST(who_comes_behind_an_overflow_is_not_known),
 	        TEST(who_goes_on_behind_an_overflow_is_known),
 	        TEST(the_time_of_an_overflow_is_not_that_of_what_comes_later),
+	        TEST_CYC(who_goes_on_behind_an_overflow_is_who_runs_when_the_time_is_told),
+	        TEST_CYC(who_goes_on_behind_an_overflow_may_be_who_ran_before),
 	        TEST(what_is_mapped_before_the_next_mtc_may_have_come),
 	        TEST(what_is_mapped_behind_the_next_mtc_has_not_come),
 	        TEST(what_is_mapped_at_a_tsc_packet_is_known),
