@@ -71,6 +71,12 @@ static void turn_on(struct late_tsc *next, uint64_t at, int is_fresh)
 	}
 }
 
+static void tell_by_mtc(struct late_tsc *next, uint64_t mtc)
+{
+	next->tsc = mtc;
+	next->by_mtc = 1;
+}
+
 /* Reads on, up to the first packet that tells the time at or behind @offset. */
 static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64_t mtc, struct late_tsc *next)
 {
@@ -95,7 +101,7 @@ static void find_time(struct pt_packet_decoder *packets, uint64_t offset, uint64
 		if (at >= offset && packet.type == ppt_tsc)
 			next->tsc = packet.payload.tsc.tsc;
 		else if (at >= offset && packet.type == ppt_mtc && mtc)
-			next->tsc = mtc;
+			tell_by_mtc(next, mtc);
 		if (next->tsc != UINT64_MAX)
 			return; /* it is read once more */
 		stamp_take(&next->stamp, &packet);
@@ -110,15 +116,19 @@ uint64_t late_time_until(const struct pt_block_decoder *decoder, uint64_t mtc, s
 
 	if (pt_blk_get_offset(decoder, &offset) < 0 || pt_blk_get_psb_offset(decoder, &begin, &read) < 0)
 		return UINT64_MAX;
-	if (next->from <= offset && offset <= next->at)
+	if (next->from <= offset && offset <= next->at && !(next->by_mtc && !mtc)) {
+		/* The decoder reads ahead of its time: another MTC may have been due when this was found. */
+		if (next->by_mtc)
+			next->tsc = mtc;
 		return next->tsc;
+	}
 	/* What came before is looked at once, not each time. */
 	if (next->from != UINT64_MAX && next->at > begin && next->at < offset)
 		begin = next->at;
 	else
 		*next = late_tsc_unknown;
-	*next = (struct late_tsc){offset,     offset,     UINT64_MAX, next->on,   next->off,
-	                          UINT64_MAX, UINT64_MAX, next->lost, next->stamp};
+	*next = (struct late_tsc){offset,     offset,     UINT64_MAX, next->on, next->off,
+	                          UINT64_MAX, UINT64_MAX, next->lost, 0,        next->stamp};
 	packets = pt_pkt_alloc_decoder(&config);
 	if (packets && pt_pkt_sync_set(packets, begin) >= 0)
 		find_time(packets, offset, mtc, next);

@@ -68,12 +68,13 @@ struct late_tsc {
 	uint64_t on, off;
 	uint64_t stamped, next_on;
 	uint64_t lost;      /* the first overflow behind the last TSC packet; UINT64_MAX: there is none */
+	int by_mtc;         /* @tsc is that of an MTC packet */
 	struct stamp stamp; /* at @at */
 };
 
 /* Nothing is known of the buffer. */
-static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0,          UINT64_MAX, 0,     0,
-                                                 UINT64_MAX, UINT64_MAX, UINT64_MAX, {0, 0}};
+static const struct late_tsc late_tsc_unknown = {UINT64_MAX, 0,          UINT64_MAX, 0, 0,
+                                                 UINT64_MAX, UINT64_MAX, UINT64_MAX, 0, {0, 0}};
 
 /* The time stamp of the next TSC packet behind the place where @decoder stands, or, if @mtc is not zero, of
  * the next MTC packet, which comes at that time; UINT64_MAX: there is none. *next is what was found before,

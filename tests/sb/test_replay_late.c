@@ -5,6 +5,8 @@
  */
 #include "replay_fixture.h"
 
+#include "replay/late_time.h"
+
 /* jne .  syscall */
 static const uint8_t loop[] = {0x75, 0xfe, 0x0f, 0x05};
 
@@ -328,6 +330,30 @@ static void who_goes_on_behind_an_overflow_may_be_who_ran_before(void **state)
 	assert_string_equal(fixture->gaps, "overflow+0");
 }
 
+/* The decoder reads ahead: while it stays where it is, the time may go on, and another MTC is due next. */
+static void the_next_packet_has_the_time_of_the_mtc_that_is_due(void **state)
+{
+	struct late_tsc next = late_tsc_unknown;
+	struct pt_block_decoder *decoder;
+	struct trace trace = {0};
+	struct pt_config config;
+
+	(void)state;
+	start(&trace);
+	trace_ip(&trace, ppt_tip_pge, 0x5000);
+	trace_mtc(&trace, 11);
+	trace_tsc(&trace, 89000);
+	config = trace_config(&trace);
+	decoder = pt_blk_alloc_decoder(&config);
+	assert_non_null(decoder);
+	assert_true(pt_blk_sync_forward(decoder) >= 0);
+	assert_int_equal(late_time_until(decoder, 88000, &next), 88000);
+	assert_int_equal(late_time_until(decoder, 96000, &next), 96000);
+	/* It is not known which one is due. */
+	assert_int_equal(late_time_until(decoder, 0, &next), 89000);
+	pt_blk_free_decoder(decoder);
+}
+
 /* je .  syscall: taken where the loop goes on, and the other way round. */
 static const uint8_t other_loop[] = {0x74, 0xfe, 0x0f, 0x05};
 
@@ -432,6 +458,7 @@ int main(void)
 	        TEST(who_comes_behind_an_overflow_is_not_known),
 	        TEST(who_goes_on_behind_an_overflow_is_known),
 	        TEST(the_time_of_an_overflow_is_not_that_of_what_comes_later),
+	        cmocka_unit_test(the_next_packet_has_the_time_of_the_mtc_that_is_due),
 	        TEST_CYC(who_goes_on_behind_an_overflow_is_who_runs_when_the_time_is_told),
 	        TEST_CYC(who_goes_on_behind_an_overflow_may_be_who_ran_before),
 	        TEST(what_is_mapped_before_the_next_mtc_may_have_come),
