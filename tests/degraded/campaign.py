@@ -3,7 +3,8 @@
 
 Recordings with known truth are made worse at random: several kinds of records are lost at once, and the trace tells
 less time (degrade.py). What `sbtrace replay` makes of them must be right, or a gap: each mix is scored (score.c), and
-those where something is given to another process or thread, or made up, are told, with what makes them again.
+each stretch between two gaps must be in the truth as it is (stretches.c). Those where something is given to another
+process or thread, or made up, are told, with what makes them again.
 
   --seed N           of the first mix (1); each further one has the next number, and depends on nothing else
   --count N          so many mixes (100)
@@ -77,8 +78,12 @@ class Campaign:
         self.truths = {}
         self.recorded = None  # the name of what was recorded last
         self.is_recorded = False
-        self.scorer = os.path.join(work, 'score')
-        subprocess.run([os.environ.get('CC', 'cc'), '-O2', '-o', self.scorer, os.path.join(HERE, 'score.c')], check=True)
+        self.scorer, self.stretches = (self.build(name) for name in ('score', 'stretches'))
+
+    def build(self, name):
+        path = os.path.join(self.work, name)
+        subprocess.run([os.environ.get('CC', 'cc'), '-O2', '-o', path, os.path.join(HERE, f'{name}.c')], check=True)
+        return path
 
     def folder(self, name):
         return os.path.join(self.work if name == self.recorded else CORPUS, name)
@@ -113,6 +118,8 @@ class Campaign:
         """The path of the recording that is worse."""
         source = os.path.join(self.folder(name), 'perf.data')
         path = os.path.join(self.work, 'perf.data')
+        if os.path.isfile(path):
+            os.remove(path)
         shutil.rmtree(path, ignore_errors=True)
         if os.path.isdir(source):
             os.mkdir(path)
@@ -121,8 +128,6 @@ class Campaign:
                     os.symlink(os.path.realpath(os.path.join(source, entry)), os.path.join(path, entry))
             pair = os.path.join(source, 'data'), os.path.join(path, 'data')
         else:
-            if os.path.exists(path):
-                os.remove(path)
             pair = source, path
         done = subprocess.run([sys.executable, os.path.join(HERE, 'degrade.py'), *pair, *options], check=False,
                               stderr=subprocess.PIPE, text=True)
@@ -131,13 +136,15 @@ class Campaign:
         return path
 
     def replay(self, name, recording, flow, *options):
-        """How it failed, or None."""
+        """How it failed, or None. @options: those of sbtrace replay."""
+        return self.replay_into(f'insn={flow}', flow, name, recording, *options)
+
+    def replay_into(self, sink, flow, name, recording, *options):
         with open(flow, 'w', encoding='ascii'):
             pass  # not what another one left
         root = os.path.join(self.folder(name), 'root')
-        done = subprocess.run([self.sbtrace, 'replay', '--root', root, '--no-host-root', *options, '--sink',
-                               f'insn={flow}', recording], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-                              check=False)
+        done = subprocess.run([self.sbtrace, 'replay', '--root', root, '--no-host-root', '--sink', sink, *options,
+                               recording], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
         return None if done.returncode in (0, 3) else f'status {done.returncode}: {done.stderr.strip()[:200]}'
 
     def score(self, name, options):
@@ -148,9 +155,21 @@ class Campaign:
         said = subprocess.run([self.scorer, self.truth(name), flow, details], stdout=subprocess.PIPE, text=True,
                               check=True).stdout
         scored = {key: float(value) for key, value in re.findall(r'([a-z-]+) ([\d.]+)', said.split(' of ')[0])}
+        failed = failed or self.check_stretches(name, recording)
         if name == self.recorded and len(options) == 1:
             failed = failed or self.check_whole(name, recording, flow)
         return scored, failed
+
+    def check_stretches(self, name, recording):
+        """What is between two gaps and did not run so, or None; the whole list stays in the file "stretches.txt"."""
+        flow = os.path.join(self.work, 'flow.jsonl')
+        failed = self.replay_into(f'jsonl={flow}', flow, name, recording, '--with', 'flow=block')
+        if failed:
+            return failed
+        done = subprocess.run([self.stretches, self.truth(name), flow], stdout=subprocess.PIPE, text=True, check=False)
+        with open(os.path.join(self.work, 'stretches.txt'), 'w', encoding='ascii') as file:
+            file.write(done.stdout)
+        return done.stdout.splitlines()[-1] if done.returncode else None
 
     def check_whole(self, name, recording, flow):
         """Of one that nothing was taken out of: how the number of threads makes a difference, or None."""
@@ -167,7 +186,7 @@ class Campaign:
         if not self.keep:
             return
         os.makedirs(self.keep, exist_ok=True)
-        for file in ('flow', 'details'):
+        for file in ('flow', 'details', 'stretches.txt'):
             shutil.copy(os.path.join(self.work, file), os.path.join(self.keep, f'{name}-{seed}.{file}'))
         if name == self.recorded:
             shutil.copytree(self.folder(name), os.path.join(self.keep, name), symlinks=True, dirs_exist_ok=True)

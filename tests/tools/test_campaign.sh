@@ -30,5 +30,12 @@ chmod +x liar
 campaign ./liar --record --workloads "$BUILD_DIR/tests/workloads" --programs execer --seed 8 --count 1 --keep kept
 [ $? -eq 1 ] || fail "the liar was not found out: $(cat said)"
 grep -q '^WRONG user-recorded-1 seed=8 .* other 0.0[0-9]* ' said || fail "the liar: $(cat said)"
+
+# A block in the middle is left out, and no gap says so: no count is too high anywhere.
+sed -i 's/case .*/case $word in jsonl=*) sed -i 101d "${word#jsonl=}" ;; esac/' liar
+campaign ./liar --record --workloads "$BUILD_DIR/tests/workloads" --programs execer --seed 8 --count 1 --keep kept
+[ $? -eq 1 ] || fail "who leaves out a block was not found out: $(cat said)"
+grep -q '^WRONG user-recorded-1 seed=8 right 100.0 .* 1 made-up, 0 other$' said || fail "a block is left out: $(cat said)"
+grep -q '^made-up: cpu ' kept/*.stretches.txt || fail "a block is left out: $(ls kept)"
 CORPUS_DIR=$dir/kept campaign "$SBTRACE" --mix 'user-recorded-1 seed=8' || fail "what was kept: $(cat said)"
 [ $failures -eq 0 ]
