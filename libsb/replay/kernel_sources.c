@@ -9,6 +9,7 @@
 #include "binary/kallsyms.h"
 #include "binary/kernel_bpf.h"
 #include "binary/kernel_modules.h"
+#include "binary/kernel_switch.h"
 #include "binary/resolver.h"
 #include "replay/lost_spans.h"
 
@@ -192,6 +193,8 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 		status = open_vmlinux(&base, &switch_ip, sources, perfdata, system, err);
 	if (status < 0)
 		return status;
+	if (!switch_ip)
+		switch_ip = kernel_switch_find(&base);
 	status = find_bodies(&bodies, &base, sources, perfdata, system, resolver);
 	if (status == -sbe_nomem)
 		status = sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
@@ -207,6 +210,25 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 	return status;
 }
 
+/* What was named has to be there, and to be that. */
+static int check_kallsyms(const char *path, struct sb_error *err)
+{
+	struct kallsyms_line line;
+	char *text, *rest;
+	size_t size;
+	int status = kallsyms_read(path, &text, &size, err);
+
+	if (status < 0)
+		return status;
+	rest = text;
+	if (!kallsyms_next(&rest, text + size, &line))
+		status =
+		        sb_error_set(err, -sbe_format, path, UINT64_MAX,
+		                     "expected lines of an address, a type and a name, as in /proc/kallsyms");
+	free(text);
+	return status;
+}
+
 int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdata,
                      const struct sb_system *system, const struct sb_replay_options *options,
                      struct sb_resolver *resolver, struct sb_error *err)
@@ -214,8 +236,10 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 	struct kernel_sources sources = {
 	        .kcore = options->kcore, .vmlinux = options->vmlinux, .kallsyms = options->kallsyms};
 	struct found found = {0};
-	int status;
+	int status = options->kallsyms ? check_kallsyms(options->kallsyms, err) : 0;
 
+	if (status < 0)
+		return status;
 	find_sources(&sources, &found, perfdata, resolver);
 	status = make_text(text, &sources, perfdata, system, resolver, err);
 	free(found.kcore);

@@ -214,12 +214,32 @@ static void a_vmlinux_without_symbols_has_no_known_patches(void **state)
 	free(stripped);
 }
 
+static void kallsyms_that_are_named_have_to_be_there(void **state)
+{
+	struct recording recording;
+	struct sb_error err = {0};
+	char *other;
+	uint8_t id[20];
+
+	(void)state;
+	make_recording(&recording, id, sb_elf_build_id(SAMPLE_VMLINUX, id, &err));
+	assert_int_equal(replay(&recording, SAMPLE_VMLINUX, "/nowhere/kallsyms", &err), -sbe_not_found);
+	assert_string_equal(err.file, "/nowhere/kallsyms");
+	other = temp_dir_write(&recording.dir, "other", "hello\n", 6);
+	assert_int_equal(replay(&recording, SAMPLE_VMLINUX, other, &err), -sbe_format);
+	assert_string_equal(err.file, other);
+	assert_non_null(strstr(err.text, "expected lines of an address, a type and a name"));
+	free(other);
+	forget_recording(&recording);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 	        cmocka_unit_test(vmlinux_and_kallsyms_may_be_compressed),
 	        cmocka_unit_test(another_kernel_is_refused),
 	        cmocka_unit_test(a_vmlinux_without_symbols_has_no_known_patches),
+	        cmocka_unit_test(kallsyms_that_are_named_have_to_be_there),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
