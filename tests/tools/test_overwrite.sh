@@ -33,8 +33,23 @@ mv one.data flow.tsv.tmp # as flow.tsv is called while it is written
 ln -s flow.tsv.tmp one.data
 refused 1 'flow.tsv.tmp is a recording' $replay --sink insn=flow.tsv flow.tsv.tmp
 mv flow.tsv.tmp one.data
+# Nor are the files of its kernel, or of a bundle.
+mkdir raw/kcore_dir
+echo kept >raw/kcore_dir/kcore
+refused 1 'raw/kcore_dir/kcore is in a recording' $replay --sink insn=raw/kcore_dir/kcore raw
+"$SBTRACE" bundle -q --root one.root -o bundle one.data || fail "bundle: status $?"
+refused 1 'bundle/manifest.json is in a bundle' "$SBTRACE" replay --bundle bundle --sink insn=bundle/manifest.json one.data
+refused 1 'bundle/.build-id/new is in a bundle' "$SBTRACE" replay --bundle bundle --sink insn=bundle/.build-id/new one.data
+# A link to what is not there yet, and what a file is called until it is whole, are files that are written, too.
+ln -s flow.tsv link.tsv
+refused 1 'two sinks cannot both write to link.tsv' $replay --sink insn=flow.tsv --sink block=link.tsv one.data
+refused 1 'flow.tsv.tmp is what flow.tsv is called until it is whole' $replay --sink insn=flow.tsv --sink block=flow.tsv.tmp one.data
+refused 1 'flow.tsv is called flow.tsv.tmp until it is whole, and that is another one' \
+	$replay --sink block=flow.tsv.tmp --sink insn=flow.tsv one.data
 both='the sinks insn and block cannot both write to standard output: name a file for one of them'
 refused 1 "^sbtrace replay: $both" $replay --sink insn --sink block one.data
+refused 1 "^sbtrace replay: $both" $replay --sink insn=/dev/stdout --sink block one.data
+refused 1 "^sbtrace replay: $both" $replay --sink insn=/dev/fd/1 --sink block=/dev/stdout one.data
 refused 1 "two.yaml:4:23: $both" "$SBTRACE" job check two.yaml
 refused 1 "two.yaml:4:23: $both" "$SBTRACE" job run two.yaml
 for plan in job.yaml ./job.yaml link.yaml; do

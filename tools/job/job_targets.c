@@ -19,6 +19,7 @@ struct targets {
 	struct sb_error *err;
 	json_t *read;    /* by real path: what it is to the job */
 	json_t *written; /* by real path: the index of the recording */
+	json_t *begun;   /* by the real path of what it is called until it is whole: the file */
 };
 
 static int out_of_memory(const struct targets *targets)
@@ -27,6 +28,8 @@ static int out_of_memory(const struct targets *targets)
 }
 
 /* ---- What is read ------------------------------------------------------------------------------ */
+
+static const char a_bundle[] = "a bundle";
 
 /* What is not there has been told, or is nobody's. */
 static void note_read(const struct targets *targets, const char *path, const char *what)
@@ -48,6 +51,10 @@ static void note_recording(const struct targets *targets, const char *path)
 		return;
 	note_read(targets, data, "a recording");
 	free(data);
+	if (asprintf(&data, "%s/kcore_dir", path) < 0)
+		return;
+	note_read(targets, data, "a recording");
+	free(data);
 }
 
 static void note_all_read(const struct targets *targets)
@@ -58,6 +65,7 @@ static void note_all_read(const struct targets *targets)
 
 	for (size_t i = 0; i < targets->inputs->count; i++)
 		note_recording(targets, targets->inputs->path[i]);
+	note_read(targets, job->files.bundle, a_bundle);
 	for (int i = 0; i < job_files; i++)
 		note_read(targets, job->file[i], kernel[i]);
 	for (size_t i = 0; i < job->jitdump.count; i++)
@@ -85,20 +93,54 @@ static int check_directory(const struct targets *targets, const char *file, cons
 	return code;
 }
 
+/* What a directory above @real is to the job: the next one, which may be a recording, or any, if that is a
+ * bundle. NULL: nothing. */
+static const char *use_of_directory(const struct targets *targets, const char *real)
+{
+	char *directory = strdup(real), *slash;
+	const char *what = NULL;
+
+	while (directory && !what && (slash = strrchr(directory, '/')) && slash > directory) {
+		const int is_next = strlen(directory) == strlen(real);
+
+		*slash = '\0';
+		what = json_string_value(json_object_get(targets->read, directory));
+		if (what)
+			what = !strcmp(what, a_bundle) ? "in a bundle" : is_next ? "in a recording" : NULL;
+	}
+	free(directory);
+	return what;
+}
+
 /* What the file at @real is to the job, which is not to write it; NULL: nothing. */
 static const char *use_of(const struct targets *targets, const char *real)
 {
 	const char *what = json_string_value(json_object_get(targets->read, real));
-	char *directory = what ? NULL : directory_of(real);
 
-	/* The recording may be a directory. */
-	if (directory && directory[1]) {
-		directory[strlen(directory) - 1] = '\0';
-		if (json_object_get(targets->read, directory))
-			what = "in a recording";
-	}
-	free(directory);
-	return what;
+	return what ? what : use_of_directory(targets, real);
+}
+
+/* Whether nobody else writes @real, which is to be @file, or what either is called until it is whole. */
+static int check_begun(const struct targets *targets, const char *file, const char *real,
+                       const struct job_place *place)
+{
+	const char *other = json_string_value(json_object_get(targets->begun, real));
+	char *temporary;
+	int code = 0;
+
+	if (other)
+		return job_fail_at(targets->err, place, "%s is what %s is called until it is whole", file,
+		                   other);
+	if (asprintf(&temporary, "%s.tmp", real) < 0)
+		return out_of_memory(targets);
+	if (json_object_get(targets->written, temporary))
+		code = job_fail_at(targets->err, place,
+		                   "%s is called %s.tmp until it is whole, and that is another one", file,
+		                   file);
+	else if (json_object_set_new_nocheck(targets->begun, temporary, json_string(file)))
+		code = out_of_memory(targets);
+	free(temporary);
+	return code;
 }
 
 static int check_real(const struct targets *targets, const char *file, const char *real,
@@ -117,6 +159,8 @@ static int check_real(const struct targets *targets, const char *file, const cha
 	if (what)
 		code = job_fail_at(targets->err, place, "%s.tmp is %s: it would be overwritten", file, what);
 	free(temporary);
+	if (!code)
+		code = check_begun(targets, file, real, place);
 	return code ? code : check_directory(targets, file, place);
 }
 
@@ -216,6 +260,17 @@ static int check_run_record(const struct targets *targets)
 	return code;
 }
 
+/* Whether the sink writes there, whatever it is called; terminals and other devices may have several. */
+static bool is_standard_output(const char *file)
+{
+	struct stat there, ours;
+
+	if (!job_is_file(file))
+		return true;
+	return !stat(file, &there) && !fstat(STDOUT_FILENO, &ours) && !S_ISCHR(ours.st_mode) &&
+	       there.st_dev == ours.st_dev && there.st_ino == ours.st_ino;
+}
+
 /* Lines of two sinks would stand between each other. */
 static int check_standard_output(const struct targets *targets)
 {
@@ -223,7 +278,7 @@ static int check_standard_output(const struct targets *targets)
 	const struct job_sink *first = NULL;
 
 	for (size_t i = 0; i < job->nsinks; i++) {
-		if (job_is_file(job->sink[i].file))
+		if (!is_standard_output(job->sink[i].file))
 			continue;
 		if (first)
 			return job_fail_at(targets->err, &job->sink[i].place,
@@ -242,14 +297,16 @@ static int check_file(const struct targets *targets, const char *file, const cha
 	int code = check_target(targets, file, &nowhere, &real);
 
 	if (!code && real && json_object_get(targets->written, real))
-		code = job_fail_at(targets->err, &nowhere, "%s and a sink cannot both write to %s", what, file);
+		code = job_fail_at(targets->err, &nowhere, "%s and a sink cannot both write to %s", what,
+		                   file);
 	free(real);
 	return code;
 }
 
 static int check_all(const struct targets *targets)
 {
-	int code = targets->read && targets->written ? check_standard_output(targets) : out_of_memory(targets);
+	int code = targets->read && targets->written && targets->begun ? check_standard_output(targets)
+	                                                               : out_of_memory(targets);
 
 	if (code)
 		return code;
@@ -263,11 +320,12 @@ static void free_targets(struct targets *targets)
 {
 	json_decref(targets->read);
 	json_decref(targets->written);
+	json_decref(targets->begun);
 }
 
 int job_targets_check(const struct job *job, const struct job_inputs *inputs, struct sb_error *err)
 {
-	struct targets targets = {job, inputs, err, json_object(), json_object()};
+	struct targets targets = {job, inputs, err, json_object(), json_object(), json_object()};
 	const int code = check_all(&targets);
 
 	free_targets(&targets);
@@ -282,7 +340,7 @@ int job_targets_check_all(const struct job *job, struct sb_error *err)
 int job_targets_check_file(const struct job *job, const char *file, const char *what, struct sb_error *err)
 {
 	struct job_inputs inputs;
-	struct targets targets = {job, &inputs, err, json_object(), json_object()};
+	struct targets targets = {job, &inputs, err, json_object(), json_object(), json_object()};
 	int code = job_inputs_find(job, &inputs, err);
 
 	if (!code) {
