@@ -42,8 +42,8 @@ struct sideband_observer {
 	struct evidence *evidence;   /* borrowed */
 	struct trial *trial;         /* borrowed */
 	struct switch_track track;   /* who runs */
-	int in_steps;  /* the trace has no CYC packets: its time stands still in between others */
-	int is_coarse; /* nor MTC packets */
+	int in_steps;  /* the trace lacks CYC or MTC packets: its time stands still in between others */
+	int is_coarse; /* it has no MTC packets */
 	int is_late;   /* time stands still between TSC and MTC packets */
 	struct late_time late;
 	struct late_tsc next_tsc;
@@ -89,7 +89,7 @@ struct sideband_sources {
 	struct evidence *evidence;
 	struct trial *trial;
 	uint64_t slack;   /* ns, see struct switch_track */
-	int in_steps;     /* the trace has no CYC packets: its time stands still in between others */
+	int in_steps;     /* the trace lacks CYC or MTC packets: its time stands still in between others */
 	int is_coarse;    /* the trace has no MTC packets */
 	int is_late;      /* nor CYC packets, and the kernel is not traced: see late_time.h */
 	uint32_t without; /* see struct switch_track */
