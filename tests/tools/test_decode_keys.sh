@@ -56,6 +56,13 @@ score "$dir/bad.data" --time-source all --switch-evidence addresses,page_tables,
 	fail "job with options: $(cat "$dir/err")"
 score "$dir/bad.data" >/dev/null
 cmp "$dir/out" "$dir/flow" || fail "options do not win over the job"
+# What there is instead is told.
+for wrong in '--time-source x=there are all, tsc' '--switch-evidence x=there are addresses, page_tables, trials, none' \
+	'--strict=x=there are overflow, .*, truncated' '--sink script --with every=x=expected one of insn, block, branch, call'; do
+	# shellcheck disable=SC2086
+	"$SBTRACE" replay ${wrong%=*} "$dir/bad.data" >/dev/null 2>"$dir/err"
+	[ $? -eq 2 ] && grep -q "${wrong##*=}" "$dir/err" || fail "${wrong%=*}: $(cat "$dir/err")"
+done
 "$SBTRACE" replay --switch-evidence adresses "$dir/bad.data" >/dev/null 2>"$dir/err"
 grep -q "'adresses' is not known; did you mean 'addresses'?" "$dir/err" || fail "a wrong word: $(cat "$dir/err")"
 
