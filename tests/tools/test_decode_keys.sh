@@ -80,5 +80,13 @@ if [ -d "$pti" ]; then
 	grep -qE '[1-9][0-9]* by their page tables' "$dir/addresses" && fail "kernel-pti: $(grep switches: "$dir/addresses")"
 	ninsn() { awk '$1 == "total" && NF == 3 && !n { n = $2 } END { print n + 0 }' "$dir/$1"; }
 	[ "$(ninsn addresses)" -lt "$(ninsn page_tables)" ] || fail "kernel-pti: $(ninsn addresses) without page tables"
+	# Where the kernel switches, its code tells, too.
+	cp "$pti/perf.data/data" "$dir/pti/data"
+	rm "$dir/pti/kcore_dir/kallsyms"
+	for recording in "$pti/perf.data" "$dir/pti"; do
+		"$SBTRACE" replay --root "$pti/root" --no-host-root --sink summary "$recording" >"$dir/${recording##*/}.sum" ||
+			fail "$recording: status $?"
+	done
+	diff "$dir/perf.data.sum" "$dir/pti.sum" || fail "kernel-pti: others ran without kallsyms"
 fi
 [ $failures -eq 0 ]
