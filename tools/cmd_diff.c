@@ -26,6 +26,7 @@ struct diff_command {
 	size_t nsides;
 	enum tally_by by;
 	bool by_given;    /* else what tallies are by is fine */
+	size_t ntallies;  /* sides that are none that is replayed */
 	const char *file; /* glob(7); NULL: all */
 	uint64_t most;    /* rows of each kind; 0: all */
 	bool json;
@@ -168,10 +169,27 @@ static int read_side(struct diff_command *command, const char *side, struct tall
 {
 	const int code = tally_read(tally, side, err);
 
+	command->ntallies += code == 0;
 	if (code <= 0)
 		return code ? code : narrow(command, side, tally, err);
 	tally_fini(tally);
 	return replay(command, side, tally, err);
+}
+
+/* What was replayed before cannot be filtered any more. */
+static int check_filter(const struct diff_command *command, struct sb_error *err)
+{
+	const struct job_filter *filter = &command->replay.job.filter;
+
+	if (command->ntallies < 2 ||
+	    (!filter->cpu.count && !filter->pid.count && !filter->container.count && !filter->cgroup.count &&
+	     !filter->comm.count && filter->from.unit == job_time_open && filter->to.unit == job_time_open))
+		return 0;
+	return sb_error_set(
+	        err, -sbe_mismatch, command->side[0], UINT64_MAX,
+	        "is, as %s, what sink tally wrote, and does not tell CPUs, threads and times: give "
+	        "such filters to the replays that write them",
+	        command->side[1]);
 }
 
 /* ---- The command ------------------------------------------------------------------------------ */
@@ -209,6 +227,8 @@ static int diff(struct diff_command *command, struct sb_error *err)
 
 	for (int i = 0; i < 2 && !code; i++)
 		code = read_side(command, command->side[i], &tally[i], err);
+	if (!code)
+		code = check_filter(command, err);
 	if (!code && tally[0].by != tally[1].by)
 		code = sb_error_set(err, -sbe_mismatch, command->side[1], UINT64_MAX,
 		                    "is by %s, while %s is by %s", tally_by_name[tally[1].by],

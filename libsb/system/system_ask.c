@@ -64,7 +64,10 @@ const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t 
 const char *sb_system_comm_until(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time,
                                  uint64_t *until)
 {
-	return process_name(&system->processes, pid, tid, time, until);
+	const char *name = process_name(&system->processes, pid, tid, time, until);
+
+	/* No record names the thread that a CPU runs when there is no other. */
+	return *name || pid || tid ? name : "swapper";
 }
 
 const struct sb_membership *sb_system_membership(const struct sb_system *system, int32_t pid, int32_t tid,

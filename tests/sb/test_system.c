@@ -489,6 +489,7 @@ static void names_follow_time_and_are_inherited(void **state)
 	assert_string_equal(sb_system_comm(system, 6, 61, UINT64_MAX), "ls");
 	assert_string_equal(sb_system_comm(system, 6, 6, 9), "");
 	assert_string_equal(sb_system_comm(system, 9, 9, 9), "");
+	assert_string_equal(sb_system_comm(system, 0, 0, 9), "swapper");
 	assert_int_equal(sb_system_thread_pid(system, 61), 6);
 	assert_int_equal(sb_system_thread_pid(system, 62), -1);
 }

@@ -56,6 +56,13 @@ score "$dir/bad.data" --time-source all --switch-evidence addresses,page_tables,
 	fail "job with options: $(cat "$dir/err")"
 score "$dir/bad.data" >/dev/null
 cmp "$dir/out" "$dir/flow" || fail "options do not win over the job"
+# What there is instead is told.
+for wrong in '--time-source x=there are all, tsc' '--switch-evidence x=there are addresses, page_tables, trials, none' \
+	'--strict=x=there are overflow, .*, truncated' '--sink script --with every=x=expected one of insn, block, branch, call'; do
+	# shellcheck disable=SC2086
+	"$SBTRACE" replay ${wrong%=*} "$dir/bad.data" >/dev/null 2>"$dir/err"
+	[ $? -eq 2 ] && grep -q "${wrong##*=}" "$dir/err" || fail "${wrong%=*}: $(cat "$dir/err")"
+done
 "$SBTRACE" replay --switch-evidence adresses "$dir/bad.data" >/dev/null 2>"$dir/err"
 grep -q "'adresses' is not known; did you mean 'addresses'?" "$dir/err" || fail "a wrong word: $(cat "$dir/err")"
 
@@ -73,5 +80,13 @@ if [ -d "$pti" ]; then
 	grep -qE '[1-9][0-9]* by their page tables' "$dir/addresses" && fail "kernel-pti: $(grep switches: "$dir/addresses")"
 	ninsn() { awk '$1 == "total" && NF == 3 && !n { n = $2 } END { print n + 0 }' "$dir/$1"; }
 	[ "$(ninsn addresses)" -lt "$(ninsn page_tables)" ] || fail "kernel-pti: $(ninsn addresses) without page tables"
+	# Where the kernel switches, its code tells, too.
+	cp "$pti/perf.data/data" "$dir/pti/data"
+	rm "$dir/pti/kcore_dir/kallsyms"
+	for recording in "$pti/perf.data" "$dir/pti"; do
+		"$SBTRACE" replay --root "$pti/root" --no-host-root --sink summary "$recording" >"$dir/${recording##*/}.sum" ||
+			fail "$recording: status $?"
+	done
+	diff "$dir/perf.data.sum" "$dir/pti.sum" || fail "kernel-pti: others ran without kallsyms"
 fi
 [ $failures -eq 0 ]

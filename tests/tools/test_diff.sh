@@ -150,6 +150,11 @@ is narrow '[.only_a[] | .function]' '["g"]'
 grep -q 'two: is by function, not by line as asked for' "$dir/log" || fail "--by line: $(cat "$dir/log")"
 "$SBTRACE" diff --file '*/b' "$dir/a.line" "$dir/a.line" >"$dir/log" 2>&1 && fail "--file of lines"
 grep -q 'a.line: is by line, and does not tell which file that ran in' "$dir/log" || fail "--file: $(cat "$dir/log")"
+for filter in '--cpu 0' '--comm sh' '--time 5,'; do
+	# shellcheck disable=SC2086
+	"$SBTRACE" diff $filter "$dir/two" "$dir/two" >"$dir/log" 2>&1 && fail "$filter of tallies"
+	grep -q 'two: is, as .*two, what sink tally wrote, and does not tell CPUs' "$dir/log" || fail "$filter: $(cat "$dir/log")"
+done
 
 # What is no tally any more.
 damaged()

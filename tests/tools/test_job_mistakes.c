@@ -149,7 +149,9 @@ static const struct mistake mistakes[] = {
         {"version: 1\nrecording: ${name.data\n",
          "j.yaml:2:12: expected ${NAME}, found '${name.data'; to have it as it is, write $${"},
         {HEAD "variables: {7up: a}\n", "j.yaml:3:13: expected a name of letters, digits and _, found '7up'"},
-        {HEAD "include: [other.yaml]\n", "j.yaml:3:11: DIR/other.yaml cannot be read"},
+        {HEAD "include: [other.yaml]\n",
+         "j.yaml:3:11: DIR/other.yaml: cannot be opened: No such file or directory"},
+        {HEAD "include: [.]\n", "j.yaml:3:11: DIR/.: expected a job, found no regular file"},
         {HEAD "include: [broken.yaml]\n", "broken.yaml:2:1: a job has no key 'cpus'; did you mean 'cpu'?"},
         {HEAD "include: [j.yaml]\n", "j.yaml:3:11: files include each other more than 8 deep"},
 

@@ -2,6 +2,7 @@
 #include "job/job.h"
 
 #include <ctype.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -373,7 +374,10 @@ int job_span(const struct job_filter *filter, const struct sb_clock *clock, cons
 	if (last->unit != job_time_open)
 		*to = last->unit == job_time_ns ? last_tsc(clock, last->value) : last->value;
 	if (!*to || *to < *from)
-		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
-		                    "the span of time ends before it begins");
+		return sb_error_set(
+		        err, -sbe_invalid, recording, UINT64_MAX,
+		        "the span of time ends before it begins: from the time stamp count %" PRIu64
+		        " to %" PRIu64,
+		        *from, *to);
 	return 0;
 }

@@ -100,8 +100,12 @@ static int include(struct job_source *source, yaml_node_t *node, const void *key
 	if (!path)
 		return -sbe_format;
 	code = read_file(&deeper, &job, path);
-	if (code == -sbe_io && !job.path)
-		source_fail(source, node, "%s cannot be read", path);
+	if (code == -sbe_io && !job.path) {
+		char why[sizeof(source->err->text)];
+
+		snprintf(why, sizeof(why), "%s", source->err->text);
+		source_fail(source, node, "%s: %s", path, why);
+	}
 	if (code)
 		job_free(&job);
 	else

@@ -53,10 +53,16 @@ static int set_fields(void *context, const char *value, struct option_error *err
 static int choose(const char *value, const char *const *names, unsigned int count, unsigned int *chosen,
                   struct option_error *error)
 {
-	for (*chosen = 0; *chosen < count; ++*chosen)
+	char all[64] = "";
+
+	for (*chosen = 0; *chosen < count; ++*chosen) {
+		const size_t used = strlen(all);
+
 		if (!strcmp(value, names[*chosen]))
 			return 0;
-	return option_fail(error, "there is no '%s'", value);
+		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", names[*chosen]);
+	}
+	return option_fail(error, "expected one of %s, found '%s'", all, value);
 }
 
 static int set_every(void *context, const char *value, struct option_error *error)
