@@ -2,6 +2,7 @@
  * Longer words are no names of ours, and are never near to one. */
 #include "nearest.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { max_word = 40 };
@@ -43,6 +44,7 @@ void nearest_begin(struct nearest *nearest, const char *typed)
 
 	nearest->typed = typed;
 	nearest->best = NULL;
+	nearest->all[0] = '\0';
 	/* One mistake in short words, two in longer ones, but never as many as there are letters. */
 	nearest->distance = length < 2 ? 0 : length < 5 ? 2 : 3;
 	if (length > max_word)
@@ -51,9 +53,10 @@ void nearest_begin(struct nearest *nearest, const char *typed)
 
 void nearest_offer(struct nearest *nearest, const char *word)
 {
-	size_t length = strlen(word), typed_length = strlen(nearest->typed);
+	size_t length = strlen(word), typed_length = strlen(nearest->typed), used = strlen(nearest->all);
 	unsigned int distance;
 
+	snprintf(nearest->all + used, sizeof(nearest->all) - used, "%s%s", used ? ", " : "", word);
 	if (!nearest->distance || length > max_word)
 		return;
 	distance = edit_distance(nearest->typed, typed_length, word, length);

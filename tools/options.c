@@ -31,6 +31,18 @@ int option_fail(struct option_error *error, const char *format, ...)
 	return -1;
 }
 
+int option_choose(const char *const *word, int count, const char *text, struct option_error *error)
+{
+	char all[128] = "";
+
+	for (int i = 0; i < count; i++) {
+		if (!strcmp(word[i], text))
+			return i;
+		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", word[i]);
+	}
+	return option_fail(error, "expected one of %s, found '%s'", all, text);
+}
+
 int option_number(const char *text, uint64_t least, uint64_t most, uint64_t *value,
                   struct option_error *error)
 {

@@ -52,6 +52,9 @@ enum options_result options_parse(const struct option_table *table, int argc, ch
 int option_number(const char *text, uint64_t least, uint64_t most, uint64_t *value,
                   struct option_error *error);
 
+/* The index of @text among @count words, or -1 with the reason. */
+int option_choose(const char *const *word, int count, const char *text, struct option_error *error);
+
 int option_fail(struct option_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

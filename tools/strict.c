@@ -15,23 +15,16 @@ static bool has(uint32_t set, unsigned int reason)
 
 static int unknown(const char *name, struct option_error *error)
 {
-	char all[192] = "";
 	struct nearest nearest;
 
 	nearest_begin(&nearest, name);
-	for (unsigned int i = 0; i < sb_gap_reasons; i++) {
-		const char *reason = sb_gap_reason_name((enum sb_gap_reason)i);
-		const size_t used = strlen(all);
-
-		if (!has(strict_all, i))
-			continue;
-		nearest_offer(&nearest, reason);
-		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", reason);
-	}
+	for (unsigned int i = 0; i < sb_gap_reasons; i++)
+		if (has(strict_all, i))
+			nearest_offer(&nearest, sb_gap_reason_name((enum sb_gap_reason)i));
 	if (nearest.best)
 		return option_fail(error, "no gap has the reason '%s'; did you mean '%s'?", name,
 		                   nearest.best);
-	return option_fail(error, "no gap has the reason '%s'; there are %s", name, all);
+	return option_fail(error, "no gap has the reason '%s'; there are %s", name, nearest.all);
 }
 
 static int set_one(uint32_t *set, const char *name, struct option_error *error)

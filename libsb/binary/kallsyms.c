@@ -100,24 +100,29 @@ int kallsyms_find_names(const char *path, struct kallsyms_name *name, size_t cou
 	return 0;
 }
 
-uint64_t kallsyms_find(const char *path, const char *const *names)
+int kallsyms_find(const char *path, const char *const *names, uint64_t *address, struct sb_error *err)
 {
 	struct kallsyms_line line;
-	uint64_t address = 0;
 	char *text, *rest;
 	int best = -1; /* none yet */
+	int has_lines = 0, status;
 	size_t size;
 
-	if (kallsyms_read(path, &text, &size, NULL) < 0)
-		return 0;
-	for (rest = text; best && kallsyms_next(&rest, text + size, &line);)
+	*address = 0;
+	status = kallsyms_read(path, &text, &size, err);
+	if (status < 0)
+		return status;
+	for (rest = text; best && kallsyms_next(&rest, text + size, &line); has_lines = 1)
 		for (int i = 0; names[i] && (best < 0 || i < best); ++i)
 			if (strcmp(line.name, names[i]) == 0) {
 				best = i;
-				address = line.address;
+				*address = line.address;
 			}
 	free(text);
-	return address;
+	return has_lines ? 0
+	                 : sb_error_set(
+	                           err, -sbe_format, path, UINT64_MAX,
+	                           "expected lines of an address, a type and a name, as in /proc/kallsyms");
 }
 
 /* ---- Index ------------------------------------------------------------------------------------ */

@@ -52,8 +52,9 @@ const struct kallsyms_line *kallsyms_index_lines(const struct kallsyms_index *in
 /* The address of a name as kallsyms_find_names() finds it; zero: it is not there, or not certain. */
 uint64_t kallsyms_index_find(const struct kallsyms_index *index, const char *name);
 
-/* The address of the first symbol of the list @names (NULL ends it) that the file has: zero when it has none,
- * or says no addresses. */
-uint64_t kallsyms_find(const char *path, const char *const *names);
+/* *address: that of the first symbol of the list @names (NULL ends it) that the file has; zero when it has
+ * none, or says no addresses. Zero, or a negative code: it cannot be read, or has no symbols. @err may be
+ * NULL. */
+int kallsyms_find(const char *path, const char *const *names, uint64_t *address, struct sb_error *err);
 
 #endif

@@ -16,6 +16,7 @@
 /* Files that are named; and those that were found, which are owned. NULL: there is none. */
 struct kernel_sources {
 	const char *kcore, *vmlinux, *kallsyms;
+	int is_named; /* the kallsyms, by who replays */
 };
 struct found {
 	char *kcore, *vmlinux, *kallsyms;
@@ -177,16 +178,29 @@ static int make_history(struct kernel_text *text, struct kernel_base *base,
 	return status;
 }
 
+/* Kallsyms that were named have to be there, and to be that. */
+static int find_switch(uint64_t *switch_ip, const struct kernel_sources *sources, struct sb_error *err)
+{
+	static const char *const switches[] = {"__switch_to_asm", "__switch_to", NULL};
+	int status;
+
+	if (!sources->kallsyms)
+		return 0;
+	status = kallsyms_find(sources->kallsyms, switches, switch_ip, sources->is_named ? err : NULL);
+	return sources->is_named ? status : 0;
+}
+
 static int make_text(struct kernel_text *text, const struct kernel_sources *sources,
                      const struct sb_perfdata *perfdata, const struct sb_system *system,
                      struct sb_resolver *resolver, struct sb_error *err)
 {
-	static const char *const switches[] = {"__switch_to_asm", "__switch_to", NULL};
 	struct kernel_base base = kernel_base_none();
 	struct kernel_bodies bodies = {0};
-	uint64_t switch_ip = sources->kallsyms ? kallsyms_find(sources->kallsyms, switches) : 0;
-	int status = 0;
+	uint64_t switch_ip = 0;
+	int status = find_switch(&switch_ip, sources, err);
 
+	if (status < 0)
+		return status;
 	if (sources->kcore)
 		status = kernel_base_open_kcore(&base, sources->kcore, err);
 	else if (sources->vmlinux)
@@ -210,36 +224,17 @@ static int make_text(struct kernel_text *text, const struct kernel_sources *sour
 	return status;
 }
 
-/* What was named has to be there, and to be that. */
-static int check_kallsyms(const char *path, struct sb_error *err)
-{
-	struct kallsyms_line line;
-	char *text, *rest;
-	size_t size;
-	int status = kallsyms_read(path, &text, &size, err);
-
-	if (status < 0)
-		return status;
-	rest = text;
-	if (!kallsyms_next(&rest, text + size, &line))
-		status =
-		        sb_error_set(err, -sbe_format, path, UINT64_MAX,
-		                     "expected lines of an address, a type and a name, as in /proc/kallsyms");
-	free(text);
-	return status;
-}
-
 int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdata,
                      const struct sb_system *system, const struct sb_replay_options *options,
                      struct sb_resolver *resolver, struct sb_error *err)
 {
-	struct kernel_sources sources = {
-	        .kcore = options->kcore, .vmlinux = options->vmlinux, .kallsyms = options->kallsyms};
+	struct kernel_sources sources = {.kcore = options->kcore,
+	                                 .vmlinux = options->vmlinux,
+	                                 .kallsyms = options->kallsyms,
+	                                 .is_named = options->kallsyms != NULL};
 	struct found found = {0};
-	int status = options->kallsyms ? check_kallsyms(options->kallsyms, err) : 0;
+	int status;
 
-	if (status < 0)
-		return status;
 	find_sources(&sources, &found, perfdata, resolver);
 	status = make_text(text, &sources, perfdata, system, resolver, err);
 	free(found.kcore);

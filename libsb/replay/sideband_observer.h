@@ -44,7 +44,7 @@ struct sideband_observer {
 	struct switch_track track;   /* who runs */
 	int in_steps;  /* the trace lacks CYC or MTC packets: its time stands still in between others */
 	int is_coarse; /* it has no MTC packets */
-	int is_late;   /* time stands still between TSC and MTC packets */
+	int is_late;   /* it has no CYC packets, and the kernel is not traced: see late_time.h */
 	struct late_time late;
 	struct late_tsc next_tsc;
 	uint64_t judged;         /* by late_time, at that time, who entered user space last; 0: was not */

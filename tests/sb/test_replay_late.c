@@ -290,44 +290,37 @@ static void the_time_of_an_overflow_is_not_that_of_what_comes_later(void **state
 
 /* With CYC packets: an overflow, behind which user space goes on before the time is told, by a PSB at @tsc.
  */
-static void tells_the_time_behind_it(struct trace *trace, uint64_t tsc)
+static void goes_on_before_the_time_is_told(struct fixture *fixture, uint64_t tsc, const char *flow)
 {
-	start_at(trace, 0x5000);
-	trace_tnt(trace, "t");
-	trace_ovf(trace);
-	trace_ip(trace, ppt_fup, 0x5000);
-	trace_psb(trace);
-	trace_tsc(trace, tsc);
-	trace_tma(trace, (uint16_t)(tsc / 1000), 0);
-	trace_mode64(trace);
-	trace_ip(trace, ppt_fup, 0x5000);
-	trace_psbend(trace);
-	trace_tnt(trace, "n");
-	trace_disabled(trace);
+	struct trace trace = {0};
+
+	switched(fixture, 0x5000);
+	start_at(&trace, 0x5000);
+	trace_tnt(&trace, "t");
+	trace_ovf(&trace);
+	trace_ip(&trace, ppt_fup, 0x5000);
+	trace_psb(&trace);
+	trace_tsc(&trace, tsc);
+	trace_tma(&trace, (uint16_t)(tsc / 1000), 0);
+	trace_mode64(&trace);
+	trace_ip(&trace, ppt_fup, 0x5000);
+	trace_psbend(&trace);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	told(fixture, &trace, flow);
+	assert_string_equal(fixture->gaps, "overflow+0");
 }
 
 /* Nobody was switched to since it went on. */
 static void who_goes_on_behind_an_overflow_is_who_runs_when_the_time_is_told(void **state)
 {
-	struct fixture *fixture = *state;
-	struct trace trace = {0};
-
-	switched(fixture, 0x5000);
-	tells_the_time_behind_it(&trace, 90000);
-	told(fixture, &trace, "0/1/1@80000: 5000; 0/2/2@90000: 5000 5002");
-	assert_string_equal(fixture->gaps, "overflow+0");
+	goes_on_before_the_time_is_told(*state, 90000, "0/1/1@80000: 5000; 0/2/2@90000: 5000 5002");
 }
 
 /* 2 runs only later. */
 static void who_goes_on_behind_an_overflow_may_be_who_ran_before(void **state)
 {
-	struct fixture *fixture = *state;
-	struct trace trace = {0};
-
-	switched(fixture, 0x5000);
-	tells_the_time_behind_it(&trace, 83000);
-	told(fixture, &trace, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002");
-	assert_string_equal(fixture->gaps, "overflow+0");
+	goes_on_before_the_time_is_told(*state, 83000, "0/1/1@80000: 5000; 0/1/1@83000: 5000 5002");
 }
 
 /* The decoder reads ahead: while it stays where it is, the time may go on, and another MTC is due next. */

@@ -53,22 +53,18 @@ static const uint32_t evidence_bits[] = {1u << sb_switch_by_address, 1u << sb_sw
 /* The index of @text among @words; negative with the reason. */
 static int find_word(const char *const *words, const char *text, struct option_error *error)
 {
-	char all[128] = "";
 	struct nearest nearest;
 
 	nearest_begin(&nearest, text);
 	for (int i = 0; words[i]; i++) {
-		const size_t used = strlen(all);
-
 		if (!*words[i])
 			continue;
 		if (!strcmp(words[i], text))
 			return i;
 		nearest_offer(&nearest, words[i]);
-		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", words[i]);
 	}
 	return nearest.best ? option_fail(error, "'%s' is not known; did you mean '%s'?", text, nearest.best)
-	                    : option_fail(error, "'%s' is not known; there are %s", text, all);
+	                    : option_fail(error, "'%s' is not known; there are %s", text, nearest.all);
 }
 
 int job_decode_set_time_source(struct job_decode *decode, const char *text, struct option_error *error)

@@ -153,25 +153,21 @@ const struct job_kind job_kind_strict = {sizeof(uint32_t), read_strict, strict_v
 static int find_word(struct job_source *source, yaml_node_t *node, const struct job_key *key,
                      const char *text)
 {
-	char all[256] = "";
 	struct nearest nearest;
 
 	nearest_begin(&nearest, text);
 	for (int i = 0; key->word[i]; i++) {
-		const size_t used = strlen(all);
-
 		if (!*key->word[i])
 			continue;
 		if (!strcmp(key->word[i], text))
 			return i;
 		nearest_offer(&nearest, key->word[i]);
-		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", key->word[i]);
 	}
 	if (nearest.best)
 		source_fail(source, node, "%s cannot be '%s'; did you mean '%s'?", key->name, text,
 		            nearest.best);
 	else
-		source_fail(source, node, "expected one of %s, found '%s'", all, text);
+		source_fail(source, node, "expected one of %s, found '%s'", nearest.all, text);
 	return -1;
 }
 

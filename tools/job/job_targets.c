@@ -43,18 +43,17 @@ static void note_read(const struct targets *targets, const char *path, const cha
 
 static void note_recording(const struct targets *targets, const char *path)
 {
-	char *data;
+	static const char *const inside[] = {"data", "kcore_dir"}; /* of a directory that perf record made */
 
 	note_read(targets, path, "a recording");
-	/* In a directory that perf record made. */
-	if (asprintf(&data, "%s/data", path) < 0)
-		return;
-	note_read(targets, data, "a recording");
-	free(data);
-	if (asprintf(&data, "%s/kcore_dir", path) < 0)
-		return;
-	note_read(targets, data, "a recording");
-	free(data);
+	for (size_t i = 0; i < sizeof(inside) / sizeof(inside[0]); i++) {
+		char *part;
+
+		if (asprintf(&part, "%s/%s", path, inside[i]) < 0)
+			return;
+		note_read(targets, part, "a recording");
+		free(part);
+	}
 }
 
 static void note_all_read(const struct targets *targets)

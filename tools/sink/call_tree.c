@@ -513,22 +513,10 @@ void call_tree_free(struct call_tree *tree)
 	free(tree);
 }
 
-static int choose(const char *const *name, int count, const char *value, struct option_error *error)
-{
-	char all[128] = "";
-
-	for (int i = 0; i < count; i++) {
-		if (!strcmp(name[i], value))
-			return i;
-		snprintf(all + strlen(all), sizeof(all) - strlen(all), "%s%s", i ? ", " : "", name[i]);
-	}
-	return option_fail(error, "expected one of %s, not '%s'", all, value);
-}
-
 int call_tree_set_group(enum call_tree_group *group, const char *value, struct option_error *error)
 {
 	static const char *const name[] = {"comm", "process", "thread", "container", "none"};
-	const int index = choose(name, sizeof(name) / sizeof(name[0]), value, error);
+	const int index = option_choose(name, sizeof(name) / sizeof(name[0]), value, error);
 
 	if (index < 0)
 		return -1;
@@ -539,7 +527,7 @@ int call_tree_set_group(enum call_tree_group *group, const char *value, struct o
 int call_tree_set_weight(enum call_tree_weight *weight, const char *value, struct option_error *error)
 {
 	static const char *const name[] = {"instructions", "time"};
-	const int index = choose(name, sizeof(name) / sizeof(name[0]), value, error);
+	const int index = option_choose(name, sizeof(name) / sizeof(name[0]), value, error);
 
 	if (index < 0)
 		return -1;

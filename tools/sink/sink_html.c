@@ -186,7 +186,7 @@ static int put_processes(const struct html_state *state, const struct sb_account
 		        sb_system_comm(state->context->system, process->pid, process->pid, UINT64_MAX);
 
 		output_printf(output, "%s[%" PRId32 ",", i ? ",\n" : "", process->pid);
-		json_out_string(output, *comm ? comm : process->pid ? "?" : "swapper", 16);
+		json_out_string(output, *comm ? comm : "?", 16);
 		output_printf(output, ",%d,%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",%zu,%" PRIu64 ",%" PRIu64 "]",
 		              process->container ? (int)process->container->index : -1, process->user,
 		              process->kernel, process->nblocks, threads_of(account, process->pid),

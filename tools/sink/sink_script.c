@@ -50,28 +50,13 @@ static int set_fields(void *context, const char *value, struct option_error *err
 	return script_fields_parse(value, &state->options.fields, error);
 }
 
-static int choose(const char *value, const char *const *names, unsigned int count, unsigned int *chosen,
-                  struct option_error *error)
-{
-	char all[64] = "";
-
-	for (*chosen = 0; *chosen < count; ++*chosen) {
-		const size_t used = strlen(all);
-
-		if (!strcmp(value, names[*chosen]))
-			return 0;
-		snprintf(all + used, sizeof(all) - used, "%s%s", used ? ", " : "", names[*chosen]);
-	}
-	return option_fail(error, "expected one of %s, found '%s'", all, value);
-}
-
 static int set_every(void *context, const char *value, struct option_error *error)
 {
 	static const char *const names[] = {"insn", "block", "branch", "call"};
 	struct script_state *state = context;
-	unsigned int chosen;
+	const int chosen = option_choose(names, 4, value, error);
 
-	if (choose(value, names, 4, &chosen, error))
+	if (chosen < 0)
 		return -1;
 	state->every = (enum script_every)chosen;
 	return 0;
@@ -81,9 +66,9 @@ static int set_disasm(void *context, const char *value, struct option_error *err
 {
 	static const char *const names[] = {"none", "intel", "att"};
 	struct script_state *state = context;
-	unsigned int chosen;
+	const int chosen = option_choose(names, 3, value, error);
 
-	if (choose(value, names, 3, &chosen, error))
+	if (chosen < 0)
 		return -1;
 	state->options.syntax = (enum insn_syntax)chosen;
 	state->syntax_given = true;
@@ -94,9 +79,9 @@ static int set_time(void *context, const char *value, struct option_error *error
 {
 	static const char *const names[] = {"us", "ns"};
 	struct script_state *state = context;
-	unsigned int chosen;
+	const int chosen = option_choose(names, 2, value, error);
 
-	if (choose(value, names, 2, &chosen, error))
+	if (chosen < 0)
 		return -1;
 	state->options.nanoseconds = chosen == 1;
 	return 0;

@@ -108,8 +108,8 @@ sb_export void sb_system_free(struct sb_system *system);
 /* The damage that ended the walk over the records, or NULL. */
 sb_export const struct sb_error *sb_system_damage(const struct sb_system *system);
 
-/* The schedule of a CPU, sorted by time; *count may be 0. A long one is mapped from a temporary file without
- * a name, in the directory TMPDIR names, else in /var/tmp; where none can be had, it is in memory. */
+/* The schedule of a CPU, sorted by time; *count may be 0. A long one is mapped from a temporary file without a
+ * name, in the directory TMPDIR names, else in /var/tmp; where none can be had, it is in memory. */
 sb_export const struct sb_sched *sb_system_schedule(const struct sb_system *system, int32_t cpu,
                                                     size_t *count);
 
@@ -120,8 +120,8 @@ sb_export const struct sb_space *sb_system_space(const struct sb_system *system,
 /* The epoch of @space at @time; NULL when it has no mappings. */
 sb_export const struct sb_epoch *sb_space_epoch(const struct sb_space *space, uint64_t time);
 
-/* The command name of @tid (of @pid) at @time; "" when not known; that of idle
- * CPUs is "swapper", when no record names it. Lives as long as the system. */
+/* The command name of @tid (of @pid) at @time; "" when not known; that of idle CPUs is
+ * "swapper", when no record names it. Lives as long as the system. */
 sb_export const char *sb_system_comm(const struct sb_system *system, int32_t pid, int32_t tid, uint64_t time);
 
 /* The same; *until becomes the time of the thread's next name, UINT64_MAX when there is none. */
