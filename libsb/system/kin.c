@@ -271,8 +271,7 @@ static int map_common(struct space_pool *pool, struct kin *kin, const struct sb_
 	return space_map_common(pool, &kin->common, node);
 }
 
-/* From now on, nobody knows what @space has in the place of @map. */
-static int doubt(struct space_pool *pool, struct space *space, const struct sb_map *map)
+int kin_doubt(struct space_pool *pool, struct space *space, const struct sb_map *map)
 {
 	struct sb_map doubtful = *map;
 
@@ -293,7 +292,7 @@ static int tell_others(struct kinship *kinship, struct kin *kin, struct space_po
 			status = map_copy(pool, space, map);
 		} else if (conflicts && space_conflicts(space, map)) {
 			kin->is_doubtful = 1;
-			status = doubt(pool, space, map);
+			status = kin_doubt(pool, space, map);
 		}
 	}
 	return status;

@@ -66,6 +66,10 @@ void kinship_left(struct kinship *kinship, struct space *space);
 int kinship_mapped(struct kinship *kinship, struct space_pool *pool, struct space *space,
                    const struct sb_map *map);
 
+/* From now on, nobody knows what @space has in the place of @map, where that is something else. Zero or
+ * -sbe_nomem. */
+int kin_doubt(struct space_pool *pool, struct space *space, const struct sb_map *map);
+
 /* The forks of which it would matter how the child was made, sorted by time; owned by the caller. @mapped:
  * also those behind which somebody only mapped something that the other may run, too. Zero or -sbe_nomem. */
 int kinship_doubts(const struct kinship *kinship, int mapped, struct fork_fact **doubt, size_t *count);

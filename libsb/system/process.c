@@ -107,6 +107,7 @@ static int get_acquainted(struct process_table *table, struct process *process, 
 	const int status = note_stranger(table, process, time);
 
 	process->is_stranger = 0;
+	table->unknown_kin.knows_somebody = 1;
 	return status;
 }
 
@@ -122,6 +123,7 @@ static int get_acquainted_by_fork(struct process_table *table, uint64_t time, in
 	if (!is_new && note_stranger(table, child, time) < 0)
 		return -sbe_nomem;
 	child->is_stranger = is_strange;
+	child->is_forked = 1;
 	child->strange_from = time;
 	return 0;
 }
@@ -311,6 +313,7 @@ int process_reused(struct process_table *table, uint64_t time, int32_t pid)
 	if (note_stranger(table, process, time) < 0 || !new_space(table, process, time))
 		return -sbe_nomem;
 	process->is_stranger = 1;
+	process->is_forked = 0;
 	process->strange_from = time;
 	return 0;
 }
@@ -357,7 +360,8 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 
 	if (!space || (!node->map.time && get_acquainted(table, process, 0) < 0) ||
 	    replaced_files_note(&table->replaced, &node->map) < 0 ||
-	    kinship_mapped(&table->kinship, &table->pool, space, &node->map) < 0)
+	    kinship_mapped(&table->kinship, &table->pool, space, &node->map) < 0 ||
+	    unknown_kin_mapped(table, process, space, &node->map) < 0)
 		return -sbe_nomem;
 	space->is_strange = process->is_stranger;
 	see_program(space, &node->map);
@@ -591,6 +595,7 @@ void process_table_free(struct process_table *table)
 	free(table->by_pid.slot);
 	free(table->by_tid.slot);
 	kinship_free(&table->kinship);
+	unknown_kin_free(&table->unknown_kin);
 	membership_free(&table->members);
 	replaced_files_free(&table->replaced);
 	space_pool_free(&table->pool);

@@ -9,6 +9,7 @@
 #include "system/kin.h"
 #include "system/membership.h"
 #include "system/replaced_file.h"
+#include "system/unknown_kin.h"
 
 struct process {
 	int32_t pid;
@@ -17,6 +18,7 @@ struct process {
 	struct space *latest;
 	uint32_t nspaces;
 	int is_stranger; /* no record told what it has mapped: of its fork, its exec, or at the start */
+	int is_forked;   /* a record told of its fork: it is a stranger only if its parent was */
 	uint64_t strange_from;
 };
 
@@ -79,6 +81,7 @@ struct process_table {
 	size_t ncomms, comm_capacity;
 	struct membership_table members;
 	struct kinship kinship;
+	struct unknown_kin unknown_kin;
 	struct replaced_files replaced;
 	uint64_t first_time, last_time; /* of all that was told while it was recorded; 0: nothing was */
 };

@@ -32,6 +32,13 @@ int main(void)
 }
 ''',
     'words': 'a b c d e\n',
+    'makefile': '''
+all: a b c
+a b: words
+	@sort words | tr a-e f-j
+c: a b
+	@echo $@ $(shell wc -c <words)
+''',
 }
 
 # Pipes, children with and without exec, threads, signals, coroutines of shells, code that is loaded late.
@@ -50,6 +57,13 @@ COMMANDS = (
     ('gcc', '-E', 'loop.c'),
     ('as', '--version'),
     ('python3', '-S', '-E', 'threads.py'),
+    ('make', '-s', '-j2'),
+    ('git', 'grep', '--no-index', '--threads=3', '-c', 'include', '--', '*.c'),
+    ('timeout', '-s', 'USR1', '0.2', 'sh', '-c', 'trap "echo u; exit" USR1; sleep 9 & wait'),
+    ('setsid', '-w', 'nice', 'env', '-i', 'PATH=/bin', 'sh', '-c', 'ulimit -c; echo *; ls -l | cat'),
+    ('sed', '-n', '-e', 's/[aeiou]\\+/<&>/gp', '/etc/services'),
+    ('xz', '-T2', '-0', '-c', '/etc/services'),
+    ('sqlite3', ':memory:', 'create table t(a); insert into t values(1),(2); select sum(a), group_concat(a) from t'),
 )
 SCRATCH = 'files'  # for what a workload writes
 WORKLOADS = (('mt', '100'), ('relay', '60'), ('forkdl',), ('execer',), ('stacks',), ('storm', '20'), ('wary',), ('sig',),

@@ -130,7 +130,11 @@ static void three_map(struct fixture *fixture, time_t ago, uint64_t third)
 
 	has_files(fixture);
 	a = written_before_the_end(fixture, "root/a", ago);
+	/* Nobody has another one's memory. */
 	execs(fixture, 1000 * s, 1, "one");
+	execs(fixture, 1000 * s, 2, "two");
+	if (third)
+		execs(fixture, 1000 * s, 3, "three");
 	maps_inode_at(fixture, 1500 * s, 1, a.st_dev, a.st_ino, "/a");
 	maps_inode_at(fixture, 1950 * s, 2, a.st_dev, a.st_ino, "/a");
 	maps_inode_at(fixture, third, 3, a.st_dev, a.st_ino, "/a");

@@ -64,6 +64,9 @@ static struct event *make_events(void)
 		                          .pid = FIRST_PID + (int32_t)draw(&random, PROCESSES),
 		                          .page = FIRST_PAGE + draw(&random, PAGES),
 		                          .name = draw(&random, 4)};
+	/* Whose beginning is not known may have another one's memory. */
+	for (int32_t i = 0; i < PROCESSES; ++i)
+		event[i] = (struct event){1000 + (uint64_t)i, kind_exec, 0, FIRST_PID + i, 0, 0};
 	return event;
 }
 
