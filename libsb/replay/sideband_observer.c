@@ -5,16 +5,12 @@
 #include <string.h>
 
 #include "replay/look_ahead.h"
+#include "replay/observed_time.h"
 #include "replay/repair.h"
 #include "replay/user_stretch.h"
 #include "system/system.h"
 
 enum { TSC_BITS = 56 }; /* of a TSC packet */
-
-static uint64_t to_ns(const struct sideband_observer *observer, uint64_t tsc)
-{
-	return sb_clock_tsc_to_ns(observer->clock, tsc | observer->tsc_base);
-}
 
 uint64_t sideband_observer_now(const struct sideband_observer *observer)
 {
@@ -22,7 +18,7 @@ uint64_t sideband_observer_now(const struct sideband_observer *observer)
 
 	if (pt_blk_time(observer->decoder, &tsc, NULL, NULL) < 0)
 		return 0;
-	return to_ns(observer, tsc);
+	return observed_ns(observer, tsc);
 }
 
 static void earlier(uint64_t *limit, uint64_t time)
@@ -108,38 +104,6 @@ static void begin_run(struct sideband_observer *observer)
 	observer->run_epoch = observer->epoch;
 }
 
-/* The time stamp of the MTC packet that is due next; 0: none is, as far as is known. */
-static uint64_t next_mtc(const struct sideband_observer *observer)
-{
-	uint64_t tsc;
-
-	return !observer->is_coarse && pt_blk_time_bound(observer->decoder, &tsc) >= 0 ? tsc : 0;
-}
-
-/* When the next packet comes that tells the time; UINT64_MAX: there is none. */
-static uint64_t latest_time(struct sideband_observer *observer)
-{
-	const uint64_t tsc = late_time_until(observer->decoder, next_mtc(observer), &observer->next_tsc);
-
-	return tsc == UINT64_MAX ? UINT64_MAX : to_ns(observer, tsc);
-}
-
-/* Who is alone in a process maps nothing while user space runs, and nothing else comes before tracing is
- * turned off again. Where the kernel is not traced, all that came until then is there with a TSC packet right
- * before it was turned on; without MTC packets, with one since it was turned off. */
-static int is_exact(struct sideband_observer *observer, uint64_t now)
-{
-	const struct switch_track *track = &observer->track;
-
-	if (!observer->is_late || track->tid < 0 ||
-	    evidence_has_other_threads(observer->evidence, track->pid, track->tid))
-		return 0;
-	if (observer->is_coarse)
-		return now != observer->off_time;
-	latest_time(observer);
-	return late_time_is_stamped(observer->decoder, &observer->next_tsc);
-}
-
 /* Whether what is mapped stays up to the next MTC packet, as it mostly does. */
 static int stays_mapped(const struct sideband_observer *observer, uint64_t now)
 {
@@ -151,8 +115,8 @@ static int stays_mapped(const struct sideband_observer *observer, uint64_t now)
 		return 0;
 	if (epoch->to == UINT64_MAX && space->to == UINT64_MAX)
 		return 1;
-	mtc = next_mtc(observer);
-	return mtc && epoch->to > to_ns(observer, mtc) && space->to > to_ns(observer, mtc);
+	mtc = observed_next_mtc(observer);
+	return mtc && epoch->to > observed_ns(observer, mtc) && space->to > observed_ns(observer, mtc);
 }
 
 /* What whoever runs has mapped, as far as it is certain while time stands still. */
@@ -163,9 +127,9 @@ static struct pt_image *find_certain(struct sideband_observer *observer)
 	struct code_window window = {observer->system, observer->space->pid, now, now};
 	struct code_window_ends ends;
 
-	if (stays_mapped(observer, now) || is_exact(observer, now))
+	if (stays_mapped(observer, now) || observed_is_exact(observer, now))
 		return image_builder_get(observer->images, epoch);
-	window.to = latest_time(observer);
+	window.to = observed_latest(observer);
 	if (!sb_system_space(observer->system, window.pid, now))
 		window.from = observer->space->from;
 	ends = code_window_ends(&window);
@@ -182,8 +146,9 @@ static struct pt_image *find_image(struct sideband_observer *observer)
 		return image_builder_get(observer->images, NULL);
 	if (observer->in_kernel)
 		return observer->kernel->image;
-	return observer->in_steps && observer->epoch ? find_certain(observer)
-	                                             : image_builder_get(observer->images, observer->epoch);
+	return observer->epoch && (observer->in_steps || observed_is_lost(observer))
+	               ? find_certain(observer)
+	               : image_builder_get(observer->images, observer->epoch);
 }
 
 static int use_image(struct sideband_observer *observer)
@@ -209,9 +174,10 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 			observer->exact = now;
 		switch_track_go_to(&observer->track, now && now == observer->still ? observer->settled : now);
 		if (now)
-			switch_track_regain(
-			        &observer->track, now,
-			        !observer->is_coarse || now == observer->exact ? now : latest_time(observer));
+			switch_track_regain(&observer->track, now,
+			                    !observer->is_coarse || now == observer->exact
+			                            ? now
+			                            : observed_latest(observer));
 		find_space(observer, now);
 		find_out(observer, now);
 	}
@@ -235,30 +201,6 @@ static int is_behind_psb(struct sideband_observer *observer)
 	return observer->psb != before;
 }
 
-/* Whether no packet has told the time since an overflow. */
-static int is_lost(struct sideband_observer *observer)
-{
-	latest_time(observer);
-	return late_time_is_lost(observer->decoder, &observer->next_tsc);
-}
-
-/* User space is entered: whether @now may be past, and others may have been switched to since. With a TSC
- * packet right before it, time is exact; but not that of the TSC packet by which an idle CPU awakes. Behind
- * an overflow, no cycles tell the time either, before another packet does. */
-static int is_standing(struct sideband_observer *observer, uint64_t now)
-{
-	const uint64_t mtc = next_mtc(observer);
-
-	if (!now || !(observer->is_late || (observer->has_strayed && is_lost(observer))))
-		return 0;
-	if (observer->is_coarse && now == observer->off_time)
-		return 1;
-	if (mtc && switch_track_until(&observer->track) > to_ns(observer, mtc))
-		return 0;
-	latest_time(observer);
-	return !late_time_is_stamped(observer->decoder, &observer->next_tsc) || !observer->track.pid;
-}
-
 /* User space is entered at @now, if the trace says it right. */
 static struct repair_place repair_here(struct sideband_observer *observer, uint64_t now, int is_whole)
 {
@@ -267,7 +209,7 @@ static struct repair_place repair_here(struct sideband_observer *observer, uint6
 	                             .evidence = observer->evidence,
 	                             .now = now,
 	                             .until = observer->is_coarse || observer->is_late
-	                                              ? latest_time(observer)
+	                                              ? observed_latest(observer)
 	                                              : now + observer->track.slack,
 	                             .is_whole = is_whole};
 }
@@ -310,11 +252,11 @@ static int settle(struct sideband_observer *observer, struct evidence_place *pla
 /* User space is entered at @ip: is it that of whoever runs? */
 static int examine(struct sideband_observer *observer, uint64_t now, uint64_t ip, int resumed, int is_whole)
 {
-	const int standing = is_standing(observer, now);
+	const int standing = observed_is_standing(observer, now);
 	struct evidence_place place = {.ip = &ip,
 	                               .nips = 1,
 	                               .now = now,
-	                               .until = standing ? latest_time(observer) : now,
+	                               .until = standing ? observed_latest(observer) : now,
 	                               .is_late = observer->is_coarse ? observer->is_late : standing,
 	                               .cr3 = observer->cr3,
 	                               .resumed = resumed,
@@ -375,7 +317,7 @@ static int doubt_coarse(struct sideband_observer *observer, uint64_t now, uint64
 	strangers = evidence_strangers(observer->evidence);
 	if (!strangers)
 		return -pte_nomem;
-	if (!late_time_others(strangers, track, ip, latest_time(observer), is_owner))
+	if (!late_time_others(strangers, track, ip, observed_latest(observer), is_owner))
 		return 0;
 	switch_track_infer(track, is_owner ? track->pid : -1, -1, sb_switch_uncertain);
 	if (!is_owner) {
@@ -399,9 +341,9 @@ static int settle_late(struct sideband_observer *observer, uint64_t now, uint64_
 	int status;
 
 	/* Where records are missing, others may run than the schedule says. */
-	if (track->losses || !switch_track_next(track) || !is_standing(observer, now))
+	if (track->losses || !switch_track_next(track) || !observed_is_standing(observer, now))
 		return 0;
-	entry.until = latest_time(observer);
+	entry.until = observed_latest(observer);
 	if (switch_track_until(track) > entry.until)
 		return 0;
 	strangers = evidence_strangers(observer->evidence);
@@ -478,7 +420,7 @@ static uint64_t passed_psb(const struct sideband_observer *observer)
 void sideband_observer_stray(struct sideband_observer *observer, int strays)
 {
 	sideband_observer_lose_way(observer);
-	observer->has_strayed = strays;
+	observer->has_strayed = observer->is_lost = strays;
 	observer->stray_psb = strays ? passed_psb(observer) : UINT64_MAX;
 }
 
@@ -515,9 +457,12 @@ int sideband_observer_overflowed(struct sideband_observer *observer, uint64_t ip
 		return observer->sees_switches ? go_on(observer, now) : 0;
 	if (observer->kernel || !observer->has_strayed)
 		return 0;
-	if (!is_lost(observer))
+	if (!observed_is_lost(observer))
 		status = go_on(observer, now);
-	return status < 0 ? status : regain(observer, now, ip);
+	if (status == 0)
+		status = regain(observer, now, ip);
+	/* What was mapped may not be any more. */
+	return status == 0 && observed_is_lost(observer) ? use_image(observer) : status;
 }
 
 /* Whether the flow is in a virtual machine. It comes back to the kernel, which it was entered from. */
@@ -604,12 +549,12 @@ static uint64_t run_until(struct sideband_observer *observer, uint64_t now)
 {
 	const uint64_t read = sideband_observer_now(observer);
 
-	return read > now ? read : latest_time(observer);
+	return read > now ? read : observed_latest(observer);
 }
 
 int sideband_observer_pass(struct sideband_observer *observer, uint64_t tsc)
 {
-	const uint64_t now = tsc ? to_ns(observer, tsc) : 0;
+	const uint64_t now = tsc ? observed_ns(observer, tsc) : 0;
 	struct switch_seen seen = {.now = now, .until = now, .tid = -1};
 	int status;
 
@@ -636,8 +581,8 @@ static int on_tick(struct pt_observer *self, uint64_t tsc, uint32_t lost_mtc, ui
 	if (pt_blk_time(observer->decoder, &tsc, NULL, NULL) < 0)
 		return 0;
 	if (observer->state != ptds_enabled)
-		observer->exact = to_ns(observer, tsc);
-	return apply(observer, to_ns(observer, tsc), observer->state != ptds_enabled);
+		observer->exact = observed_ns(observer, tsc);
+	return apply(observer, observed_ns(observer, tsc), observer->state != ptds_enabled);
 }
 
 static int on_state(struct pt_observer *self, enum pt_decode_state state)

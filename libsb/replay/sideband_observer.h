@@ -57,6 +57,7 @@ struct sideband_observer {
 	int is_unbroken;    /* it has been on, and the flow known, since user space was entered */
 	int has_strayed;    /* user space may have been entered where the flow is not known, up to here, */
 	uint64_t stray_psb; /* as far as there was no PSB since this one */
+	int is_lost;        /* an overflow came, and no packet may have told the time since */
 	uint64_t tsc_base;  /* the bits of the counter that the trace does not have */
 
 	enum pt_decode_state state;

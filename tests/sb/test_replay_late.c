@@ -434,17 +434,54 @@ static void what_another_thread_maps_may_come_at_any_time(void **state)
 	assert_gap(fixture, sb_gap_anonymous);
 }
 
+/* An overflow comes, and user space goes on, before a PSB tells the time: the other file may have come. */
+static void code_goes_on_before_the_time_is_told(struct fixture *fixture, uint64_t tsc, const char *flow)
+{
+	struct trace trace = {0};
+
+	replaced(fixture);
+	start_at(&trace, 0x5000);
+	trace_tnt(&trace, "t");
+	trace_ovf(&trace);
+	trace_ip(&trace, ppt_fup, 0x5000);
+	trace_tnt(&trace, "n");
+	trace_disabled(&trace);
+	trace_psb(&trace);
+	trace_tsc(&trace, tsc);
+	trace_mode64(&trace);
+	trace_psbend(&trace);
+	trace_short(&trace, 0x6000);
+	told(fixture, &trace, flow);
+}
+
+static void what_an_overflow_hides_may_have_been_mapped(void **state)
+{
+	struct fixture *fixture = *state;
+
+	code_goes_on_before_the_time_is_told(fixture, 90000, "0/1/1@80000: 5000; 0/1/1@90000: 6000 6002");
+	assert_non_null(strstr(fixture->details, "other code came there"));
+}
+
+static void what_is_mapped_later_than_an_overflow_has_not_come(void **state)
+{
+	struct fixture *fixture = *state;
+
+	code_goes_on_before_the_time_is_told(fixture, 83000,
+	                                     "0/1/1@80000: 5000 5000 5002; 0/1/1@83000: 6000 6002");
+	assert_string_equal(fixture->gaps, "overflow+0");
+}
+
 int main(void)
 {
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
 #define TEST_CYC(name) cmocka_unit_test_setup_teardown(name, setup_cyc, teardown)
+#define TEST_TSC(name) cmocka_unit_test_setup_teardown(name, setup_late, teardown)
 	const struct CMUnitTest tests[] = {
 	        TEST(what_is_recorded_before_the_next_mtc_came_before),
 	        TEST(without_an_mtc_nobody_knows),
 	        TEST(without_an_mtc_addresses_may_tell),
 	        TEST(a_tsc_packet_right_before_is_exact),
-	        cmocka_unit_test_setup_teardown(a_tsc_packet_right_before_is_exact_wherever_the_decoder_is,
-	                                        setup_late, teardown),
+	        TEST_TSC(a_tsc_packet_right_before_is_exact_wherever_the_decoder_is),
 	        TEST(an_idle_cpu_awakes_before_it_switches),
 	        TEST(who_entered_within_a_gap_is_not_known),
 	        TEST(who_was_there_before_a_gap_still_is),
@@ -458,6 +495,11 @@ int main(void)
 	        TEST(what_is_mapped_behind_the_next_mtc_has_not_come),
 	        TEST(what_is_mapped_at_a_tsc_packet_is_known),
 	        TEST(what_another_thread_maps_may_come_at_any_time),
+	        TEST_CYC(what_an_overflow_hides_may_have_been_mapped),
+	        TEST_TSC(what_an_overflow_hides_may_have_been_mapped),
+	        TEST_CYC(what_is_mapped_later_than_an_overflow_has_not_come),
+	        TEST_TSC(what_is_mapped_later_than_an_overflow_has_not_come),
+	        TEST(what_is_mapped_later_than_an_overflow_has_not_come),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
