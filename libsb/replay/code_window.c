@@ -51,6 +51,14 @@ struct code_window_ends code_window_ends(const struct code_window *window)
 	return ends;
 }
 
+int code_window_begins_early(const struct code_window *window)
+{
+	const struct walk walk = begin(window);
+
+	return !walk.space || !space_is_strange(walk.space) || !walk.space->nepochs ||
+	       walk.space->epoch[0].from <= window->from;
+}
+
 int code_window_find(const struct code_window *window, uint64_t ip, const struct sb_map **map)
 {
 	struct walk walk = begin(window);
@@ -61,9 +69,12 @@ int code_window_find(const struct code_window *window, uint64_t ip, const struct
 		*map = sb_epoch_code(epoch, ip);
 	if (!*map)
 		return 0;
+	if (!code_window_begins_early(window))
+		return -1;
 	walk = begin(window);
 	while ((epoch = next(&walk)))
-		if (!epoch_has_only(epoch, *map))
+		if (!epoch_has_only(epoch, *map) ||
+		    (space_is_strange(walk.space) && !sb_epoch_code(epoch, ip)))
 			return -1;
 	return 1;
 }

@@ -20,8 +20,12 @@ struct code_window_ends {
 };
 struct code_window_ends code_window_ends(const struct code_window *window);
 
+/* Whether what is mapped in its first epoch was there at its beginning: who is a stranger until then may have
+ * had anything. */
+int code_window_begins_early(const struct code_window *window);
+
 /* What is mapped at @ip: 1, and *map is there in each epoch that has anything there; 0: nothing ever is; or
- * negative: it is not always the same. */
+ * negative: it is not always the same, or nobody knows what a stranger had there. */
 int code_window_find(const struct code_window *window, uint64_t ip, const struct sb_map **map);
 
 #endif

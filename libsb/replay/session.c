@@ -20,6 +20,7 @@
 #include "replay/fork_paging.h"
 #include "replay/kernel_sources.h"
 #include "replay/lanes.h"
+#include "replay/lost_spans.h"
 #include "replay/pid_reuse.h"
 #include "replay/session.h"
 #include "replay/span_merge.h"
@@ -164,36 +165,70 @@ static int build_again(struct sb_session *session, const struct system_facts *fa
 	return status;
 }
 
-/* How processes were forked, where it matters; and whose number may be another's. */
-static int find_facts(const struct sb_session *session, struct fork_fact **fork, size_t *nforks,
-                      struct pid_reuse **reuse, size_t *nreuses)
+/* What no record says, but other records and the trace do. */
+struct found_facts {
+	struct fork_fact *fork; /* how processes were forked, where it matters; owned */
+	size_t nforks;
+	struct pid_reuse *reuse; /* whose number may be another's; owned */
+	size_t nreuses;
+	struct lost_time *lost; /* owned */
+	size_t nlost;
+};
+
+static int find_forks(const struct sb_session *session, struct found_facts *found)
 {
 	const struct sb_perfdata_info *info = sb_perfdata_info(session->perfdata);
 	const uint64_t slack = stream_replay_slack_ns(info);
-	int status =
-	        kinship_doubts(&system_processes(session->system)->kinship, !info->user_only, fork, nforks);
+	int status = kinship_doubts(&system_processes(session->system)->kinship, !info->user_only,
+	                            &found->fork, &found->nforks);
 
-	if (status == 0 && *nforks)
-		status = fork_memory_find(session->perfdata, session->system, session->resolver, slack, *fork,
-		                          *nforks);
-	if (status == 0 && *nforks && !info->user_only)
-		status = fork_paging_find(session->perfdata, session->system, slack, *fork, *nforks);
-	return status < 0 ? status : pid_reuse_find(session->system, reuse, nreuses);
+	if (status == 0 && found->nforks)
+		status = fork_memory_find(session->perfdata, session->system, session->resolver, slack,
+		                          found->fork, found->nforks);
+	if (status == 0 && found->nforks && !info->user_only)
+		status = fork_paging_find(session->perfdata, session->system, slack, found->fork,
+		                          found->nforks);
+	return status;
+}
+
+static int find_lost(const struct sb_session *session, struct found_facts *found)
+{
+	struct lost_spans spans;
+	int status = lost_spans_init(&spans, session->system, session->perfdata);
+
+	if (status == 0)
+		found->lost = calloc(spans.nany + 1, sizeof(*found->lost));
+	if (status == 0 && !found->lost)
+		status = -sbe_nomem;
+	for (size_t i = 0; i < spans.nany && status == 0; ++i)
+		found->lost[found->nlost++] = (struct lost_time){spans.any[i].from, spans.any[i].to};
+	lost_spans_fini(&spans);
+	return status;
+}
+
+static int find_facts(const struct sb_session *session, struct found_facts *found)
+{
+	int status = find_forks(session, found);
+
+	if (status == 0)
+		status = pid_reuse_find(session->system, &found->reuse, &found->nreuses);
+	return status < 0 ? status : find_lost(session, found);
 }
 
 static int build_with_facts(struct sb_session *session, struct sb_error *err)
 {
-	struct fork_fact *fork = NULL;
-	struct pid_reuse *reuse = NULL;
-	size_t nforks = 0, nreuses = 0;
-	int status = find_facts(session, &fork, &nforks, &reuse, &nreuses);
+	struct found_facts found = {0};
+	int status = find_facts(session, &found);
+	const struct system_facts facts = {
+	        {found.fork, found.nforks}, found.reuse, found.nreuses, found.lost, found.nlost};
 
 	if (status < 0)
 		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
-	else if (nforks || nreuses)
-		status = build_again(session, &(struct system_facts){{fork, nforks}, reuse, nreuses}, err);
-	free(fork);
-	free(reuse);
+	else if (found.nforks || found.nreuses || found.nlost)
+		status = build_again(session, &facts, err);
+	free(found.fork);
+	free(found.reuse);
+	free(found.lost);
 	return status;
 }
 

@@ -133,7 +133,7 @@ static struct pt_image *find_certain(struct sideband_observer *observer)
 	if (!sb_system_space(observer->system, window.pid, now))
 		window.from = observer->space->from;
 	ends = code_window_ends(&window);
-	if (ends.first == ends.last)
+	if (ends.first == ends.last && code_window_begins_early(&window))
 		return image_builder_get(observer->images, epoch);
 	observer->doubt = ends;
 	return image_builder_certain(observer->images, &window, &ends);

@@ -248,7 +248,11 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	*forker = parent ? parent->latest : NULL;
 	/* What perf says at the start of who was there before has all mappings of its own behind it; it may
 	 * have called execve(2) since. */
-	return *forker && time ? space_inherit(&table->pool, space, *forker) : 0;
+	if (*forker && time)
+		return space_inherit(&table->pool, space, *forker);
+	/* Whatever its parent has, nothing is known of it. */
+	space->since = 0;
+	return 0;
 }
 
 /* The thread that a record is about which says nothing of its life; NULL: out of memory. */
@@ -353,6 +357,16 @@ static void see_program(struct space *space, const struct sb_map *map)
 		space->program = is_library(map->filename) ? space_program_lost : space_program_seen;
 }
 
+/* Whether the record of something that @space has mapped, but not any more, may be lost. */
+static int may_lack_map(const struct process_table *table, const struct space *space, uint64_t time)
+{
+	struct bisect at = {.high = table->nlost};
+
+	while (bisect_more(&at))
+		bisect_go(&at, table->lost[at.middle].from <= time);
+	return at.low && table->lost[at.low - 1].to >= space->since;
+}
+
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node)
 {
 	struct process *process = get_process(table, pid);
@@ -363,7 +377,7 @@ int process_map(struct process_table *table, int32_t pid, struct sb_map_node *no
 	    kinship_mapped(&table->kinship, &table->pool, space, &node->map) < 0 ||
 	    unknown_kin_mapped(table, process, space, &node->map) < 0)
 		return -sbe_nomem;
-	space->is_strange = process->is_stranger;
+	space->is_strange = process->is_stranger || may_lack_map(table, space, node->map.time);
 	see_program(space, &node->map);
 	return map_is_made(&node->map) ? space_code(&table->pool, space, node)
 	                               : space_map(&table->pool, space, node);

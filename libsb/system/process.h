@@ -28,6 +28,11 @@ struct process_stranger {
 	uint64_t from, to;
 };
 
+/* When records were lost, of whatever kind; both ends included. */
+struct lost_time {
+	uint64_t from, to;
+};
+
 /* When sealed: the spaces of a pid, which are neighbours in the list of all, by time. */
 struct pid_spaces {
 	int32_t pid;
@@ -82,6 +87,9 @@ struct process_table {
 	struct membership_table members;
 	struct kinship kinship;
 	struct unknown_kin unknown_kin;
+	const struct lost_time
+	        *lost; /* borrowed while it is built; in the order of times, none touches another */
+	size_t nlost;
 	struct replaced_files replaced;
 	uint64_t first_time, last_time; /* of all that was told while it was recorded; 0: nothing was */
 };

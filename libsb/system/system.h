@@ -54,6 +54,8 @@ struct system_facts {
 	struct fork_facts forks; /* see kin.h */
 	const struct pid_reuse *reuse;
 	size_t nreuses;
+	const struct lost_time *lost;
+	size_t nlost;
 };
 
 /* As sb_system_build(). @coder: NULL: nobody made code. @facts: NULL: each fork copies memory. */

@@ -318,7 +318,7 @@ static const struct sb_map *only_part(const struct sb_epoch *epoch, const struct
 	const struct sb_map *only = NULL;
 
 	for (const struct sb_map *map = sb_epoch_map(epoch, 0); map; map = sb_epoch_map(epoch, map->end)) {
-		if (!map_same_part(map, part))
+		if (!map_has_file(map) || !map_same_part(map, part))
 			continue;
 		if (only)
 			return NULL;

@@ -471,6 +471,24 @@ static void what_is_mapped_later_than_an_overflow_has_not_come(void **state)
 	assert_string_equal(fixture->gaps, "overflow+0");
 }
 
+/* Of 2, no record tells what it had there before it maps the file. */
+static void what_a_stranger_maps_before_the_next_mtc_may_have_come(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_loop(fixture, 1, 0x6000);
+	switches(fixture, 0, 50000, 0, 2);
+	maps(fixture, 60000, 2, 0x7000, "/loop");
+	maps(fixture, 84000, 2, 0x5000, "/loop");
+	start(&trace);
+	trace_short(&trace, 0x5000);
+	trace_mtc(&trace, 11);
+	trace_short(&trace, 0x5000);
+	told(fixture, &trace, "0/2/2@88000: 5000 5002");
+	assert_non_null(strstr(fixture->details, "other code came there"));
+}
+
 int main(void)
 {
 #define TEST(name)     cmocka_unit_test_setup_teardown(name, setup_mtc, teardown)
@@ -495,6 +513,7 @@ int main(void)
 	        TEST(what_is_mapped_behind_the_next_mtc_has_not_come),
 	        TEST(what_is_mapped_at_a_tsc_packet_is_known),
 	        TEST(what_another_thread_maps_may_come_at_any_time),
+	        TEST(what_a_stranger_maps_before_the_next_mtc_may_have_come),
 	        TEST_CYC(what_an_overflow_hides_may_have_been_mapped),
 	        TEST_TSC(what_an_overflow_hides_may_have_been_mapped),
 	        TEST_CYC(what_is_mapped_later_than_an_overflow_has_not_come),

@@ -133,6 +133,42 @@ static void what_a_parent_maps_may_be_its_childs_whose_fork_is_lost(void **state
 	assert_string_equal(fixture->gaps, "anonymous+48");
 }
 
+/* Records are lost, and later 1 maps /a: what was there before, nobody knows. */
+static void goes_where_it_maps_later(struct fixture *fixture)
+{
+	const struct sb_write_sample at = sample(0, 1, 150);
+	struct trace trace = {0};
+
+	has_programs(fixture);
+	assert_int_equal(sb_write_lost(fixture->writer, &at, 10, NULL), 0);
+	switches(fixture, 0, 180, 0, 1);
+	maps(fixture, 300, 1, 0x1000, "/a");
+	trace_start(&trace, 100);
+	trace_stretch(&trace, 200, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_int_equal(replay(fixture), 0);
+	assert_string_equal(fixture->flow, "");
+	assert_gap(fixture, sb_gap_not_mapped);
+}
+
+static void what_is_mapped_behind_a_loss_was_not_there_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	maps(fixture, 0, 1, 0x5000, "/d");
+	goes_where_it_maps_later(fixture);
+}
+
+/* All that is known of its parent is its name. */
+static void what_the_child_of_a_mere_name_maps_was_not_there_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(sb_write_comm(fixture->writer, NULL, 5, 5, "parent", 0, NULL), 0);
+	forks(fixture, 170, 5, 1);
+	goes_where_it_maps_later(fixture);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -144,6 +180,8 @@ int main(void)
 	        TEST(what_replaced_a_mapping_without_a_record_is_not_seen),
 	        TEST(what_a_child_maps_whose_fork_is_lost_may_be_its_parents),
 	        TEST(what_a_parent_maps_may_be_its_childs_whose_fork_is_lost),
+	        TEST(what_is_mapped_behind_a_loss_was_not_there_before),
+	        TEST(what_the_child_of_a_mere_name_maps_was_not_there_before),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
