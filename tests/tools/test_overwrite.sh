@@ -40,6 +40,13 @@ refused 1 'raw/kcore_dir/kcore is in a recording' $replay --sink insn=raw/kcore_
 "$SBTRACE" bundle -q --root one.root -o bundle one.data || fail "bundle: status $?"
 refused 1 'bundle/manifest.json is in a bundle' "$SBTRACE" replay --bundle bundle --sink insn=bundle/manifest.json one.data
 refused 1 'bundle/.build-id/new is in a bundle' "$SBTRACE" replay --bundle bundle --sink insn=bundle/.build-id/new one.data
+# Nor are programs, which the recording maps; what an earlier run wrote beside them is.
+program=one.root/$(cd one.root && find . -name 'true' -type f | head -n 1)
+cp "$program" program.kept
+refused 1 "$program is a program or a library: it would be overwritten" $replay --sink insn="$program" one.data
+cmp "$program" program.kept || fail "a program was overwritten"
+touch one.root/summary
+expect 0 '' $replay --sink summary=one.root/summary one.data
 # A link to what is not there yet, and what a file is called until it is whole, are files that are written, too.
 ln -s flow.tsv link.tsv
 refused 1 'two sinks cannot both write to link.tsv' $replay --sink insn=flow.tsv --sink block=link.tsv one.data

@@ -3,6 +3,7 @@
 #include "job/job_targets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,12 +112,32 @@ static const char *use_of_directory(const struct targets *targets, const char *r
 	return what;
 }
 
+/* Which programs ran only the recording says, and their files are below any root, or of this machine; but no
+ * output looks like one. */
+static bool is_program(const char *real)
+{
+	static const char magic[] = {0x7f, 'E', 'L', 'F'};
+	char begin[sizeof(magic)];
+	const int fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_one;
+
+	if (fd < 0)
+		return false;
+	is_one = read(fd, begin, sizeof(begin)) == sizeof(begin) && !memcmp(begin, magic, sizeof(magic));
+	close(fd);
+	return is_one;
+}
+
 /* What the file at @real is to the job, which is not to write it; NULL: nothing. */
 static const char *use_of(const struct targets *targets, const char *real)
 {
 	const char *what = json_string_value(json_object_get(targets->read, real));
 
-	return what ? what : use_of_directory(targets, real);
+	if (!what)
+		what = use_of_directory(targets, real);
+	if (!what && is_program(real))
+		what = "a program or a library";
+	return what;
 }
 
 /* Whether nobody else writes @real, which is to be @file, or what either is called until it is whole. */
