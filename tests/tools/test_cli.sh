@@ -93,6 +93,14 @@ if [ -d "$recording" ]; then
 		expect 0 '' "$SBTRACE" replay -j $jobs --root "$recording/root" --sink insn=again "$recording/perf.data"
 		cmp lines again || fail "$jobs jobs give other lines"
 	done
+	# Files of a kernel that are named have to be there, though nothing of it was recorded.
+	for what in kcore vmlinux kallsyms; do
+		expect 1 'no-such-file: cannot be opened: No such file' \
+			"$SBTRACE" replay --root "$recording/root" --$what no-such-file "$recording/perf.data"
+		expect 1 'elsewhere: expected a regular file' \
+			"$SBTRACE" replay --root "$recording/root" --$what elsewhere "$recording/perf.data"
+		nothing out
+	done
 	# Gaps as an exit status, which no gap, or none of those reasons, does not change.
 	expect 0 '' "$SBTRACE" replay --strict --root "$recording/root" --sink insn=again "$recording/perf.data"
 	nothing err
