@@ -45,6 +45,14 @@ expect 2 'expected KEY=VALUE' "$SBTRACE" replay --sink summary --with functions 
 expect 2 "no option 'funktions'; did you mean 'functions'" "$SBTRACE" replay --sink summary --with funktions=3 x
 expect 0 ' functions=N ' "$SBTRACE" replay --help
 expect 2 'expected FROM,TO' "$SBTRACE" replay --time 3 x
+expect 2 '--time: the span 5,3 ends before it begins' "$SBTRACE" replay --time 5,3 x
+expect 2 '--time: the span 5.5,3.0 ends before it begins' "$SBTRACE" diff --time 5.5,3.0 x y
+expect 2 '--resume: there is no job' "$SBTRACE" replay --resume x
+for list in x 3- 3-1 '' 1, 1,,2; do
+	expect 2 "--shard: expected a list of shards such as 0-7,12, found '$list'" "$SBTRACE" job run x --shard "$list"
+done
+expect 2 "--output: the plan's name is empty" "$SBTRACE" job plan -o '' x.yaml
+expect 2 "--results: the directory's name is empty" "$SBTRACE" job merge --results '' x
 expect 2 'expected a number from 1 to 1024, found .0.' "$SBTRACE" replay --jobs 0 x
 expect 2 'expected a number from 1 to 1024, found .1025.' "$SBTRACE" replay -j1025 x
 expect 2 'expected a number, found .-2.' "$SBTRACE" replay --jobs=-2 x

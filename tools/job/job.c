@@ -169,6 +169,11 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 	           : option_number(text, 0, UINT64_MAX, &time->value, error);
 }
 
+bool job_time_is_before(const struct job_time *a, const struct job_time *b)
+{
+	return a->unit == b->unit && a->unit != job_time_open && a->value < b->value;
+}
+
 int job_range_add(struct job_ranges *ranges, const char *text, struct option_error *error)
 {
 	const size_t at = strcspn(text, "-+");
