@@ -72,10 +72,13 @@ refused 2 'the recording and --truth cannot both be written to one file' "$SBTRA
 [ ! -e new ] || fail "recorded all the same"
 # What was printed to nobody is told.
 if [ -e /dev/full ]; then
-	for command in --help --version events 'events --encode cycles' 'job --help' 'replay --help'; do
+	"$SBTRACE" job plan -n 2 -o plan job.yaml || fail "plan: status $?"
+	for command in --help --version events 'events --encode cycles' 'job --help' 'replay --help' 'job schema' \
+		'job show job.yaml' 'job status plan' 'job status --json plan' 'job submit --slurm --dry-run plan' \
+		'dump --sideband one.data' 'diff --root one.root one.data one.data'; do
 		# shellcheck disable=SC2086
 		"$SBTRACE" $command >/dev/full 2>err.txt && fail "$command, where nothing can be written: status 0"
-		grep -q 'standard output: write failed' err.txt || fail "$command: $(cat err.txt)"
+		grep -q 'standard output: write failed: No space left on device' err.txt || fail "$command: $(cat err.txt)"
 	done
 fi
 [ $failures -eq 0 ]
