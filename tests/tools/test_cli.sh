@@ -58,6 +58,9 @@ expect 2 'expected a number from 1 to 1024, found .1025.' "$SBTRACE" replay -j10
 expect 2 'expected a number, found .-2.' "$SBTRACE" replay --jobs=-2 x
 expect 2 'expected a number, found .2x.' "$SBTRACE" replay -j 2x x
 expect 2 "no gap has the reason 'overflown'; did you mean 'overflow'" "$SBTRACE" replay --strict=no-sync,overflown x
+expect 2 "'-truncated': reasons are named or, with a minus, taken out of all: not both" "$SBTRACE" replay --strict=truncated,-truncated x
+expect 2 'no reason is left' "$SBTRACE" replay --strict=overflow --strict=-overflow x
+expect 2 "'none' and 'trials' exclude each other" "$SBTRACE" replay --switch-evidence none,trials x
 expect 2 "no gap has the reason 'filtered'" "$SBTRACE" replay --strict=filtered x
 
 # A recording that is none, with an output that must not be left behind.
