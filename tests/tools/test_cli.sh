@@ -44,6 +44,11 @@ expect 2 "which sink's" "$SBTRACE" replay --with functions=3 --sink summary x
 expect 2 'expected KEY=VALUE' "$SBTRACE" replay --sink summary --with functions x
 expect 2 "no option 'funktions'; did you mean 'functions'" "$SBTRACE" replay --sink summary --with funktions=3 x
 expect 0 ' functions=N ' "$SBTRACE" replay --help
+for with in 'tally --with file=' 'lcov --with source='; do
+	# shellcheck disable=SC2086
+	expect 2 '--with: (file|source): the pattern is empty' "$SBTRACE" replay --sink $with x
+done
+expect 2 '--file: the pattern is empty' "$SBTRACE" diff --file '' x y
 expect 2 'expected FROM,TO' "$SBTRACE" replay --time 3 x
 expect 2 '--time: the span 5,3 ends before it begins' "$SBTRACE" replay --time 5,3 x
 expect 2 '--time: the span 5.5,3.0 ends before it begins' "$SBTRACE" diff --time 5.5,3.0 x y
