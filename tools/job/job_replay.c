@@ -28,7 +28,8 @@ struct replay {
 	struct job_session opened;
 	struct sb_source_lines *lines;
 	struct sink_context context;
-	struct sink_filter filter;       /* of all */
+	struct sink_filter replayed;     /* what the session leaves in */
+	struct sink_filter filter;       /* of all, besides */
 	struct sink_filter *sink_filter; /* of each of the job's sinks */
 	struct sink_set *sinks;
 	struct progress progress;
@@ -181,12 +182,15 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 	                                        .perfdata = replay->opened.perfdata,
 	                                        .resolver = replay->opened.resolver,
 	                                        .session = replay->opened.session,
+	                                        .replayed = &replay->replayed,
 	                                        .cut = replay->job->filter.address.count ||
 	                                               replay->job->filter.function.count};
 	if (request && replay->sink_filter)
-		code = fill_requests(replay, request, err);
+		code = filter_of(replay, &replay->job->filter, &replay->replayed, err);
 	else
 		sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (!code)
+		code = fill_requests(replay, request, err);
 	if (!code)
 		code = sink_set_new(&replay->sinks, request, count, &replay->context, err);
 	free(request);

@@ -9,6 +9,7 @@
 
 #include "sink/gap_advice.h"
 #include "sink/json_out.h"
+#include "sink/switch_time.h"
 #include "version.h"
 
 enum jsonl_flow { jsonl_runs, jsonl_blocks, jsonl_no_flow };
@@ -113,7 +114,7 @@ static void put_switches(const struct jsonl_state *state, int32_t cpu)
 	const struct sb_sched *sched;
 	size_t count;
 
-	sched = sb_system_schedule(state->context->system, cpu, &count);
+	sched = switches_replayed(state->context, cpu, &count);
 	for (size_t i = 0; i < count; i++) {
 		begin(state, "switch");
 		put_who(state, cpu, sched[i].pid, sched[i].tid);
