@@ -166,6 +166,8 @@ static const struct mistake mistakes[] = {
         {"version: 1\nrecording: root\n", "j.yaml:2:12: the recording DIR/root is a directory without a "
                                           "recording: neither 'data' (perf record) nor 'cpu0.pt'"},
         {"version: 1\nrecordings: [a.data, \"x*.data\"]\n", "j.yaml:2:22: no file matches DIR/x*.data"},
+        {"version: 1\nrecordings: [\"a*.data\", a.data, a.data]\n",
+         "j.yaml:2:33: the recording DIR/a.data is here a second time"},
         {HEAD "roots:\n  - root\n  - [rot, root]\n",
          "j.yaml:5:6: the root DIR/rot is not there: No such file or directory"},
         {HEAD "roots: [a.data]\n", "j.yaml:3:9: the root DIR/a.data is no directory: Not a directory"},
