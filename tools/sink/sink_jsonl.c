@@ -276,7 +276,7 @@ static int jsonl_gap(void *context, const struct sb_gap *gap)
 	json_out_named_number(state->output, "bytes", gap->bytes);
 	json_out_named_address(state->output, "ip", gap->ip);
 	json_out_named_string(state->output, "detail", gap->detail, sizeof(gap->detail));
-	json_out_named_string(state->output, "avoid", gap_advice(gap->reason), 256);
+	json_out_named_string(state->output, "avoid", gap_advice(gap->reason, state->context->perfdata), 256);
 	return end(state);
 }
 
