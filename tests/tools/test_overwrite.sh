@@ -49,6 +49,12 @@ touch one.root/summary
 expect 0 '' $replay --sink summary=one.root/summary one.data
 # A link to what is not there yet, and what a file is called until it is whole, are files that are written, too.
 ln -s flow.tsv link.tsv
+mkfifo fifo
+refused 1 'two sinks cannot both write to ./fifo' $replay --sink insn=fifo --sink block=./fifo one.data
+cat fifo >read &
+expect 0 '' $replay --sink insn=fifo one.data
+wait $!
+[ -s read ] || fail "nothing came through a pipe"
 refused 1 'two sinks cannot both write to link.tsv' $replay --sink insn=flow.tsv --sink block=link.tsv one.data
 refused 1 'flow.tsv.tmp is what flow.tsv is called until it is whole' $replay --sink insn=flow.tsv --sink block=flow.tsv.tmp one.data
 refused 1 'flow.tsv is called flow.tsv.tmp until it is whole, and that is another one' \
