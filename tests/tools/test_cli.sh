@@ -120,6 +120,13 @@ if [ -d "$recording" ]; then
 	# Gaps as an exit status, which no gap, or none of those reasons, does not change.
 	expect 0 '' "$SBTRACE" replay --strict --root "$recording/root" --sink insn=again "$recording/perf.data"
 	nothing err
+	expect 0 'note: the filters leave nothing: all 115234 instructions are left out' \
+		"$SBTRACE" replay --comm flase --root "$recording/root" --sink insn "$recording/perf.data"
+	nothing out
+	expect 0 'note: the filters leave nothing: 7592 bytes of trace are of other CPUs' \
+		"$SBTRACE" replay --cpu 77 --sink insn "$recording/perf.data"
+	expect 1 'the span of time ends before the time stamp count 1, the first one, which is at 7\.0' \
+		"$SBTRACE" replay --time 1.0,2.0 "$recording/perf.data"
 	expect 0 'filtered +1 ' "$SBTRACE" replay --strict --cpu 77 --root "$recording/root" "$recording/perf.data"
 	mkdir -p empty
 	without="replay --root empty --no-host-root"

@@ -306,6 +306,25 @@ static void tell_gaps(const struct replay *replay)
 		          "; --sink summary has the details");
 }
 
+/* A name that is mistyped leaves nothing, and an empty file does not say why. */
+static void tell_nothing_left(const struct replay *replay)
+{
+	const struct sb_account *account = sb_session_account(replay->opened.session);
+	const uint64_t others = account->gap[sb_gap_filtered].bytes;
+	char text[160];
+
+	if (account->ninsn || (!account->ninsn_filtered && !others))
+		return;
+	if (account->ninsn_filtered)
+		snprintf(text, sizeof(text),
+		         "the filters leave nothing: all %" PRIu64 " instructions are left out",
+		         account->ninsn_filtered);
+	else
+		snprintf(text, sizeof(text),
+		         "the filters leave nothing: %" PRIu64 " bytes of trace are of other CPUs", others);
+	tell_note(replay->request->command, text);
+}
+
 static int tell_doubt(void *context, const char *text)
 {
 	tell_note(((const struct replay *)context)->request->command, text);
@@ -335,6 +354,7 @@ static enum job_replay_end judge(struct replay *replay)
 		return job_replay_stopped;
 	sb_resolver_doubts(replay->opened.resolver, tell_doubt, replay);
 	tell_gaps(replay);
+	tell_nothing_left(replay);
 	if (!check_account(command, account))
 		return job_replay_wrong;
 	return strict_allows(command, replay->job->strict, account,
