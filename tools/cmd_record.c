@@ -453,6 +453,8 @@ static int record_software(struct record_options *options, char *const command[]
 	}
 	if (options->config.truth && is_one_file(options->config.truth, options->config.output))
 		return complain("the recording and --truth cannot both be written to one file");
+	if (options->config.copy_root && is_one_file(options->config.copy_root, options->config.output))
+		return complain("--copy-root needs a directory of its own, not the recording's file");
 	watch_stop();
 	options->config.stop = &stop_asked;
 	options->config.progress = on_progress;

@@ -75,6 +75,7 @@ for what in '' --sideband --json; do
 done
 refused 1 'is read: it would be overwritten' "$SBTRACE" dump -o link.data one.data
 refused 2 'the recording and --truth cannot both be written to one file' "$SBTRACE" record --software -o new --truth ./new -- true
+refused 2 'copy-root needs a directory of its own' "$SBTRACE" record --software -o new --copy-root ./new -- true
 [ ! -e new ] || fail "recorded all the same"
 # What was printed to nobody is told.
 if [ -e /dev/full ]; then
