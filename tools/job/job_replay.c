@@ -303,7 +303,7 @@ static void tell_gaps(const struct replay *replay)
 			return;
 	if (job->nsinks)
 		gaps_tell(replay->request->command, sb_session_account(replay->opened.session), strict_all,
-		          "; --sink summary has the details");
+		          "; sbtrace replay --sink summary has the details");
 }
 
 /* A name that is mistyped leaves nothing, and an empty file does not say why. */
