@@ -122,6 +122,8 @@ static int write_bundle(struct bundle_command *command, struct sb_error *err)
 	struct sb_resolver *resolver = NULL;
 	int code = sb_perfdata_open(&perfdata, command->job.recording, err);
 
+	if (!code && sb_perfdata_damage(perfdata))
+		tell(options.command, "warning: ", sb_perfdata_damage(perfdata));
 	if (!code)
 		code = job_open_resolver(&command->job.files, &resolver, err);
 	if (!code)

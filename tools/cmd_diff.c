@@ -47,9 +47,7 @@ static int take_by(void *target, const char *value, struct option_error *error)
 
 static int take_file(void *target, const char *value, struct option_error *error)
 {
-	(void)error;
-	((struct diff_command *)target)->file = value;
-	return 0;
+	return option_pattern(&((struct diff_command *)target)->file, value, error);
 }
 
 static int take_most(void *target, const char *value, struct option_error *error)

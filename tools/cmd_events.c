@@ -15,6 +15,7 @@
 #include <sb/event.h>
 
 #include "options.h"
+#include "output.h"
 #include "tell.h"
 
 struct events_command {
@@ -23,6 +24,7 @@ struct events_command {
 	const char *pattern;
 	const char *pmu; /* of the event that was listed last */
 	uint64_t nlisted;
+	struct output *output;
 };
 
 static const struct {
@@ -103,13 +105,12 @@ static int list_one(void *context, const char *pmu, const char *name, const char
 	if (!matches(command, name, about))
 		return 0;
 	if (!command->pmu || strcmp(command->pmu, pmu)) {
-		printf("%s%s:\n", command->nlisted ? "\n" : "", pmu);
+		output_printf(command->output, "%s%s:\n", command->nlisted ? "\n" : "", pmu);
 		free((char *)(uintptr_t)command->pmu);
 		command->pmu = strdup(pmu);
 	}
-	printf("  %-40s %.200s\n", name, about ? about : "");
 	command->nlisted += 1;
-	return ferror(stdout) ? 1 : 0;
+	return output_printf(command->output, "  %-40s %.200s\n", name, about ? about : "") ? 1 : 0;
 }
 
 static void tell_of_pt(const struct events_command *command)
@@ -126,8 +127,19 @@ static void tell_of_pt(const struct events_command *command)
 
 static int list(struct events_command *command)
 {
-	sb_event_list(command->sysfs, list_one, command);
+	struct sb_error err = {0};
+	int code = output_open(&command->output, NULL, &err);
+
+	if (!code) {
+		sb_event_list(command->sysfs, list_one, command);
+		code = output_commit(command->output, &err);
+		output_close(command->output);
+	}
 	free((char *)(uintptr_t)command->pmu);
+	if (code) {
+		tell(options.command, "", &err);
+		return exit_error;
+	}
 	if (!command->nlisted) {
 		fprintf(stderr, "sbtrace events: no event matches '%s'\n",
 		        command->pattern ? command->pattern : "*");

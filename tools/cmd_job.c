@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "commands.h"
@@ -11,6 +12,7 @@
 #include "job/job_run.h"
 #include "job/job_show.h"
 #include "nearest.h"
+#include "output.h"
 #include "replay_options.h"
 #include "tell.h"
 
@@ -24,9 +26,16 @@ static int check(struct replay_command *command, struct sb_error *err)
 
 static int show(struct replay_command *command, struct sb_error *err)
 {
-	if (job_show(&command->job, stdout))
-		return sb_error_set(err, -sbe_io, "standard output", UINT64_MAX, "cannot be written");
-	return exit_fine;
+	char *text = NULL;
+	size_t size;
+	FILE *to = open_memstream(&text, &size);
+	int failed = !to || job_show(&command->job, to), code;
+
+	failed |= to && fclose(to);
+	code = failed ? sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory")
+	              : output_text(NULL, text, err);
+	free(text);
+	return code;
 }
 
 static int run(struct replay_command *command, struct sb_error *err)
@@ -78,21 +87,23 @@ enum { nactions = sizeof(actions) / sizeof(actions[0]) };
 
 static int print_schema(int argc, char **argv)
 {
+	static const struct option_table options = {.command = "sbtrace job schema",
+	                                            .usage = "",
+	                                            .about = "Prints the JSON Schema of job files.\n"};
+	const enum options_result result = options_parse(&options, argc, argv, NULL, NULL);
+	struct sb_error err = {0};
 	json_t *schema;
-	int failed;
+	int code;
 
-	(void)argv;
-	if (argc > 1) {
-		fprintf(stderr, "sbtrace job schema: takes no arguments\n");
-		return exit_usage;
-	}
+	if (result != options_done)
+		return result == options_help ? exit_fine : exit_usage;
+	signal(SIGPIPE, SIG_IGN);
 	schema = job_schema();
-	failed = !schema || json_dumpf(schema, stdout, JSON_INDENT(2)) || putchar('\n') == EOF ||
-	         fflush(stdout);
+	code = output_json(NULL, schema, &err);
 	json_decref(schema);
-	if (failed)
-		fprintf(stderr, "sbtrace job schema: cannot be written\n");
-	return failed ? exit_error : exit_fine;
+	if (code)
+		tell(options.command, "", &err);
+	return code ? exit_error : exit_fine;
 }
 
 static int act(const struct action_row *row, int argc, char **argv)
@@ -124,8 +135,9 @@ static int act(const struct action_row *row, int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	status = replay_command_read(&command, &err);
 	if (!status && !command.job.path)
-		status = sb_error_set(&err, -sbe_invalid, command.job.recording, UINT64_MAX,
-		                      "expected a job, whose name ends in .yaml or .yml; a plan is run with --shard");
+		status = sb_error_set(
+		        &err, -sbe_invalid, command.job.recording, UINT64_MAX,
+		        "expected a job, whose name ends in .yaml or .yml; a plan is run with --shard");
 	if (!status)
 		status = row->action(&command, &err);
 	if (status < 0) {

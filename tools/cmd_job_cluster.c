@@ -12,6 +12,7 @@
 #include "cluster/shard_states.h"
 #include "cluster/slurm_submit.h"
 #include "commands.h"
+#include "output.h"
 #include "tell.h"
 
 struct cluster_command {
@@ -219,7 +220,7 @@ static int submit(struct cluster_command *command, struct shard_plan *plan, stru
 	if (!code)
 		code = choose(&batch, &states, err);
 	if (!code && command->kubernetes)
-		code = kubernetes_print(stdout, &batch, err);
+		code = kubernetes_print(&batch, err);
 	else if (!code)
 		code = submit_to_slurm(command, &batch, &states, err);
 	free(batch.task);
@@ -281,13 +282,13 @@ static json_t *status_value(const struct shard_states *states)
 	return root;
 }
 
-static int print_json(const struct shard_states *states)
+static int print_json(const struct shard_states *states, struct sb_error *err)
 {
 	json_t *value = status_value(states);
-	const int failed = !value || json_dumpf(value, stdout, JSON_INDENT(2)) || putchar('\n') == EOF;
+	const int code = output_json(NULL, value, err);
 
 	json_decref(value);
-	return failed;
+	return code;
 }
 
 /* Each shard that needs somebody, and how many there are of all kinds. */
@@ -343,9 +344,9 @@ static int status(struct cluster_command *command, struct shard_plan *plan, stru
 		sleep(seconds_between_looks);
 		code = shard_states_read(&states, plan, err);
 	}
-	if (!code && command->json && print_json(&states))
-		code = sb_error_set(err, -sbe_io, "standard output", UINT64_MAX, "cannot be written");
-	else if (!code && !command->json)
+	if (!code && command->json)
+		code = print_json(&states, err);
+	else if (!code)
 		print_text(&states);
 	result = conclusion(&states, false);
 	shard_states_free(&states);

@@ -2,6 +2,7 @@
  * machines. */
 #include "cmd_job.h"
 
+#include <ctype.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,11 +27,19 @@ struct shard_command {
 	bool again, progress, sums;
 };
 
-static int set_text(char **field, const char *value, struct option_error *error)
+/* "3" or "0-7" at *@list, which goes to the next one, or becomes NULL. -1: it is neither. */
+static int next_shards(const char **list, unsigned long long *first, unsigned long long *last)
 {
-	free(*field);
-	*field = job_copy(value, error);
-	return *field ? 0 : -1;
+	const char *at = *list;
+	char *end;
+
+	if (!isdigit((unsigned char)*at))
+		return -1;
+	*first = *last = strtoull(at, &end, 10);
+	if (*end == '-' && isdigit((unsigned char)end[1]))
+		*last = strtoull(end + 1, &end, 10);
+	*list = *end == ',' ? end + 1 : NULL;
+	return (*end && *end != ',') || *last < *first ? -1 : 0;
 }
 
 static int take_plan(void *target, const char *value, struct option_error *error)
@@ -39,22 +48,30 @@ static int take_plan(void *target, const char *value, struct option_error *error
 
 	if (command->plan)
 		return option_fail(error, "there is a plan already: %s", command->plan);
-	return set_text(&command->plan, value, error);
+	return job_set_text(&command->plan, "the plan's name", value, error);
 }
 
 static int take_output(void *target, const char *value, struct option_error *error)
 {
-	return set_text(&((struct shard_command *)target)->plan, value, error);
+	return job_set_text(&((struct shard_command *)target)->plan, "the plan's name", value, error);
 }
 
 static int take_results(void *target, const char *value, struct option_error *error)
 {
-	return set_text(&((struct shard_command *)target)->results, value, error);
+	return job_set_text(&((struct shard_command *)target)->results, "the directory's name", value, error);
 }
 
+/* "0-3,7", or "all". */
 static int take_shard(void *target, const char *value, struct option_error *error)
 {
-	return set_text(&((struct shard_command *)target)->shards, value, error);
+	unsigned long long first, last;
+	const char *at = strcmp(value, "all") ? value : NULL;
+
+	while (at)
+		if (next_shards(&at, &first, &last))
+			return option_fail(error, "expected a list of shards such as 0-7,12, found '%s'",
+			                   value);
+	return job_set_text(&((struct shard_command *)target)->shards, "the list", value, error);
 }
 
 static int take_nshards(void *target, const char *value, struct option_error *error)
@@ -234,35 +251,22 @@ int job_plan_command(int argc, char **argv)
 
 /* ---- run -------------------------------------------------------------------------------------- */
 
-/* "0-3,7", or "all". */
+/* @list is one that take_shard() took. */
 static int mark(const struct shard_plan *plan, const char *list, bool *wanted, struct sb_error *err)
 {
-	const char *at = list;
+	unsigned long long first, last;
 
 	if (!strcmp(list, "all")) {
 		memset(wanted, 1, plan->nshards);
 		return 0;
 	}
-	do {
-		char *end;
-		unsigned long long first, last;
-
-		first = last = strtoull(at, &end, 10);
-		if (*at < '0' || *at > '9')
-			end = NULL;
-		if (end && *end == '-' && end[1] >= '0' && end[1] <= '9')
-			last = strtoull(end + 1, &end, 10);
-		if (!end || (*end && *end != ',') || last < first)
-			return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
-			                    "--shard: expected a list of shards such as 0-7,12, found '%s'",
-			                    list);
+	for (const char *at = list; at && !next_shards(&at, &first, &last);) {
 		if (last >= plan->nshards)
 			return sb_error_set(err, -sbe_invalid, plan->path, UINT64_MAX,
 			                    "there is no shard %llu: the last one is %zu", last,
 			                    plan->nshards - 1);
 		memset(wanted + first, 1, last - first + 1);
-		at = *end ? end + 1 : end;
-	} while (*at);
+	}
 	return 0;
 }
 

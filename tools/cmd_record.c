@@ -439,6 +439,7 @@ static void watch_stop(void)
 
 static int record_software(struct record_options *options, char *const command[])
 {
+	const char *live_option = record_live_option(&options->live);
 	struct sb_software_tracer_result result;
 	struct sb_error error = {0};
 	char text[1024];
@@ -446,11 +447,14 @@ static int record_software(struct record_options *options, char *const command[]
 
 	if (!command)
 		return complain("which command? -- COMMAND [ARGUMENTS]");
-	if (record_live_is_wanted(&options->live))
-		return complain(
-		        "--software goes with a command, and not with what is recorded by the machine");
+	if (live_option) {
+		snprintf(text, sizeof(text), "%s does not go with --software", live_option);
+		return complain(text);
+	}
 	if (options->config.truth && is_one_file(options->config.truth, options->config.output))
 		return complain("the recording and --truth cannot both be written to one file");
+	if (options->config.copy_root && is_one_file(options->config.copy_root, options->config.output))
+		return complain("--copy-root needs a directory of its own, not the recording's file");
 	watch_stop();
 	options->config.stop = &stop_asked;
 	options->config.progress = on_progress;

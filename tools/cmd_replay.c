@@ -39,11 +39,12 @@ int cmd_replay(int argc, char **argv)
 	};
 	struct replay_command command = {.options = {.command = options.command, .ends = true}};
 	enum options_result result = options_parse(&options, argc, argv, &command, NULL);
+	struct option_error wrong;
 	struct sb_error err = {0};
 	int status = exit_fine;
 
-	if (result == options_done && !command.job.recording && !command.job.files.bundle) {
-		fprintf(stderr, "sbtrace replay: which recording?\nTry 'sbtrace replay --help'.\n");
+	if (result == options_done && replay_command_check(&command, &wrong)) {
+		fprintf(stderr, "sbtrace replay: %s\nTry 'sbtrace replay --help'.\n", wrong.why);
 		result = options_wrong;
 	}
 	if (result != options_done) {

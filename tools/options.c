@@ -43,6 +43,14 @@ int option_choose(const char *const *word, int count, const char *text, struct o
 	return option_fail(error, "expected one of %s, found '%s'", all, text);
 }
 
+int option_pattern(const char **pattern, const char *text, struct option_error *error)
+{
+	if (!*text)
+		return option_fail(error, "the pattern is empty");
+	*pattern = text;
+	return 0;
+}
+
 int option_number(const char *text, uint64_t least, uint64_t most, uint64_t *value,
                   struct option_error *error)
 {

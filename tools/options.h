@@ -55,6 +55,9 @@ int option_number(const char *text, uint64_t least, uint64_t most, uint64_t *val
 /* The index of @text among @count words, or -1 with the reason. */
 int option_choose(const char *const *word, int count, const char *text, struct option_error *error);
 
+/* A pattern, which is kept as it is: zero, or -1 when it is empty. */
+int option_pattern(const char **pattern, const char *text, struct option_error *error);
+
 int option_fail(struct option_error *error, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -211,8 +212,7 @@ int output_open_beside(struct output **output, const char *path, const char *inp
 		return sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
 	same = is_same_file(path, input) || is_same_file(temporary, input);
 	free(temporary);
-	return same ? sb_error_set(err, -sbe_invalid, path, UINT64_MAX,
-	                           "is read: it would be overwritten")
+	return same ? sb_error_set(err, -sbe_invalid, path, UINT64_MAX, "is read: it would be overwritten")
 	            : output_open(output, path, err);
 }
 
@@ -361,5 +361,15 @@ int output_text(const char *path, const char *text, struct sb_error *err)
 		output_write(output, "\n", 1);
 	code = output_commit(output, err);
 	output_close(output);
+	return code;
+}
+
+int output_json(const char *path, const json_t *value, struct sb_error *err)
+{
+	char *text = value ? json_dumps(value, JSON_INDENT(2)) : NULL;
+	const int code = text ? output_text(path, text, err)
+	                      : sb_error_set(err, -sbe_nomem, path, UINT64_MAX, "out of memory");
+
+	free(text);
 	return code;
 }

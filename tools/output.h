@@ -100,6 +100,10 @@ static inline int output_puts(struct output *output, const char *text)
 /* A file with the lines of @text, the last of which may have no end. Zero or a negative code. */
 int output_text(const char *path, const char *text, struct sb_error *err);
 
+/* The same with a JSON value, indented; NULL is one that there was no memory for. */
+struct json_t;
+int output_json(const char *path, const struct json_t *value, struct sb_error *err);
+
 /* For text that is not in a hurry; a piece is cut at 4 KiB. Zero, or negative when broken. */
 int output_printf(struct output *output, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

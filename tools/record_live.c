@@ -18,14 +18,36 @@
 
 static const char name[] = "sbtrace record";
 
-bool record_live_is_wanted(const struct record_live *live)
+const char *record_live_option(const struct record_live *live)
 {
 	const struct sb_recorder_config *config = &live->config;
+	const struct {
+		bool given;
+		const char *name;
+	} option[] = {
+	        {live->nevents != 0, "--event"},
+	        {live->sideband_only, "--sideband-only"},
+	        {config->everybody, "--all-cpus"},
+	        {live->npids != 0, "--pid"},
+	        {live->ntids != 0, "--tid"},
+	        {config->cgroup != NULL, "--cgroup"},
+	        {config->ring_size != 0, "--ring"},
+	        {config->aux_size != 0, "--aux"},
+	        {config->snapshot, "--snapshot"},
+	        {config->paused, "--paused"},
+	        {config->time_limit != 0, "--time"},
+	        {config->size_limit != 0, "--size"},
+	        {config->control != NULL, "--control"},
+	        {config->kcore, "--kcore"},
+	        {live->bundle != NULL, "--bundle"},
+	        {config->sysfs != NULL, "--sysfs"},
+	        {config->proc != NULL, "--proc"},
+	};
 
-	return live->nevents || live->npids || live->ntids || live->sideband_only || live->bundle ||
-	       config->everybody || config->cgroup || config->ring_size || config->aux_size ||
-	       config->snapshot || config->paused || config->time_limit || config->size_limit ||
-	       config->control || config->kcore || config->sysfs || config->proc;
+	for (size_t i = 0; i < sizeof(option) / sizeof(option[0]); i++)
+		if (option[i].given)
+			return option[i].name;
+	return NULL;
 }
 
 void record_live_free(struct record_live *live)

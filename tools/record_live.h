@@ -20,8 +20,8 @@ struct record_live {
 	bool old_due;       /* see old_recording.h */
 };
 
-/* Whether an option was given that is for this kind of recording. */
-bool record_live_is_wanted(const struct record_live *live);
+/* The first of the options for this kind of recording that was given; NULL: none. */
+const char *record_live_option(const struct record_live *live);
 /* Whether one of the events is a trace; without any, it is. */
 bool record_live_has_trace(const struct record_live *live);
 /* Records; @argv NULL: no command. The exit status. */

@@ -94,7 +94,11 @@ static int take_time(void *target, const char *value, struct option_error *error
 		return option_fail(error, "out of memory");
 	result = job_time_set(&job->filter.from, from, error);
 	free(from);
-	return result ? result : job_time_set(&job->filter.to, comma + 1, error);
+	if (!result)
+		result = job_time_set(&job->filter.to, comma + 1, error);
+	if (!result && job_time_is_before(&job->filter.to, &job->filter.from))
+		return option_fail(error, "the span %s ends before it begins", value);
+	return result;
 }
 
 static int take_address(void *target, const char *value, struct option_error *error)
@@ -230,19 +234,30 @@ static bool is_job_file(const char *path)
 	return dot && (!strcmp(dot, ".yaml") || !strcmp(dot, ".yml"));
 }
 
+int replay_command_check(const struct replay_command *command, struct option_error *error)
+{
+	const char *path = command->job.recording;
+
+	if (!path && !command->job.files.bundle)
+		return option_fail(error, "which recording?");
+	if (path && is_job_file(path))
+		return 0;
+	if (command->set.count)
+		return option_fail(error, "--set %s: there is no job that has variables",
+		                   command->set.value[0].name);
+	if (command->options.resume)
+		return option_fail(error, "--resume: there is no job, which would have a run record");
+	return 0;
+}
+
 int replay_command_read(struct replay_command *command, struct sb_error *err)
 {
 	struct job line = command->job;
 	char *path = line.recording;
 	int code;
 
-	if (!path || !is_job_file(path)) {
-		if (!command->set.count)
-			return 0;
-		return sb_error_set(err, -sbe_invalid, NULL, UINT64_MAX,
-		                    "--set %s: there is no job that has variables",
-		                    command->set.value[0].name);
-	}
+	if (!path || !is_job_file(path))
+		return 0;
 	line.recording = NULL;
 	code = job_read(&command->job, path, &command->set, err);
 	if (code)

@@ -18,6 +18,9 @@ extern const size_t nreplay_option_rows;
 /* The operand: a recording, or a job that names one. */
 option_set replay_take_recording;
 
+/* Whether the options make sense together: zero, or -1 with the reason. */
+int replay_command_check(const struct replay_command *command, struct option_error *error);
+
 /* When the operand is a job, reads it; what the command line says goes on top of it. */
 int replay_command_read(struct replay_command *command, struct sb_error *err);
 

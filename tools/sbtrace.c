@@ -76,7 +76,7 @@ static int finish(int status)
 	const int failed = ferror(stdout);
 
 	errno = 0;
-	if ((!fflush(stdout) && !failed) || errno == EPIPE || status != exit_fine)
+	if ((!fflush(stdout) && !failed) || errno == EPIPE)
 		return status;
 	fprintf(stderr, "sbtrace: standard output: write failed%s%s\n", errno ? ": " : "",
 	        errno ? strerror(errno) : "");

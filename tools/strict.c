@@ -27,24 +27,36 @@ static int unknown(const char *name, struct option_error *error)
 	return option_fail(error, "no gap has the reason '%s'; there are %s", name, nearest.all);
 }
 
-static int set_one(uint32_t *set, const char *name, struct option_error *error)
+int strict_list_add(struct strict_list *list, const char *name, struct option_error *error)
 {
 	const bool out = name[0] == '-';
 
 	for (unsigned int i = 0; i < sb_gap_reasons; i++) {
 		if (!has(strict_all, i) || strcmp(name + out, sb_gap_reason_name((enum sb_gap_reason)i)))
 			continue;
-		if (out)
-			*set = (*set ? *set : strict_all) & ~(UINT32_C(1) << i);
-		else
-			*set |= UINT32_C(1) << i;
+		if (out ? list->named : list->out)
+			return option_fail(
+			        error, "'%s': reasons are named or, with a minus, taken out of all: not both",
+			        name);
+		*(out ? &list->out : &list->named) |= UINT32_C(1) << i;
 		return 0;
 	}
 	return unknown(name + out, error);
 }
 
+int strict_list_take(const struct strict_list *list, uint32_t *set, struct option_error *error)
+{
+	const uint32_t left = list->out ? (*set ? *set : strict_all) & ~list->out : *set | list->named;
+
+	if (!left)
+		return option_fail(error, "no reason is left: all are taken out");
+	*set = left;
+	return 0;
+}
+
 int strict_set(uint32_t *set, const char *text, struct option_error *error)
 {
+	struct strict_list list = {0};
 	char *items, *rest;
 	int result = 0;
 
@@ -56,9 +68,9 @@ int strict_set(uint32_t *set, const char *text, struct option_error *error)
 	if (!items)
 		return option_fail(error, "out of memory");
 	while (!result && rest)
-		result = set_one(set, strsep(&rest, ","), error);
+		result = strict_list_add(&list, strsep(&rest, ","), error);
 	free(items);
-	return result;
+	return result ? result : strict_list_take(&list, set, error);
 }
 
 void gaps_tell(const char *command, const struct sb_account *account, uint32_t set, const char *rest)

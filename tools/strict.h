@@ -16,8 +16,19 @@
 static const uint32_t strict_all =
         (UINT32_C(1) << sb_gap_reasons) - 1 - (UINT32_C(1) << sb_gap_none) - (UINT32_C(1) << sb_gap_filtered);
 
-/* Adds the reasons that @text lists: "overflow,no-binary"; those with a minus before them are taken out, of
- * all when the list begins with one: "-no-sync". NULL: all. Zero, or -1 with the reason. */
+/* Reasons that are named, or, with a minus before them, taken out; not both. */
+struct strict_list {
+	uint32_t named, out;
+};
+
+/* "no-sync" or "-no-sync". Zero, or -1 with the reason. */
+int strict_list_add(struct strict_list *list, const char *name, struct option_error *error);
+
+/* Adds those that are named to @set, or takes the others out of it, or of all when it is empty. Zero, or -1
+ * with the reason. */
+int strict_list_take(const struct strict_list *list, uint32_t *set, struct option_error *error);
+
+/* The same with the list in @text: "overflow,no-binary", "-no-sync"; NULL: all. */
 int strict_set(uint32_t *set, const char *text, struct option_error *error);
 
 /* One line on stderr that counts the gaps with reasons in @set, if there are any, and ends with @rest. */

@@ -17,12 +17,13 @@ static int compare_regions(const void *a, const void *b)
 	return left->begin < right->begin ? -1 : left->begin > right->begin;
 }
 
-/* Whether code may be there, and in the file. */
+/* Whether code may be there, and in the file. A kernel is linked to where kernels are; anything else may be
+ * moved there by a shift. */
 static int is_code(const GElf_Ehdr *header, const GElf_Phdr *segment, uint64_t file_size, uint64_t shift)
 {
 	const uint64_t begin = segment->p_vaddr + shift;
 
-	if (segment->p_type != PT_LOAD || !(begin >> 63) || !segment->p_filesz)
+	if (segment->p_type != PT_LOAD || !(segment->p_vaddr >> 63) || !(begin >> 63) || !segment->p_filesz)
 		return 0;
 	if (header->e_type != ET_CORE && !(segment->p_flags & PF_X))
 		return 0;
@@ -116,6 +117,11 @@ int kernel_regions_read(struct kernel_regions *regions, int fd, const char *name
 	if (status < 0)
 		return sb_error_set(err, status, name, UINT64_MAX,
 		                    "is no ELF file with segments: expected kcore or vmlinux");
+	if (!regions->count) {
+		kernel_regions_free(regions);
+		return sb_error_set(err, -sbe_format, name, UINT64_MAX,
+		                    "has no code at a kernel's addresses: expected kcore or vmlinux");
+	}
 	return 0;
 }
 

@@ -128,7 +128,8 @@ static int check_end(const struct record_file *file, uint64_t offset, struct sb_
 	}
 	if (offset > file->end)
 		return sb_error_set(err, -sbe_truncated, file->map.path, file->end,
-		                    "the data end %" PRIu64 " bytes short of the end of a record's payload",
+		                    "the data are cut off here, %" PRIu64
+		                    " bytes short of the end of a record's payload",
 		                    offset - file->end);
 	if (file->promised_end > file->end)
 		return sb_error_set(err, -sbe_truncated, file->map.path, file->end,

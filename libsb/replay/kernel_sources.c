@@ -1,10 +1,13 @@
 /* kernel_sources.c - see kernel_sources.h. */
 #include "replay/kernel_sources.h"
 
+#include <errno.h>
 #include <sb/bundle.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "binary/kallsyms.h"
 #include "binary/kernel_bpf.h"
@@ -241,4 +244,22 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
 	free(found.vmlinux);
 	free(found.kallsyms);
 	return status;
+}
+
+int kernel_files_check(const struct sb_replay_options *options, struct sb_error *err)
+{
+	const char *const named[] = {options->kcore, options->vmlinux, options->kallsyms};
+	struct stat st;
+
+	for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); ++i) {
+		if (!named[i])
+			continue;
+		if (stat(named[i], &st) < 0 || access(named[i], R_OK) < 0)
+			return sb_error_set(err,
+			                    errno == ENOENT || errno == ENOTDIR ? -sbe_not_found : -sbe_io,
+			                    named[i], UINT64_MAX, "cannot be opened: %m");
+		if (!S_ISREG(st.st_mode))
+			return sb_error_set(err, -sbe_io, named[i], UINT64_MAX, "expected a regular file");
+	}
+	return 0;
 }

@@ -15,4 +15,7 @@ int kernel_text_open(struct kernel_text *text, const struct sb_perfdata *perfdat
                      const struct sb_system *system, const struct sb_replay_options *options,
                      struct sb_resolver *resolver, struct sb_error *err);
 
+/* Whether the files that are named are there, needed or not. Zero or a negative code. */
+int kernel_files_check(const struct sb_replay_options *options, struct sb_error *err);
+
 #endif

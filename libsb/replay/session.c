@@ -262,7 +262,9 @@ static int open_parts(struct sb_session *session, const struct sb_replay_options
 		return sb_error_set(err, -sbe_unsupported, sb_perfdata_path(session->perfdata), UINT64_MAX,
 		                    "its times are of another clock (perf record -k), which no time stamp "
 		                    "counter converts to");
-	status = open_resolver(session, &given, err);
+	status = kernel_files_check(&given, err);
+	if (status == 0)
+		status = open_resolver(session, &given, err);
 	if (status == 0)
 		status = jit_code_new(&session->jit, session->resolver, info, given.jitdump, given.njitdumps,
 		                      err);

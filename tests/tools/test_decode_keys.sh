@@ -80,6 +80,9 @@ if [ -d "$pti" ]; then
 	grep -qE '[1-9][0-9]* by their page tables' "$dir/addresses" && fail "kernel-pti: $(grep switches: "$dir/addresses")"
 	ninsn() { awk '$1 == "total" && NF == 3 && !n { n = $2 } END { print n + 0 }' "$dir/$1"; }
 	[ "$(ninsn addresses)" -lt "$(ninsn page_tables)" ] || fail "kernel-pti: $(ninsn addresses) without page tables"
+	# A program is no kernel, though the recording does not know the kernel's build-id.
+	"$SBTRACE" replay --root "$pti/root" --vmlinux "$SBTRACE" "$pti/perf.data" >/dev/null 2>"$dir/err" && fail "a program as vmlinux"
+	grep -q "has no code at a kernel's addresses: expected kcore or vmlinux" "$dir/err" || fail "a program as vmlinux: $(cat "$dir/err")"
 	# Where the kernel switches, its code tells, too.
 	cp "$pti/perf.data/data" "$dir/pti/data"
 	rm "$dir/pti/kcore_dir/kallsyms"

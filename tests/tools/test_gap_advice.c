@@ -13,15 +13,15 @@ static void each_reason_has_its_own(void **state)
 {
 	(void)state;
 	for (unsigned int i = sb_gap_none + 1; i < sb_gap_reasons; i++) {
-		const char *advice = gap_advice((enum sb_gap_reason)i);
+		const char *advice = gap_advice((enum sb_gap_reason)i, NULL);
 
 		assert_true(strlen(advice) > 10 && strlen(advice) < 100);
 		assert_null(strpbrk(advice, "\t\n"));
 		for (unsigned int k = sb_gap_none + 1; k < i; k++)
-			assert_string_not_equal(advice, gap_advice((enum sb_gap_reason)k));
+			assert_string_not_equal(advice, gap_advice((enum sb_gap_reason)k, NULL));
 	}
-	assert_string_equal(gap_advice(sb_gap_none), "-");
-	assert_string_equal(gap_advice(sb_gap_reasons), "-");
+	assert_string_equal(gap_advice(sb_gap_none, NULL), "-");
+	assert_string_equal(gap_advice(sb_gap_reasons, NULL), "-");
 }
 
 int main(void)

@@ -192,7 +192,7 @@ expect 0 '' "$SBTRACE" job merge plan
 sed 's/"shards": 9/"shards": 8/' plan >changed
 expect 1 'its hash is not' "$SBTRACE" job run changed --shard 1
 expect 1 'there is no shard 9: the last one is 8' "$SBTRACE" job run plan --shard 2,9
-expect 1 "expected a list of shards such as 0-7,12, found '3-'" "$SBTRACE" job run plan --shard 3-
+expect 2 "expected a list of shards such as 0-7,12, found '3-'" "$SBTRACE" job run plan --shard 3-
 expect 1 'expected "format"|no plan' "$SBTRACE" job merge out.yaml
 expect 2 'which plan' "$SBTRACE" job merge
 expect 2 'where is the plan' "$SBTRACE" job plan out.yaml

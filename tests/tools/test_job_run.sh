@@ -243,7 +243,7 @@ cat reference/1.block reference/4.block | cmp - both || fail "two recordings on 
 expect 2 "there is no action 'chekc'; did you mean 'check'" "$SBTRACE" job chekc job.yaml
 expect 2 'which job' "$SBTRACE" job check
 expect 1 'expected a job, whose name ends in' "$SBTRACE" job check one.data
-expect 1 '--set x: there is no job' "$SBTRACE" replay --set x=1 one.data
+expect 2 '--set x: there is no job' "$SBTRACE" replay --set x=1 one.data
 expect 1 "--set uot: the job has no such variable; did you mean 'out'" "$SBTRACE" job check --set uot=1 job.yaml
 
 [ $failures -eq 0 ]

@@ -46,7 +46,17 @@ grep -q '"type":"switch"' "$dir/run.1" || fail "no switch"
 
 # Not all of a long file: what there is of each type, and the last lines.
 command -v python3 >/dev/null && python3 -c 'import jsonschema' 2>/dev/null ||
-	{ echo "skipped: no python3-jsonschema here"; [ $failures -eq 0 ] && exit 77; exit 1; }
+	{ echo "skipped: no python3-jsonschema here"; # Switches are those of what is replayed: of a CPU; of a span, with the one before it.
+grep '"type":"switch","cpu":1,' "$dir/run.1" >"$dir/expected"
+replay --cpu 1 --sink jsonl="$dir/cpu" "$dir/jsonl.data"
+grep '"type":"switch"' "$dir/cpu" | diff "$dir/expected" - || fail "--cpu 1: other switches"
+middle=$(($(wc -l <"$dir/expected") / 2))
+sed -n "$middle,$((middle + 1))p" "$dir/expected" >"$dir/two"
+ns=$(sed -n '2s/.*"time":\([0-9]*\).*/\1/p' "$dir/two")
+replay --cpu 1 --time "$((ns / 1000000000)).$(printf %09d $((ns % 1000000000 - 1000)))",$((ns / 1000000000)).$(printf %09d $((ns % 1000000000 + 1000))) \
+	--sink jsonl="$dir/span" "$dir/jsonl.data"
+grep '"type":"switch"' "$dir/span" | diff "$dir/two" - || fail "--time: other switches"
+[ $failures -eq 0 ] && exit 77; exit 1; }
 for file in run block none cut; do
 	python3 - "$SOURCE_DIR/tools/sink/report/jsonl.schema.json" "$dir/$file.1" <<'EOF' || fail "$file: not as its schema says"
 import collections, json, sys

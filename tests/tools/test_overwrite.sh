@@ -40,8 +40,21 @@ refused 1 'raw/kcore_dir/kcore is in a recording' $replay --sink insn=raw/kcore_
 "$SBTRACE" bundle -q --root one.root -o bundle one.data || fail "bundle: status $?"
 refused 1 'bundle/manifest.json is in a bundle' "$SBTRACE" replay --bundle bundle --sink insn=bundle/manifest.json one.data
 refused 1 'bundle/.build-id/new is in a bundle' "$SBTRACE" replay --bundle bundle --sink insn=bundle/.build-id/new one.data
+# Nor are programs, which the recording maps; what an earlier run wrote beside them is.
+program=one.root/$(cd one.root && find . -name 'true' -type f | head -n 1)
+cp "$program" program.kept
+refused 1 "$program is a program or a library: it would be overwritten" $replay --sink insn="$program" one.data
+cmp "$program" program.kept || fail "a program was overwritten"
+touch one.root/summary
+expect 0 '' $replay --sink summary=one.root/summary one.data
 # A link to what is not there yet, and what a file is called until it is whole, are files that are written, too.
 ln -s flow.tsv link.tsv
+mkfifo fifo
+refused 1 'two sinks cannot both write to ./fifo' $replay --sink insn=fifo --sink block=./fifo one.data
+cat fifo >read &
+expect 0 '' $replay --sink insn=fifo one.data
+wait $!
+[ -s read ] || fail "nothing came through a pipe"
 refused 1 'two sinks cannot both write to link.tsv' $replay --sink insn=flow.tsv --sink block=link.tsv one.data
 refused 1 'flow.tsv.tmp is what flow.tsv is called until it is whole' $replay --sink insn=flow.tsv --sink block=flow.tsv.tmp one.data
 refused 1 'flow.tsv is called flow.tsv.tmp until it is whole, and that is another one' \
@@ -62,13 +75,17 @@ for what in '' --sideband --json; do
 done
 refused 1 'is read: it would be overwritten' "$SBTRACE" dump -o link.data one.data
 refused 2 'the recording and --truth cannot both be written to one file' "$SBTRACE" record --software -o new --truth ./new -- true
+refused 2 'copy-root needs a directory of its own' "$SBTRACE" record --software -o new --copy-root ./new -- true
 [ ! -e new ] || fail "recorded all the same"
 # What was printed to nobody is told.
 if [ -e /dev/full ]; then
-	for command in --help --version events 'events --encode cycles' 'job --help' 'replay --help'; do
+	"$SBTRACE" job plan -n 2 -o plan job.yaml || fail "plan: status $?"
+	for command in --help --version events 'events --encode cycles' 'job --help' 'replay --help' 'job schema' \
+		'job show job.yaml' 'job status plan' 'job status --json plan' 'job submit --slurm --dry-run plan' \
+		'dump --sideband one.data' 'diff --root one.root one.data one.data'; do
 		# shellcheck disable=SC2086
 		"$SBTRACE" $command >/dev/full 2>err.txt && fail "$command, where nothing can be written: status 0"
-		grep -q 'standard output: write failed' err.txt || fail "$command: $(cat err.txt)"
+		grep -q 'standard output: write failed: No space left on device' err.txt || fail "$command: $(cat err.txt)"
 	done
 fi
 [ $failures -eq 0 ]

@@ -26,7 +26,10 @@ for option in '--cpus 2' '--seed 1' '--psb-period 512' --no-retcomp --mtc --cyc 
 	# shellcheck disable=SC2086 # words
 	refused "${option%% *} goes with --software only" -a --sideband-only $option -- true
 done
-refused 'not with what is recorded by the machine' --software --sysfs /sys -- true
+for option in '--bundle b' '--event cs' '--sysfs /sys' --kcore '--pid 1' '--time 3'; do
+	# shellcheck disable=SC2086 # words
+	refused "${option%% *} does not go with --software" --software $option -- true
+done
 refused 'sideband-only and --event exclude' -a --sideband-only -e cs -- true
 refused '--paused needs --control' -a -e cs --paused -- true
 refused 'are about a trace' -a -e cs --snapshot -- true

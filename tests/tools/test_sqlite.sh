@@ -146,7 +146,8 @@ wrong()
 }
 wrong 'the sink sqlite cannot write to standard output' --sink sqlite
 ln -s /dev/full "$dir/full"
-wrong "$dir/full: (cannot be written|write failed): .*(disk|full)" --sink sqlite="$dir/full"
+wrong "$dir/full: cannot be written: expected a regular file" --sink sqlite="$dir/full"
+wrong '/dev/null: cannot be written: expected a regular file' --sink sqlite=/dev/null
 (
 	failures=0
 	trap '' XFSZ

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output.h"
+
 enum { tries_per_index = 3 };
 
 static const char volume[] = "traces";
@@ -147,7 +149,7 @@ static int check(const struct batch *batch, struct sb_error *err)
 	return 0;
 }
 
-int kubernetes_print(FILE *file, const struct batch *batch, struct sb_error *err)
+int kubernetes_print(const struct batch *batch, struct sb_error *err)
 {
 	json_t *items, *list;
 	int code = check(batch, err);
@@ -159,10 +161,7 @@ int kubernetes_print(FILE *file, const struct batch *batch, struct sb_error *err
 		json_array_append_new(items, shards_job(batch));
 	json_array_append_new(items, merge_job(batch));
 	list = json_pack("{s:s, s:s, s:o}", "apiVersion", "v1", "kind", "List", "items", items);
-	if (!list)
-		return sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
-	if (json_dumpf(list, file, JSON_INDENT(2)) || putc('\n', file) == EOF)
-		code = sb_error_set(err, -sbe_io, "standard output", UINT64_MAX, "cannot be written");
+	code = output_json(NULL, list, err);
 	json_decref(list);
 	return code;
 }

@@ -5,13 +5,11 @@
 #ifndef TOOLS_CLUSTER_KUBERNETES_H
 #define TOOLS_CLUSTER_KUBERNETES_H
 
-#include <stdio.h>
-
 #include <sb/error.h>
 
 #include "cluster/batch.h"
 
 /* For kubectl apply. Zero or a negative code: the job does not say what is needed. */
-int kubernetes_print(FILE *file, const struct batch *batch, struct sb_error *err);
+int kubernetes_print(const struct batch *batch, struct sb_error *err);
 
 #endif

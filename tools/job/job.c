@@ -169,6 +169,11 @@ int job_time_set(struct job_time *time, const char *text, struct option_error *e
 	           : option_number(text, 0, UINT64_MAX, &time->value, error);
 }
 
+bool job_time_is_before(const struct job_time *a, const struct job_time *b)
+{
+	return a->unit == b->unit && a->unit != job_time_open && a->value < b->value;
+}
+
 int job_range_add(struct job_ranges *ranges, const char *text, struct option_error *error)
 {
 	const size_t at = strcspn(text, "-+");
@@ -356,6 +361,20 @@ static uint64_t last_tsc(const struct sb_clock *clock, uint64_t ns)
 	return after ? after - 1 : 0;
 }
 
+/* It ends before any time stamp. */
+static int too_early(const struct sb_clock *clock, const char *recording, struct sb_error *err)
+{
+	const uint64_t ns = clock->time_mult ? sb_clock_tsc_to_ns(clock, 1) : 0;
+
+	if (!ns)
+		return sb_error_set(err, -sbe_invalid, recording, UINT64_MAX,
+		                    "the span of time ends before the time stamp count 1, the first one");
+	return sb_error_set(err, -sbe_invalid, recording, UINT64_MAX,
+	                    "the span of time ends before the time stamp count 1, the first one, which is at "
+	                    "%" PRIu64 ".%09" PRIu64 " seconds",
+	                    ns / 1000000000, ns % 1000000000);
+}
+
 int job_span(const struct job_filter *filter, const struct sb_clock *clock, const char *recording,
              uint64_t *from, uint64_t *to, struct sb_error *err)
 {
@@ -373,7 +392,9 @@ int job_span(const struct job_filter *filter, const struct sb_clock *clock, cons
 		*from = first->unit == job_time_ns ? sb_clock_ns_to_tsc(clock, first->value) : first->value;
 	if (last->unit != job_time_open)
 		*to = last->unit == job_time_ns ? last_tsc(clock, last->value) : last->value;
-	if (!*to || *to < *from)
+	if (!*to)
+		return too_early(clock, recording, err);
+	if (*to < *from)
 		return sb_error_set(
 		        err, -sbe_invalid, recording, UINT64_MAX,
 		        "the span of time ends before it begins: from the time stamp count %" PRIu64

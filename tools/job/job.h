@@ -128,6 +128,8 @@ int job_list_add(struct job_list *list, const char *text, struct option_error *e
 int job_add_text(struct job_texts *texts, const char *text, struct option_error *error);
 /* "12345" is a time stamp count, "483.295535467" is seconds of perf's clock, "" is no limit. */
 int job_time_set(struct job_time *time, const char *text, struct option_error *error);
+/* Whether it certainly is, without a clock. */
+bool job_time_is_before(const struct job_time *a, const struct job_time *b);
 /* "0x401000-0x402000", "0x401000+64": the end is exclusive. */
 int job_range_add(struct job_ranges *ranges, const char *text, struct option_error *error);
 /* "4G", "512M", "100K", "4096": bytes, in powers of 1024. */

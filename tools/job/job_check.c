@@ -168,15 +168,10 @@ static int check_list(const struct check *check, const struct job_list *all, con
 	                   some->value[0]);
 }
 
-static bool is_before(const struct job_time *a, const struct job_time *b)
-{
-	return a->unit == b->unit && a->unit != job_time_open && a->value < b->value;
-}
-
 static int check_span(const struct check *check, const struct job_filter *filter,
                       const struct job_place *place)
 {
-	return is_before(&filter->to, &filter->from)
+	return job_time_is_before(&filter->to, &filter->from)
 	               ? job_fail_at(check->err, place, "the span of time ends before it begins")
 	               : 0;
 }
@@ -199,7 +194,7 @@ static int check_sink_filter(const struct check *check, const struct job_sink *s
 		code = check_list(check, &all->cpu, &some->cpu, place, "CPU");
 	if (!code)
 		code = check_list(check, &all->pid, &some->pid, place, "process");
-	if (!code && (is_before(&some->to, &all->from) || is_before(&all->to, &some->from)))
+	if (!code && (job_time_is_before(&some->to, &all->from) || job_time_is_before(&all->to, &some->from)))
 		code = job_fail_at(check->err, place,
 		                   "this sink is given nothing: its span of time is outside of the job's");
 	return code;

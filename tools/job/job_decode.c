@@ -76,6 +76,15 @@ int job_decode_set_time_source(struct job_decode *decode, const char *text, stru
 	return word < 0 ? -1 : 0;
 }
 
+int job_decode_check_none(const struct job_texts *words, const char *word, struct option_error *error)
+{
+	const char *first = words->count ? words->value[0] : word;
+
+	if (!strcmp(first, "none") == !strcmp(word, "none"))
+		return 0;
+	return option_fail(error, "'%s' and '%s' exclude each other", first, word);
+}
+
 int job_decode_set_evidence(struct job_decode *decode, const char *text, struct option_error *error)
 {
 	char *list = strdup(text), *rest = list;
@@ -85,6 +94,8 @@ int job_decode_set_evidence(struct job_decode *decode, const char *text, struct 
 		const char *word = strsep(&rest, ",");
 
 		code = find_word(job_switch_evidence, word, error) < 0 ? -1 : 0;
+		if (!code)
+			code = job_decode_check_none(&decode->switch_evidence, word, error);
 		if (!code)
 			code = job_add_text(&decode->switch_evidence, word, error);
 	}

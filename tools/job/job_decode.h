@@ -13,11 +13,14 @@ struct job_decoding {
 	struct pt_errata errata;
 };
 
-/* Errata by name; with "none" in the list, none. */
+/* Errata by name. */
 int job_decoding_of(const struct job_decode *decode, struct job_decoding *decoding, struct sb_error *err);
 
 /* The names, NULL behind the last. */
 extern const char *const job_errata[], *const job_time_sources[], *const job_switch_evidence[];
+
+/* "none" goes with no other word of a list: whether @word may be added. Zero, or -1 with the reason. */
+int job_decode_check_none(const struct job_texts *words, const char *word, struct option_error *error);
 
 /* For the command line: "tsc"; "addresses,page_tables". Zero, or -1 with the reason. */
 int job_decode_set_time_source(struct job_decode *decode, const char *text, struct option_error *error);

@@ -56,6 +56,19 @@ static int add_matches(const struct job *job, struct job_inputs *inputs, const c
 	}
 }
 
+/* Patterns may overlap; but who names one twice meant another one. */
+static int add_named(const struct job *job, struct job_inputs *inputs, size_t index, struct sb_error *err)
+{
+	char *const *path = job->recordings.value;
+	const struct job_place place = job_places_find(&job->places, path[index]);
+
+	for (size_t i = 0; i < index; i++)
+		if (!strcmp(path[i], path[index]))
+			return job_fail_at(err, &place, "the recording %s is here a second time",
+			                   path[index]);
+	return add(inputs, path[index], err);
+}
+
 int job_inputs_find(const struct job *job, struct job_inputs *inputs, struct sb_error *err)
 {
 	char *bundled = NULL;
@@ -72,12 +85,11 @@ int job_inputs_find(const struct job *job, struct job_inputs *inputs, struct sb_
 	}
 	for (size_t i = 0; i < job->recordings.count && !code; i++) {
 		const char *path = job->recordings.value[i];
-
 		const bool is_pattern = strpbrk(path, "*?[") && !job_is_url(path);
 
 		/* What is there under just this name is no pattern. */
 		code = is_pattern && access(path, F_OK) ? add_matches(job, inputs, path, err)
-		                                        : add(inputs, path, err);
+		                                        : add_named(job, inputs, i, err);
 	}
 	if (code)
 		job_inputs_free(inputs);

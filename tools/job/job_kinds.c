@@ -10,6 +10,7 @@
 
 #include <intel-pt.h>
 
+#include "job/job_decode.h"
 #include "job/job_list.h"
 #include "nearest.h"
 #include "strict.h"
@@ -100,18 +101,24 @@ static int add_strict(struct job_source *source, yaml_node_t *node, const void *
 	(void)key;
 	if (!text)
 		return -sbe_format;
-	return strict_set(target, text, &error) ? source_wrong(source, node, &error) : 0;
+	return strict_list_add(target, text, &error) ? source_wrong(source, node, &error) : 0;
 }
 
 /* true, false, or the reasons. */
 static int read_strict(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
 {
+	struct strict_list list = {0};
+	struct option_error error;
 	bool strict = false;
 	const char *text;
 	int code;
 
-	if (node->type == YAML_SEQUENCE_NODE)
-		return source_list(source, node, key->what, add_strict, key, field);
+	if (node->type == YAML_SEQUENCE_NODE) {
+		code = source_list(source, node, key->what, add_strict, key, &list);
+		if (!code && strict_list_take(&list, field, &error))
+			code = source_wrong(source, node, &error);
+		return code;
+	}
 	text = source_text(source, node, "true, false, or a list of reasons");
 	if (!text)
 		return -sbe_format;
@@ -431,10 +438,12 @@ const struct job_kind job_kind_texts = {sizeof(struct job_texts), read_texts, te
 static int add_word(struct job_source *source, yaml_node_t *node, const void *key, void *target)
 {
 	const char *text = source_text(source, node, ((const struct job_key *)key)->item);
+	struct option_error error;
 
 	if (!text || find_word(source, node, key, text) < 0)
 		return -sbe_format;
-	return add_text(source, node, text, target);
+	return job_decode_check_none(target, text, &error) ? source_wrong(source, node, &error)
+	                                                   : add_text(source, node, text, target);
 }
 
 static int read_words(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)

@@ -28,7 +28,8 @@ struct replay {
 	struct job_session opened;
 	struct sb_source_lines *lines;
 	struct sink_context context;
-	struct sink_filter filter;       /* of all */
+	struct sink_filter replayed;     /* what the session leaves in */
+	struct sink_filter filter;       /* of all, besides */
 	struct sink_filter *sink_filter; /* of each of the job's sinks */
 	struct sink_set *sinks;
 	struct progress progress;
@@ -181,12 +182,15 @@ static int open_sinks(struct replay *replay, struct sb_error *err)
 	                                        .perfdata = replay->opened.perfdata,
 	                                        .resolver = replay->opened.resolver,
 	                                        .session = replay->opened.session,
+	                                        .replayed = &replay->replayed,
 	                                        .cut = replay->job->filter.address.count ||
 	                                               replay->job->filter.function.count};
 	if (request && replay->sink_filter)
-		code = fill_requests(replay, request, err);
+		code = filter_of(replay, &replay->job->filter, &replay->replayed, err);
 	else
 		sb_error_set(err, -sbe_nomem, NULL, UINT64_MAX, "out of memory");
+	if (!code)
+		code = fill_requests(replay, request, err);
 	if (!code)
 		code = sink_set_new(&replay->sinks, request, count, &replay->context, err);
 	free(request);
@@ -299,7 +303,26 @@ static void tell_gaps(const struct replay *replay)
 			return;
 	if (job->nsinks)
 		gaps_tell(replay->request->command, sb_session_account(replay->opened.session), strict_all,
-		          "; --sink summary has the details");
+		          "; sbtrace replay --sink summary has the details");
+}
+
+/* A name that is mistyped leaves nothing, and an empty file does not say why. */
+static void tell_nothing_left(const struct replay *replay)
+{
+	const struct sb_account *account = sb_session_account(replay->opened.session);
+	const uint64_t others = account->gap[sb_gap_filtered].bytes;
+	char text[160];
+
+	if (account->ninsn || (!account->ninsn_filtered && !others))
+		return;
+	if (account->ninsn_filtered)
+		snprintf(text, sizeof(text),
+		         "the filters leave nothing: all %" PRIu64 " instructions are left out",
+		         account->ninsn_filtered);
+	else
+		snprintf(text, sizeof(text),
+		         "the filters leave nothing: %" PRIu64 " bytes of trace are of other CPUs", others);
+	tell_note(replay->request->command, text);
 }
 
 static int tell_doubt(void *context, const char *text)
@@ -331,6 +354,7 @@ static enum job_replay_end judge(struct replay *replay)
 		return job_replay_stopped;
 	sb_resolver_doubts(replay->opened.resolver, tell_doubt, replay);
 	tell_gaps(replay);
+	tell_nothing_left(replay);
 	if (!check_account(command, account))
 		return job_replay_wrong;
 	return strict_allows(command, replay->job->strict, account,

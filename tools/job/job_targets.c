@@ -3,6 +3,7 @@
 #include "job/job_targets.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,12 +112,32 @@ static const char *use_of_directory(const struct targets *targets, const char *r
 	return what;
 }
 
+/* Which programs ran only the recording says, and their files are below any root, or of this machine; but no
+ * output looks like one. */
+static bool is_program(const char *real)
+{
+	static const char magic[] = {0x7f, 'E', 'L', 'F'};
+	char begin[sizeof(magic)];
+	const int fd = open(real, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	bool is_one;
+
+	if (fd < 0)
+		return false;
+	is_one = read(fd, begin, sizeof(begin)) == sizeof(begin) && !memcmp(begin, magic, sizeof(magic));
+	close(fd);
+	return is_one;
+}
+
 /* What the file at @real is to the job, which is not to write it; NULL: nothing. */
 static const char *use_of(const struct targets *targets, const char *real)
 {
 	const char *what = json_string_value(json_object_get(targets->read, real));
 
-	return what ? what : use_of_directory(targets, real);
+	if (!what)
+		what = use_of_directory(targets, real);
+	if (!what && is_program(real))
+		what = "a program or a library";
+	return what;
 }
 
 /* Whether nobody else writes @real, which is to be @file, or what either is called until it is whole. */
@@ -163,8 +184,15 @@ static int check_real(const struct targets *targets, const char *file, const cha
 	return code ? code : check_directory(targets, file, place);
 }
 
+static bool is_pipe(const char *file)
+{
+	struct stat st;
+
+	return !stat(file, &st) && S_ISFIFO(st.st_mode);
+}
+
 /* *real becomes the real path, to be freed; NULL with zero: a device, which may be written to more than once.
- */
+ * A pipe is written in place. */
 static int check_target(const struct targets *targets, const char *file, const struct job_place *place,
                         char **real)
 {
@@ -175,6 +203,10 @@ static int check_target(const struct targets *targets, const char *file, const s
 	if (!stat(file, &st) && S_ISDIR(st.st_mode))
 		return job_fail_at(targets->err, place, "%s is a directory: expected the name of a file",
 		                   file);
+	if (is_pipe(file)) {
+		*real = real_path(file);
+		return *real ? 0 : out_of_memory(targets);
+	}
 	if (!stat(file, &st) && !S_ISREG(st.st_mode))
 		return 0;
 	*real = real_path(file);
@@ -209,6 +241,9 @@ static int check_sink(const struct targets *targets, const char *file, const str
 		return code;
 	}
 	before = json_object_get(targets->written, real);
+	/* What is written for one recording after the other may go through one pipe. */
+	if (before && (size_t)json_integer_value(before) != input && is_pipe(file))
+		before = NULL;
 	if (before)
 		code = clash(targets, file, sink, input, (size_t)json_integer_value(before));
 	else if (json_object_set_new_nocheck(targets->written, real, json_integer((json_int_t)input)))

@@ -46,9 +46,7 @@ int count_sink_set_file(void *state, const char *value, struct option_error *err
 {
 	struct count_sink *sink = state;
 
-	(void)error;
-	sink->file = value;
-	return 0;
+	return option_pattern(&sink->file, value, error);
 }
 
 int count_sink_view(struct count_sink *sink, struct code_view *view)

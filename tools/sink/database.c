@@ -53,8 +53,12 @@ static int load(struct database *database)
 int database_open(struct database *database, struct output *output)
 {
 	const char *path = output->temporary ? output->temporary : output->path;
+	struct stat st;
 
 	*database = (struct database){.output = output};
+	/* It is read while it is written. */
+	if (fstat(output->fd, &st) || !S_ISREG(st.st_mode))
+		return output_fail(output, EINVAL, "expected a regular file");
 	if (load(database))
 		return -1;
 	/* Nobody asks how much memory it has; if it was in use before, it counts that, and is slower. */

@@ -20,7 +20,10 @@ static const char *const advice[sb_gap_reasons] = {
         [sb_gap_lost_patch] = "larger buffers (perf record -m): records of patches were lost",
 };
 
-const char *gap_advice(enum sb_gap_reason reason)
+const char *gap_advice(enum sb_gap_reason reason, const struct sb_perfdata *perfdata)
 {
+	if (reason == sb_gap_truncated && perfdata &&
+	    (sb_perfdata_damage(perfdata) || sb_perfdata_info(perfdata)->interrupted))
+		return "the whole recording: this one is cut off or damaged; copy it again, let perf record end";
 	return (unsigned int)reason < sb_gap_reasons && advice[reason] ? advice[reason] : "-";
 }

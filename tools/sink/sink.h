@@ -20,6 +20,7 @@
 #include "output.h"
 
 struct flow_part;
+struct sink_filter;
 struct sink_setting;
 
 /* What sinks may use while they write; all of it outlives them. */
@@ -30,7 +31,8 @@ struct sink_context {
 	const struct sb_system *system;
 	const struct sb_perfdata *perfdata;
 	struct sb_resolver *resolver;
-	const struct sb_session *session; /* for sb_code_new() */
+	const struct sb_session *session;   /* for sb_code_new() */
+	const struct sink_filter *replayed; /* what the session leaves in; NULL: all */
 	bool cut; /* flow has holes: instructions that a filter of addresses or functions leaves out */
 	/* Of a sink that takes whole flow: what of it counts; NULL: all. Then, flow has no holes. */
 	const struct flow_part *part;

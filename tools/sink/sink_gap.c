@@ -9,14 +9,15 @@
 
 struct gap_state {
 	struct output *output;
+	const struct sb_perfdata *perfdata;
 };
 
 static int gap_begin(void *context, struct output *output, const struct sink_context *sink)
 {
 	struct gap_state *state = context;
 
-	(void)sink;
 	state->output = output;
+	state->perfdata = sink->perfdata;
 	return 0;
 }
 
@@ -52,7 +53,7 @@ static int gap_gap(void *context, const struct sb_gap *gap)
 	                     number((int64_t)gap->tsc_from, gap->tsc_from != 0).text,
 	                     number((int64_t)gap->tsc_to, gap->tsc_to != 0).text, gap->offset, gap->bytes,
 	                     sb_gap_reason_name(gap->reason), address(gap->ip).text,
-	                     gap->detail[0] ? gap->detail : "-", gap_advice(gap->reason));
+	                     gap->detail[0] ? gap->detail : "-", gap_advice(gap->reason, state->perfdata));
 }
 
 const struct sink_type sink_gap = {

@@ -9,6 +9,7 @@
 
 #include "sink/gap_advice.h"
 #include "sink/json_out.h"
+#include "sink/switch_time.h"
 #include "version.h"
 
 enum jsonl_flow { jsonl_runs, jsonl_blocks, jsonl_no_flow };
@@ -113,7 +114,7 @@ static void put_switches(const struct jsonl_state *state, int32_t cpu)
 	const struct sb_sched *sched;
 	size_t count;
 
-	sched = sb_system_schedule(state->context->system, cpu, &count);
+	sched = switches_replayed(state->context, cpu, &count);
 	for (size_t i = 0; i < count; i++) {
 		begin(state, "switch");
 		put_who(state, cpu, sched[i].pid, sched[i].tid);
@@ -275,7 +276,7 @@ static int jsonl_gap(void *context, const struct sb_gap *gap)
 	json_out_named_number(state->output, "bytes", gap->bytes);
 	json_out_named_address(state->output, "ip", gap->ip);
 	json_out_named_string(state->output, "detail", gap->detail, sizeof(gap->detail));
-	json_out_named_string(state->output, "avoid", gap_advice(gap->reason), 256);
+	json_out_named_string(state->output, "avoid", gap_advice(gap->reason, state->context->perfdata), 256);
 	return end(state);
 }
 

@@ -18,9 +18,7 @@ static int set_source(void *context, const char *value, struct option_error *err
 {
 	struct lcov_state *state = context;
 
-	(void)error;
-	state->source = value;
-	return 0;
+	return option_pattern(&state->source, value, error);
 }
 
 /* Where the arrays of struct line_counts are. */

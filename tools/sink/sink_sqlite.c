@@ -10,6 +10,7 @@
 
 #include "sink/database.h"
 #include "sink/printable.h"
+#include "sink/switch_time.h"
 #include "sink/timeline.h"
 #include "vector.h"
 #include "version.h"
@@ -170,7 +171,7 @@ static int put_switches(struct sqlite_state *state, int32_t cpu)
 	int status = 0;
 	size_t count;
 
-	sched = sb_system_schedule(state->context->system, cpu, &count);
+	sched = switches_replayed(state->context, cpu, &count);
 	for (size_t i = 0; i < count && !status; i++)
 		status = PUT(state, table_switch, database_number(sched[i].time), number(cpu),
 		             number(sched[i].pid), number(sched[i].tid), number(sched[i].prev_pid),

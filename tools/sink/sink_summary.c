@@ -214,7 +214,7 @@ static void put_details(struct output *output, const struct gap_details *details
 
 /* Returns the bytes that were skipped. */
 static uint64_t put_gaps(struct output *output, const struct summary_state *state,
-                         const struct sb_account *account)
+                         const struct sb_account *account, const struct sb_perfdata *perfdata)
 {
 	uint64_t count = 0, bytes = 0;
 
@@ -226,7 +226,7 @@ static uint64_t put_gaps(struct output *output, const struct summary_state *stat
 		              sb_gap_reason_name((enum sb_gap_reason)i), account->gap[i].count,
 		              account->gap[i].bytes);
 		put_details(output, &state->details[i]);
-		output_printf(output, "    avoided by: %s\n", gap_advice((enum sb_gap_reason)i));
+		output_printf(output, "    avoided by: %s\n", gap_advice((enum sb_gap_reason)i, perfdata));
 		count += account->gap[i].count;
 		bytes += account->gap[i].bytes;
 	}
@@ -259,14 +259,13 @@ static int summary_end(void *context, const struct sb_account *account, const st
 	uint64_t skipped;
 	bool balances;
 
-	(void)perfdata;
 	put_processes(output, account);
 	put_containers(output, account);
 	if (state->functions && account->ninsn &&
 	    function_counts_put(state->functions, state->nfunctions, output))
 		return -1;
 	put_maps(output, account);
-	skipped = put_gaps(output, state, account);
+	skipped = put_gaps(output, state, account, perfdata);
 	balances = account->bytes_total == account->bytes_decoded + skipped;
 	output_printf(output,
 	              "\nbytes of trace: %" PRIu64 " total %s %" PRIu64 " decoded + %" PRIu64
