@@ -210,6 +210,10 @@ static const struct mistake mistakes[] = {
          "j.yaml:4:3: expected a list of sinks, found a mapping: a sink begins "
          "with '- ' before its first key"},
         {HEAD "sinks: [{file: x}]\n", "j.yaml:3:9: a sink needs the key 'name'"},
+        {HEAD "container_roots: {a: /, b: /, a: /}\n", "j.yaml:3:31: the key 'a' is here a second time"},
+        {HEAD "variables: {a: b, a: c}\n", "j.yaml:3:19: the key 'a' is here a second time"},
+        {HEAD "sinks: [{name: tally, with: {by: line, by: block}}]\n",
+         "j.yaml:3:40: the key 'by' is here a second time"},
         {HEAD "sinks: [{name: summary, with: {function: 3}}]\n",
          "j.yaml:3:32: the sink summary has no option 'function'; did you mean 'functions'?"},
         {HEAD "sinks: [{name: summary, with: {functions: all}}]\n",

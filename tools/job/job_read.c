@@ -67,11 +67,10 @@ static int declare(struct job_source *source, const yaml_node_pair_t *pair)
 
 static int read_variables(struct job_source *source, yaml_node_t *node)
 {
-	int code = 0;
+	int code = source_mapping(source, node, "variables (a mapping)");
 
-	if (node->type != YAML_MAPPING_NODE)
-		return source_fail(source, node, "expected variables (a mapping), found %s",
-		                   source_kind(node));
+	if (code)
+		return code;
 	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 	     pair < node->data.mapping.pairs.top && !code; pair++)
 		code = declare(source, pair);

@@ -90,11 +90,11 @@ const struct job_kind job_kind_roots = {sizeof(struct job_roots), read_roots, ro
 static int read_container_roots(struct job_source *source, yaml_node_t *node, const struct job_key *key,
                                 void *field)
 {
-	int code = 0;
+	int code = source_mapping(source, node, key->what);
 
 	(void)field;
-	if (node->type != YAML_MAPPING_NODE)
-		return source_fail(source, node, "expected %s, found %s", key->what, source_kind(node));
+	if (code)
+		return code;
 	for (yaml_node_pair_t *pair = node->data.mapping.pairs.start;
 	     pair < node->data.mapping.pairs.top && !code; pair++) {
 		const char *name =

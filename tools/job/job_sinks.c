@@ -44,10 +44,11 @@ static int read_file(struct job_source *source, yaml_node_t *node, const struct 
 
 static int read_with(struct job_source *source, yaml_node_t *node, const struct job_key *key, void *field)
 {
+	const int code = source_mapping(source, node, "options of the sink (a mapping)");
+
 	(void)key;
-	if (node->type != YAML_MAPPING_NODE)
-		return source_fail(source, node, "expected options of the sink (a mapping), found %s",
-		                   source_kind(node));
+	if (code)
+		return code;
 	*(yaml_node_t **)field = node;
 	return 0;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <jansson.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,6 +152,33 @@ int source_bool(struct job_source *source, yaml_node_t *node, bool *value)
 		return source_fail(source, node, "expected true or false, found '%s'%s", text,
 		                   source_is_plain(node) ? "" : " in quotes");
 	return 0;
+}
+
+/* Whether @key is not among those that were @seen; scalars only. */
+static int check_once(struct job_source *source, const yaml_node_t *key, json_t *seen)
+{
+	const char *text = key->type == YAML_SCALAR_NODE ? (const char *)key->data.scalar.value : NULL;
+
+	if (text && json_object_get(seen, text))
+		return source_fail(source, key, "the key '%s' is here a second time", text);
+	if (text && json_object_set_new_nocheck(seen, text, json_true()))
+		return source_fail(source, key, "out of memory");
+	return 0;
+}
+
+int source_mapping(struct job_source *source, const yaml_node_t *node, const char *expected)
+{
+	json_t *seen;
+	int code = 0;
+
+	if (node->type != YAML_MAPPING_NODE)
+		return source_fail(source, node, "expected %s, found %s", expected, source_kind(node));
+	seen = json_object();
+	for (const yaml_node_pair_t *pair = node->data.mapping.pairs.start;
+	     pair < node->data.mapping.pairs.top && !code; pair++)
+		code = check_once(source, source_node(source, pair->key), seen);
+	json_decref(seen);
+	return code;
 }
 
 /* A word is likely to be meant as the only one of the list. */

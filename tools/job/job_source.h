@@ -43,6 +43,9 @@ const char *source_text(struct job_source *source, yaml_node_t *node, const char
 char *source_file(struct job_source *source, yaml_node_t *node, const char *expected);
 int source_bool(struct job_source *source, yaml_node_t *node, bool *value);
 
+/* Whether it is a mapping whose keys are there once, for who walks it himself. */
+int source_mapping(struct job_source *source, const yaml_node_t *node, const char *expected);
+
 typedef int source_item(struct job_source *source, yaml_node_t *node, const void *key, void *target);
 
 /* Calls @item for each item of a list that is not empty. */
