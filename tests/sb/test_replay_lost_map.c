@@ -72,22 +72,27 @@ static void a_lost_mapping_that_others_contradict_is_a_gap(void **state)
 	assert_gap(fixture, sb_gap_not_mapped);
 }
 
+/* Whoever runs then goes to 0x1000. */
+static void assert_runs(struct fixture *fixture, uint64_t time, const char *flow, const char *gaps)
+{
+	struct trace trace = {0};
+
+	trace_start(&trace, 100);
+	trace_stretch(&trace, time, 0x1000);
+	traced(fixture, 0, trace.bytes, trace.size);
+	assert_replay(fixture, flow, gaps);
+}
+
 /* FIXME: 1 has mapped another file over /a, and neither that nor that anything is missing is recorded. What
  * ran there is told as /a's code, without a gap, as long as the trace fits it. */
 static void what_replaced_a_mapping_without_a_record_is_not_seen(void **state)
 {
 	struct fixture *fixture = *state;
-	struct trace trace = {0};
 
 	has_programs(fixture);
 	maps(fixture, 0, 1, 0x1000, "/a");
 	switches(fixture, 0, 150, 0, 1);
-	trace_start(&trace, 100);
-	trace_stretch(&trace, 200, 0x1000);
-	traced(fixture, 0, trace.bytes, trace.size);
-	assert_int_equal(replay(fixture), 0);
-	assert_string_equal(fixture->flow, "0/1/1@200: 1000 1001");
-	assert_string_equal(fixture->gaps, "");
+	assert_runs(fixture, 200, "0/1/1@200: 1000 1001", "");
 }
 
 /* 2 is a child of 1 that shares its memory (clone(2) with CLONE_VM), and its FORK record is lost: what it
@@ -96,7 +101,6 @@ static void what_a_child_maps_whose_fork_is_lost_may_be_its_parents(void **state
 {
 	struct fixture *fixture = *state;
 	const struct sb_write_sample at = sample(0, 2, 350);
-	struct trace trace = {0};
 
 	has_programs(fixture);
 	maps(fixture, 0, 1, 0x1000, "/a");
@@ -104,19 +108,13 @@ static void what_a_child_maps_whose_fork_is_lost_may_be_its_parents(void **state
 	maps(fixture, 200, 2, 0x1000, "/b");
 	assert_int_equal(sb_write_exit(fixture->writer, &at, 2, 1, 2, 1, NULL), 0);
 	switches(fixture, 0, 400, 2, 1);
-	trace_start(&trace, 100);
-	trace_stretch(&trace, 500, 0x1000);
-	traced(fixture, 0, trace.bytes, trace.size);
-	assert_int_equal(replay(fixture), 0);
-	assert_string_equal(fixture->flow, "");
-	assert_string_equal(fixture->gaps, "anonymous+48");
+	assert_runs(fixture, 500, "", "anonymous+48");
 }
 
 /* The same, and the parent maps over what its child has. */
 static void what_a_parent_maps_may_be_its_childs_whose_fork_is_lost(void **state)
 {
 	struct fixture *fixture = *state;
-	struct trace trace = {0};
 
 	has_programs(fixture);
 	maps(fixture, 0, 1, 0x5000, "/c");
@@ -125,30 +123,19 @@ static void what_a_parent_maps_may_be_its_childs_whose_fork_is_lost(void **state
 	switches(fixture, 0, 250, 2, 1);
 	maps(fixture, 300, 1, 0x1000, "/a");
 	switches(fixture, 0, 400, 1, 2);
-	trace_start(&trace, 100);
-	trace_stretch(&trace, 500, 0x1000);
-	traced(fixture, 0, trace.bytes, trace.size);
-	assert_int_equal(replay(fixture), 0);
-	assert_string_equal(fixture->flow, "");
-	assert_string_equal(fixture->gaps, "anonymous+48");
+	assert_runs(fixture, 500, "", "anonymous+48");
 }
 
 /* Records are lost, and later 1 maps /a: what was there before, nobody knows. */
 static void goes_where_it_maps_later(struct fixture *fixture)
 {
 	const struct sb_write_sample at = sample(0, 1, 150);
-	struct trace trace = {0};
 
 	has_programs(fixture);
 	assert_int_equal(sb_write_lost(fixture->writer, &at, 10, NULL), 0);
 	switches(fixture, 0, 180, 0, 1);
 	maps(fixture, 300, 1, 0x1000, "/a");
-	trace_start(&trace, 100);
-	trace_stretch(&trace, 200, 0x1000);
-	traced(fixture, 0, trace.bytes, trace.size);
-	assert_int_equal(replay(fixture), 0);
-	assert_string_equal(fixture->flow, "");
-	assert_gap(fixture, sb_gap_not_mapped);
+	assert_runs(fixture, 200, "", "not-mapped+48");
 }
 
 static void what_is_mapped_behind_a_loss_was_not_there_before(void **state)
