@@ -18,7 +18,7 @@ struct builder {
 	const struct kernel_regions *regions;
 	int base; /* the file of the regions; -1: none */
 	struct kernel_patches patches;
-	struct kernel_losses losses;
+	struct lost_times losses;
 	uint64_t written; /* to the file of versions */
 	size_t piece_capacity, version_capacity;
 	struct sb_error *err;
@@ -243,17 +243,17 @@ static int add_open(struct doubt *doubt, uint64_t from, uint32_t usual)
 }
 
 /* The losses between two patches: their number, and where they begin and end. */
-static size_t losses_between(const struct kernel_losses *losses, uint64_t from, uint64_t to,
-                             struct kernel_loss *all)
+static size_t losses_between(const struct lost_times *losses, uint64_t from, uint64_t to,
+                             struct lost_time *all)
 {
 	size_t count = 0;
 
-	for (size_t i = 0; i < losses->count && losses->loss[i].from < to; ++i) {
-		if (losses->loss[i].to <= from)
+	for (size_t i = 0; i < losses->count && losses->of[i].from < to; ++i) {
+		if (losses->of[i].to <= from)
 			continue;
 		if (!count++)
-			all->from = losses->loss[i].from > from ? losses->loss[i].from : from;
-		all->to = losses->loss[i].to;
+			all->from = losses->of[i].from > from ? losses->of[i].from : from;
+		all->to = losses->of[i].to;
 	}
 	return count;
 }
@@ -266,7 +266,7 @@ static int write_open(struct doubt *doubt, const struct content *content, uint64
 	const uint64_t to = next ? next->time : UINT64_MAX;
 	const int ends = next && next->is_poke;
 	uint32_t before = number_of(doubt, content), behind = before;
-	struct kernel_loss all = {0};
+	struct lost_time all = {0};
 	const size_t nlosses = losses_between(&doubt->builder->losses, from, to, &all);
 	int status = 0;
 

@@ -19,6 +19,7 @@
 
 #include "binary/kernel_base.h"
 #include "binary/kernel_patches.h"
+#include "system/lost_time.h"
 
 enum { KERNEL_CONTENTS_MAX = 8 }; /* of a piece; one that has more is never known where it is open */
 
@@ -34,17 +35,6 @@ struct kernel_piece {
 	uint64_t begin, end;
 	uint32_t first, nversions; /* in kernel_text.version; the first one is from the beginning on */
 	uint32_t ncontents;        /* behind these; zero: no version is open, or nothing is known of any */
-};
-
-/* Records were lost: all times included, perf clock, ns. */
-struct kernel_loss {
-	uint64_t from, to;
-};
-
-/* Sorted; none overlaps another one. */
-struct kernel_losses {
-	const struct kernel_loss *loss;
-	size_t count;
 };
 
 /* A piece is patched. */
@@ -73,7 +63,7 @@ struct kernel_history {
 	size_t nbodies;
 	const struct sb_text_poke *poke;
 	size_t npokes;
-	struct kernel_losses losses; /* of the records that pokes come from */
+	struct lost_times losses; /* of the records that pokes come from */
 };
 
 /* The code of @base, which is taken, also on failure, with what happened to it. Nothing of @history is needed

@@ -140,44 +140,24 @@ static int find_bodies(struct kernel_bodies *bodies, const struct kernel_base *b
 	return status < 0 ? status : kernel_bpf_add(bodies, image, nimages, system);
 }
 
-/* When records were lost, of whatever CPU. Zero or -sbe_nomem. */
-static int find_losses(struct lost_spans *spans, struct kernel_losses *losses, const struct sb_system *system,
-                       const struct sb_perfdata *perfdata)
-{
-	struct kernel_loss *loss;
-	int status = lost_spans_init(spans, system, perfdata);
-
-	*losses = (struct kernel_losses){0};
-	if (status < 0 || !spans->nany)
-		return status;
-	losses->loss = loss = calloc(spans->nany, sizeof(*loss));
-	if (!loss)
-		return -sbe_nomem;
-	losses->count = spans->nany;
-	for (size_t i = 0; i < spans->nany; ++i)
-		loss[i] = (struct kernel_loss){spans->any[i].from, spans->any[i].to};
-	return 0;
-}
-
 /* Takes @base. */
 static int make_history(struct kernel_text *text, struct kernel_base *base,
                         const struct kernel_bodies *bodies, const struct sb_system *system,
                         const struct sb_perfdata *perfdata, struct sb_error *err)
 {
 	struct kernel_history history = {.body = bodies->body, .nbodies = bodies->count};
-	struct lost_spans spans;
+	struct lost_spans spans = {0};
 	int status = 0;
 
 	history.poke = sb_system_text_pokes(system, &history.npokes);
 	if (history.npokes)
-		status = find_losses(&spans, &history.losses, system, perfdata);
+		status = lost_spans_init(&spans, system, perfdata);
+	history.losses = spans.any;
 	if (status == 0)
 		status = kernel_text_init(text, base, &history, err);
 	else
 		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
-	if (history.npokes)
-		lost_spans_fini(&spans);
-	free((void *)(uintptr_t)history.losses.loss);
+	lost_spans_fini(&spans);
 	return status;
 }
 

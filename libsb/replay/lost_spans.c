@@ -106,16 +106,20 @@ static int add_silent(struct lost_spans *spans, const struct sb_system *system,
 
 static int unite(struct lost_spans *spans)
 {
-	spans->any = calloc(spans->count + 1, sizeof(*spans->any));
-	if (!spans->any)
-		return -sbe_nomem;
-	for (size_t i = 0; i < spans->count; ++i) {
-		struct lost_span *last = spans->nany ? &spans->any[spans->nany - 1] : NULL;
+	struct lost_time *any = calloc(spans->count + 1, sizeof(*any)), *last = NULL;
 
-		if (!last || last->to < spans->of[i].from)
-			spans->any[spans->nany++] = spans->of[i];
-		else if (last->to < spans->of[i].to)
-			last->to = spans->of[i].to;
+	if (!any)
+		return -sbe_nomem;
+	spans->any.of = any;
+	for (size_t i = 0; i < spans->count; ++i) {
+		const struct lost_span *one = &spans->of[i];
+
+		if (!last || last->to < one->from) {
+			last = &any[spans->any.count++];
+			*last = (struct lost_time){one->from, one->to};
+		} else if (last->to < one->to) {
+			last->to = one->to;
+		}
 	}
 	return 0;
 }
@@ -139,15 +143,13 @@ int lost_spans_init(struct lost_spans *spans, const struct sb_system *system,
 void lost_spans_fini(struct lost_spans *spans)
 {
 	free(spans->of);
-	free(spans->any);
+	free((void *)(uintptr_t)spans->any.of);
 	*spans = (struct lost_spans){0};
 }
 
 int lost_spans_meet(const struct lost_spans *spans, uint64_t from, uint64_t to)
 {
-	const size_t i = array_above(spans->any, spans->nany, sizeof(*spans->any), to);
-
-	return i && spans->any[i - 1].to >= from;
+	return lost_times_meet(&spans->any, from, to);
 }
 
 int lost_spans_hide(const struct lost_spans *spans, int32_t cpu, uint64_t from, uint64_t to)

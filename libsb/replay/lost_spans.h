@@ -13,6 +13,8 @@
 #include <sb/perfdata.h>
 #include <sb/system.h>
 
+#include "system/lost_time.h"
+
 /* perf clock, ns; both included. */
 struct lost_span {
 	uint64_t from, to;
@@ -24,8 +26,7 @@ struct lost_span {
 struct lost_spans {
 	struct lost_span *of; /* owned; sorted */
 	size_t count, capacity;
-	struct lost_span *any; /* owned; the same of all CPUs together: none touches another one */
-	size_t nany;
+	struct lost_times any; /* of all CPUs together; owned */
 };
 
 /* @perfdata: whose CPUs have trace; NULL: only what records say. Zero or -sbe_nomem; then too,

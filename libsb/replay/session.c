@@ -171,8 +171,7 @@ struct found_facts {
 	size_t nforks;
 	struct pid_reuse *reuse; /* whose number may be another's; owned */
 	size_t nreuses;
-	struct lost_time *lost; /* owned */
-	size_t nlost;
+	struct lost_spans lost;
 };
 
 static int find_forks(const struct sb_session *session, struct found_facts *found)
@@ -191,28 +190,13 @@ static int find_forks(const struct sb_session *session, struct found_facts *foun
 	return status;
 }
 
-static int find_lost(const struct sb_session *session, struct found_facts *found)
-{
-	struct lost_spans spans;
-	int status = lost_spans_init(&spans, session->system, session->perfdata);
-
-	if (status == 0)
-		found->lost = calloc(spans.nany + 1, sizeof(*found->lost));
-	if (status == 0 && !found->lost)
-		status = -sbe_nomem;
-	for (size_t i = 0; i < spans.nany && status == 0; ++i)
-		found->lost[found->nlost++] = (struct lost_time){spans.any[i].from, spans.any[i].to};
-	lost_spans_fini(&spans);
-	return status;
-}
-
 static int find_facts(const struct sb_session *session, struct found_facts *found)
 {
 	int status = find_forks(session, found);
 
 	if (status == 0)
 		status = pid_reuse_find(session->system, &found->reuse, &found->nreuses);
-	return status < 0 ? status : find_lost(session, found);
+	return status < 0 ? status : lost_spans_init(&found->lost, session->system, session->perfdata);
 }
 
 static int build_with_facts(struct sb_session *session, struct sb_error *err)
@@ -220,15 +204,15 @@ static int build_with_facts(struct sb_session *session, struct sb_error *err)
 	struct found_facts found = {0};
 	int status = find_facts(session, &found);
 	const struct system_facts facts = {
-	        {found.fork, found.nforks}, found.reuse, found.nreuses, found.lost, found.nlost};
+	        {found.fork, found.nforks}, found.reuse, found.nreuses, found.lost.any};
 
 	if (status < 0)
 		sb_error_set(err, status, NULL, UINT64_MAX, "out of memory");
-	else if (found.nforks || found.nreuses || found.nlost)
+	else if (found.nforks || found.nreuses || found.lost.any.count)
 		status = build_again(session, &facts, err);
 	free(found.fork);
 	free(found.reuse);
-	free(found.lost);
+	lost_spans_fini(&found.lost);
 	return status;
 }
 

@@ -360,11 +360,7 @@ static void see_program(struct space *space, const struct sb_map *map)
 /* Whether the record of something that @space has mapped, but not any more, may be lost. */
 static int may_lack_map(const struct process_table *table, const struct space *space, uint64_t time)
 {
-	struct bisect at = {.high = table->nlost};
-
-	while (bisect_more(&at))
-		bisect_go(&at, table->lost[at.middle].from <= time);
-	return at.low && table->lost[at.low - 1].to >= space->since;
+	return lost_times_meet(&table->lost, space->since, time);
 }
 
 int process_map(struct process_table *table, int32_t pid, struct sb_map_node *node)

@@ -7,6 +7,7 @@
 
 #include "system/address_space.h"
 #include "system/kin.h"
+#include "system/lost_time.h"
 #include "system/membership.h"
 #include "system/replaced_file.h"
 #include "system/unknown_kin.h"
@@ -25,11 +26,6 @@ struct process {
 /* As long as that, a process may have had anything mapped. */
 struct process_stranger {
 	int32_t pid;
-	uint64_t from, to;
-};
-
-/* When records were lost, of whatever kind; both ends included. */
-struct lost_time {
 	uint64_t from, to;
 };
 
@@ -87,9 +83,7 @@ struct process_table {
 	struct membership_table members;
 	struct kinship kinship;
 	struct unknown_kin unknown_kin;
-	const struct lost_time
-	        *lost; /* borrowed while it is built; in the order of times, none touches another */
-	size_t nlost;
+	struct lost_times lost; /* while it is built */
 	struct replaced_files replaced;
 	uint64_t first_time, last_time; /* of all that was told while it was recorded; 0: nothing was */
 };

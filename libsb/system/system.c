@@ -520,7 +520,6 @@ static int take_facts(struct sb_system *system, const struct system_facts *facts
 
 	system->processes.kinship.facts = &facts->forks;
 	system->processes.lost = facts->lost;
-	system->processes.nlost = facts->nlost;
 	for (size_t i = 0; i < facts->nreuses && status == 0; ++i)
 		status = gather(system, &(struct change){.time = facts->reuse[i].time,
 		                                         .kind = change_reused,
@@ -554,8 +553,7 @@ static int build(struct sb_system **result, const struct sb_perfdata *perfdata,
 	if (status == 0)
 		status = system_seal(system, system->damaged || sb_perfdata_info(perfdata)->interrupted);
 	system->processes.kinship.facts = NULL;
-	system->processes.lost = NULL;
-	system->processes.nlost = 0;
+	system->processes.lost = (struct lost_times){0};
 	if (status == 0)
 		*result = system;
 	else

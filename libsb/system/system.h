@@ -7,6 +7,7 @@
 #include <sb/system.h>
 
 #include "system/kin.h"
+#include "system/lost_time.h"
 
 /* An empty system, or NULL. A @thrifty one keeps what the model needs, not what the records say: it concludes
  * from each round of records as soon as no older ones should come any more (sb/perfdata_write.h). */
@@ -54,8 +55,7 @@ struct system_facts {
 	struct fork_facts forks; /* see kin.h */
 	const struct pid_reuse *reuse;
 	size_t nreuses;
-	const struct lost_time *lost;
-	size_t nlost;
+	struct lost_times lost;
 };
 
 /* As sb_system_build(). @coder: NULL: nobody made code. @facts: NULL: each fork copies memory. */

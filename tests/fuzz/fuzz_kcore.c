@@ -58,7 +58,7 @@ static size_t draw_bodies(struct fuzz_input *in, struct kernel_body body[BODIES_
 	return count;
 }
 
-static size_t draw_losses(struct fuzz_input *in, struct kernel_loss loss[LOSSES_MAX])
+static size_t draw_losses(struct fuzz_input *in, struct lost_time loss[LOSSES_MAX])
 {
 	const size_t count = fuzz_below(in, LOSSES_MAX + 1);
 	uint64_t time = 0;
@@ -118,8 +118,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kernel_body body[BODIES_MAX];
 	struct kernel_base base;
 	struct kernel_text text;
-	struct kernel_loss loss[LOSSES_MAX];
-	struct kernel_history history = {.body = body, .poke = poke, .losses = {.loss = loss}};
+	struct lost_time loss[LOSSES_MAX];
+	struct kernel_history history = {.body = body, .poke = poke, .losses = {.of = loss}};
 
 	if (!file.name[0])
 		memory_file_open(&file);

@@ -139,9 +139,9 @@ static void where_records_were_lost_patches_are_open(void **state)
 	        poke(210, 0x61, "no", "ab"), poke(300, 0x61, "cd", "ef"), /* neither here nor there */
 	        poke(150, 0x71, "qr", "st"), poke(160, 0x2000, "", "new"),
 	};
-	const struct kernel_loss losses[] = {{110, 120}, {130, 140}, {220, 230}};
+	const struct lost_time losses[] = {{110, 120}, {130, 140}, {220, 230}};
 	const struct kernel_history history = {
-	        .poke = pokes, .npokes = 6, .losses = {.loss = losses, .count = 3}};
+	        .poke = pokes, .npokes = 6, .losses = {.of = losses, .count = 3}};
 	char *kcore;
 
 	(void)state;
@@ -185,13 +185,13 @@ static void too_many_contents_are_none(void **state)
 	struct kernel_base base;
 	struct kernel_text text;
 	struct sb_text_poke pokes[KERNEL_CONTENTS_MAX];
-	const struct kernel_loss loss = {1000, 1000};
+	const struct lost_time loss = {1000, 1000};
 
 	(void)state;
 	temp_dir_make(&dir);
 	for (uint32_t most = KERNEL_CONTENTS_MAX - 1; most <= KERNEL_CONTENTS_MAX; ++most) {
 		const struct kernel_history history = {
-		        .poke = pokes, .npokes = most, .losses = {.loss = &loss, .count = 1}};
+		        .poke = pokes, .npokes = most, .losses = {.of = &loss, .count = 1}};
 		char *kcore = write_kcore(&dir);
 
 		for (uint32_t i = 0; i < most; ++i) {
