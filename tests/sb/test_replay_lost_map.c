@@ -95,6 +95,21 @@ static void what_replaced_a_mapping_without_a_record_is_not_seen(void **state)
 	assert_runs(fixture, 200, "0/1/1@200: 1000 1001", "");
 }
 
+/* FIXME: the same, and a LOST record says that something is missing. To doubt all that was mapped before
+ * would leave nothing. */
+static void what_replaced_a_mapping_among_lost_records_is_not_seen(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct sb_write_sample at = sample(0, 1, 150);
+
+	has_programs(fixture);
+	maps(fixture, 0, 1, 0x1000, "/a");
+	switches(fixture, 0, 50, 0, 1);
+	assert_int_equal(sb_write_lost(fixture->writer, &at, 10, NULL), 0);
+	switches(fixture, 0, 180, 0, 1);
+	assert_runs(fixture, 200, "0/1/1@200: 1000 1001", "");
+}
+
 /* 2 is a child of 1 that shares its memory (clone(2) with CLONE_VM), and its FORK record is lost: what it
  * maps over /a is 1's, too. */
 static void what_a_child_maps_whose_fork_is_lost_may_be_its_parents(void **state)
@@ -165,6 +180,7 @@ int main(void)
 	        TEST(a_part_that_is_mapped_twice_is_no_landmark),
 	        TEST(a_lost_mapping_that_others_contradict_is_a_gap),
 	        TEST(what_replaced_a_mapping_without_a_record_is_not_seen),
+	        TEST(what_replaced_a_mapping_among_lost_records_is_not_seen),
 	        TEST(what_a_child_maps_whose_fork_is_lost_may_be_its_parents),
 	        TEST(what_a_parent_maps_may_be_its_childs_whose_fork_is_lost),
 	        TEST(what_is_mapped_behind_a_loss_was_not_there_before),
