@@ -184,7 +184,8 @@ static int apply(struct sideband_observer *observer, uint64_t now, int boundary)
 	observer->epoch = observer->space ? sb_space_epoch(observer->space, now) : NULL;
 	if (observer->kernel)
 		status = kernel_image_go_to(observer->kernel, now);
-	if (status == 0)
+	/* With tracing off, nothing is executed before it is turned on, which is told. */
+	if (status == 0 && observer->state != ptds_disabled)
 		status = use_image(observer);
 	set_limit(observer, now);
 	return status;
