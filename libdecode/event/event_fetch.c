@@ -91,14 +91,19 @@ static int goes_on(const uint8_t *pos)
 	return *pos == pt_packet_mtc || !*pos || ((*pos & 3) == 3 && pos[cyc_size] == pt_packet_mtc);
 }
 
-static int read_mtc(struct pt_evd *evd)
+static int read_one_mtc(struct pt_evd *evd)
 {
 	const struct pt_evd_moment before = pt_evd_moment(evd);
-	int status;
 
 	evd->packet = evd->pos;
 	pt_time_update_mtc(&evd->time, evd->pos[1], &evd->config);
-	status = move_in_time(evd, &before, 2);
+	return move_in_time(evd, &before, 2);
+}
+
+static int read_mtc(struct pt_evd *evd)
+{
+	const int status = read_one_mtc(evd);
+
 	if (status >= 0 && evd->tick_limit == UINT64_MAX && pt_evd_has_room(evd) && goes_on(evd->pos))
 		skip_mtcs(evd);
 	return status;
@@ -247,6 +252,18 @@ static int pass_lone_cyc(struct pt_evd *evd)
 	pt_evd_pass_cyc(evd, pt_get32(evd->pos), size);
 	evd->pos += size;
 	return 1;
+}
+
+int pt_evd_pass_one_timing(struct pt_evd *evd)
+{
+	const uint8_t *const pos = pt_packet_skip_pads(evd->pos, evd->config.end);
+
+	evd->pos = pos;
+	if (pos == evd->config.end)
+		return 0;
+	if (*pos == pt_packet_mtc && pt_evd_has_room(evd) && !evd->refused)
+		return read_one_mtc(evd) >= 0;
+	return read_timing(evd) && evd->pos != pos;
 }
 
 int pt_evd_pass_mtc(struct pt_evd *evd)

@@ -69,6 +69,9 @@ int pt_evd_fetch_enabled(struct pt_evd *evd);
  * be read. Returns whether there was something. The event queue must be empty. */
 int pt_evd_pass_timing(struct pt_evd *evd);
 
+/* The same for PADs and one packet behind them, without which it returns zero. */
+int pt_evd_pass_one_timing(struct pt_evd *evd);
+
 /* The same for an MTC, and for what stands before another one that follows soon. Zero: something else. */
 int pt_evd_pass_mtc(struct pt_evd *evd);
 

@@ -297,20 +297,6 @@ static int walk_unit(struct pt_run_walk *walk)
 	return flow->unit != pt_flow_no_unit && !flow->due && !flow->tick_is_due;
 }
 
-/* Whether a packet that is about time, and is no event, begins at @pos. */
-static int is_timing_at(const uint8_t *pos, const struct pt_config *config)
-{
-	switch (pt_packet_type_at(pos, config)) {
-	case ppt_cyc:
-	case ppt_mtc:
-	case ppt_tsc:
-	case ppt_tma:
-		return 1;
-	default:
-		return 0;
-	}
-}
-
 /* Reads what stands before the next unit, and is no event, as far as the run lasts. Returns whether there was
  * something. */
 static int read_timing(struct pt_run_walk *walk)
@@ -320,15 +306,9 @@ static int read_timing(struct pt_run_walk *walk)
 
 	if (!walk->flow->observers.count && is_empty(walk))
 		return pt_evd_pass_timing(evd);
-	do {
-		const uint8_t *const pos = pt_packet_skip_pads(evd->pos, evd->config.end);
-
-		evd->pos = pos;
-		/* What cannot be read is left to whoever fetches the next unit. */
-		if (pos == evd->config.end || !is_timing_at(pos, &evd->config) ||
-		    pt_evd_read_packet(evd) < 0 || evd->pos == pos)
-			break;
-	} while (!has_ended(walk));
+	/* What cannot be read is left to whoever fetches the next unit. */
+	while (pt_evd_pass_one_timing(evd) && !has_ended(walk))
+		;
 	return evd->pos != begin;
 }
 
