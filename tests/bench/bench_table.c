@@ -22,12 +22,17 @@ static double number(const json_t *object, const char *key)
 /* Three digits that count. */
 static void print_number(double value)
 {
-	double size = value < 0 ? -value : value;
+	enum { most_places = 5 };
+	const double size = value < 0 ? -value : value;
+	int places = 0;
 
-	if (size >= 1e6)
+	if (size >= 1e6) {
 		printf("%.2f M", value / 1e6);
-	else
-		printf("%.*f", size >= 99.95 ? 0 : size >= 9.995 ? 1 : size >= 0.9995 ? 2 : 3, value);
+		return;
+	}
+	for (double digits = size; digits < 99.95 && places < most_places; digits *= 10)
+		places += 1;
+	printf("%.*f", places, value);
 }
 
 static void print_head(const json_t *root)
