@@ -111,11 +111,13 @@ static int get_acquainted(struct process_table *table, struct process *process, 
 	return status;
 }
 
+/* The thread of the kernel that makes all others. */
+enum { KTHREADD = 2 };
+
 /* A fork has what its parent has: what nobody knows, if nobody knows that. */
 static int get_acquainted_by_fork(struct process_table *table, uint64_t time, int32_t pid, int32_t ppid,
                                   int is_new)
 {
-	enum { KTHREADD = 2 };
 	const struct process *parent = find_process(table, ppid);
 	const int is_strange = time && (parent ? parent->is_stranger : ppid > KTHREADD);
 	struct process *child = find_process(table, pid);
@@ -246,6 +248,7 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 	parent = find_process(table, ppid);
 	*forked = space;
 	*forker = parent ? parent->latest : NULL;
+	space->is_kernels = pid == KTHREADD || ppid == KTHREADD || (*forker && (*forker)->is_kernels);
 	/* What perf says at the start of who was there before has all mappings of its own behind it; it may
 	 * have called execve(2) since. */
 	if (*forker && time)
