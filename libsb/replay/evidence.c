@@ -182,16 +182,22 @@ static void find_suspects(struct evidence *evidence, const struct switch_track *
 		add_strangers(evidence, track, place, nips, suspects);
 }
 
-/* Whether records say who runs, and nothing can be said against it: that nothing is known to be mapped where
- * it runs means that a record of a mapping is missing, or of its fork. Kernel threads have nothing mapped at
- * all. */
-static int is_recorded(struct evidence *evidence, const struct switch_track *track, uint64_t now)
+/* Of a thread of the kernel, which has nothing mapped at all. */
+static int is_kernels(const struct sb_space *space, uint64_t now)
 {
-	const struct sb_space *space = sb_system_space(evidence->system, track->pid, now);
 	const struct sb_epoch *epoch = space ? sb_space_epoch(space, now) : NULL;
 
-	return !track->inferred &&
-	       ((epoch && sb_epoch_map(epoch, 0)) || is_stranger(evidence, track->pid, now, track->slack));
+	return space && space_is_kernels(space) && !(epoch && sb_epoch_map(epoch, 0));
+}
+
+/* Whether records say who runs, and nothing can be said against it: that nothing is known to be mapped where
+ * it runs means that a record of a mapping is missing, or of its fork; and where nothing at all is, all of
+ * them are. */
+static int is_recorded(struct evidence *evidence, const struct switch_track *track, uint64_t now)
+{
+	return track->pid > 0 && !track->inferred &&
+	       (!is_kernels(sb_system_space(evidence->system, track->pid, now), now) ||
+	        is_stranger(evidence, track->pid, now, track->slack));
 }
 
 static void settle_by_address(struct evidence *evidence, struct switch_track *track,
@@ -202,7 +208,7 @@ static void settle_by_address(struct evidence *evidence, struct switch_track *tr
 	if (track->pid > 0 && (!suspects->count || suspects_have(suspects, track->pid)) &&
 	    !is_doubtful(track, suspects, place))
 		return;
-	if (track->pid > 0 && is_recorded(evidence, track, place->now))
+	if (is_recorded(evidence, track, place->now))
 		return;
 	if (is_only_one(suspects))
 		infer_process(evidence, track, suspects->pid[0], sb_switch_by_address);

@@ -418,9 +418,19 @@ static uint64_t passed_psb(const struct sideband_observer *observer)
 	return pt_blk_get_psb_offset(observer->decoder, &passed, &read) < 0 ? UINT64_MAX : passed;
 }
 
+/* Tracing was turned off where the flow was not known, perhaps since the last packet that tells the time. */
+static void note_off(struct sideband_observer *observer)
+{
+	observed_latest(observer);
+	if (!late_time_is_stamped(observer->decoder, &observer->next_tsc))
+		observer->off_time = sideband_observer_now(observer);
+}
+
 void sideband_observer_stray(struct sideband_observer *observer, int strays)
 {
 	sideband_observer_lose_way(observer);
+	if (strays && observer->is_coarse)
+		note_off(observer);
 	observer->has_strayed = observer->is_lost = strays;
 	observer->stray_psb = strays ? passed_psb(observer) : UINT64_MAX;
 }

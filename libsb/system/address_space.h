@@ -65,9 +65,9 @@ struct common_memory {
 	uint32_t version;
 };
 
-/* What an exec maps first: the program. */
+/* What an exec maps first: the program; and what each process has, but for threads of the kernel. */
 enum space_program {
-	space_program_any,  /* there was no exec */
+	space_program_any,  /* it is one of these */
 	space_program_due,  /* nothing from a file came yet */
 	space_program_seen, /* something did */
 	space_program_lost  /* a library did, and before it nothing */
@@ -86,6 +86,7 @@ struct space {
 	int borrowed;    /* ... and it is the present epoch */
 	bool lent;       /* the present epoch's id is a child's, too */
 	bool is_strange; /* nobody knows what else it has: a mapping may stand where another one was */
+	bool is_kernels; /* of a thread of the kernel, which never maps anything */
 	enum space_program program; /* a fork has its parent's */
 	struct sb_epoch *epoch;     /* owned, or the first one */
 	struct space *next_owner;
@@ -99,6 +100,11 @@ struct space {
 static inline int space_is_strange(const struct sb_space *space)
 {
 	return ((const struct space *)space)->is_strange;
+}
+
+static inline int space_is_kernels(const struct sb_space *space)
+{
+	return ((const struct space *)space)->is_kernels;
 }
 
 /* Whether the record of its program's mapping is lost, and any other may be. */

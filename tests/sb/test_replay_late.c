@@ -471,6 +471,37 @@ static void what_is_mapped_later_than_an_overflow_has_not_come(void **state)
 	assert_string_equal(fixture->gaps, "overflow+0");
 }
 
+/* User space is left and entered again where the process has no code, so nobody sees that it was: at 0x5000,
+ * the other file may have come by then, or not. */
+static void entered_within_a_gap(struct fixture *fixture, uint64_t tsc, const char *flow)
+{
+	struct trace trace = {0};
+
+	replaced(fixture);
+	start_at(&trace, 0x9000);
+	trace_disabled(&trace);
+	if (tsc)
+		trace_tsc(&trace, tsc);
+	trace_short(&trace, 0x5000);
+	trace_psb(&trace);
+	trace_tsc(&trace, 90000);
+	trace_mode64(&trace);
+	trace_psbend(&trace);
+	trace_short(&trace, 0x6000);
+	told(fixture, &trace, flow);
+}
+
+static void what_is_mapped_while_the_flow_is_lost_may_have_come(void **state)
+{
+	entered_within_a_gap(*state, 0, "0/1/1@90000: 6000 6002");
+}
+
+/* A TSC packet says when it was entered. */
+static void what_is_mapped_at_a_tsc_packet_is_known_behind_a_gap(void **state)
+{
+	entered_within_a_gap(*state, 83000, "0/1/1@83000: 5000 5002; 0/1/1@90000: 6000 6002");
+}
+
 /* Of 2, no record tells what it had there before it maps the file. */
 static void what_a_stranger_maps_before_the_next_mtc_may_have_come(void **state)
 {
@@ -513,6 +544,8 @@ int main(void)
 	        TEST(what_is_mapped_behind_the_next_mtc_has_not_come),
 	        TEST(what_is_mapped_at_a_tsc_packet_is_known),
 	        TEST(what_another_thread_maps_may_come_at_any_time),
+	        TEST_TSC(what_is_mapped_while_the_flow_is_lost_may_have_come),
+	        TEST_TSC(what_is_mapped_at_a_tsc_packet_is_known_behind_a_gap),
 	        TEST(what_a_stranger_maps_before_the_next_mtc_may_have_come),
 	        TEST_CYC(what_an_overflow_hides_may_have_been_mapped),
 	        TEST_TSC(what_an_overflow_hides_may_have_been_mapped),

@@ -175,6 +175,22 @@ static void a_thread_without_a_fork_may_map_while_another_one_runs(void **state)
 	a_thread_maps_while_time_stands_still(*state, 0);
 }
 
+/* 1 comes back from the idle thread without a record, and nobody else has code there. */
+static void nobody_idle_runs_in_user_space(void **state)
+{
+	struct fixture *fixture = *state;
+	struct trace trace = {0};
+
+	has_file(fixture, "/a", code_a, sizeof(code_a));
+	maps(fixture, 0, MAIN, 0x1000, "/a");
+	switches(fixture, 0, 150, 0, MAIN);
+	switches(fixture, 0, 250, MAIN, 0);
+	switches(fixture, 0, 350, MAIN, 0);
+	trace_start(&trace, 100);
+	trace_interrupted(&trace, 300, 0x1000, 0x1001);
+	told(fixture, &trace, "0/1/-1@300: 1000");
+}
+
 /* One after the other at no time of its own, each up to an interrupt. */
 static void trace_interrupted_late(struct trace *trace)
 {
@@ -352,6 +368,7 @@ int main(void)
 	        TEST(going_on_in_the_same_place_is_believed_with_the_next_record),
 	        TEST(going_on_in_the_same_place_is_not_believed_where_many_are_lost),
 	        TEST(going_on_elsewhere_than_where_an_interrupt_came_is_another_one),
+	        TEST(nobody_idle_runs_in_user_space),
 	        cmocka_unit_test_setup_teardown(a_thread_may_map_while_another_one_runs, setup_late,
 	                                        teardown),
 	        cmocka_unit_test_setup_teardown(a_thread_without_a_fork_may_map_while_another_one_runs,
