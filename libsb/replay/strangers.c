@@ -39,7 +39,7 @@ static int see(struct strangers *strangers, int32_t pid, int32_t tid)
 
 	if (pid <= 0 || tid <= 0)
 		return 0;
-	if (process_lacks_all(system_processes(strangers->system), pid))
+	if (!process_is_known(system_processes(strangers->system), pid))
 		status = add(strangers, pid, 0, UINT64_MAX);
 	if (status < 0 || sb_system_thread_pid(strangers->system, tid) == pid)
 		return status;

@@ -3,7 +3,7 @@
  * Where a FORK is lost, a process comes to sight all the same: by a switch, a name, a mapping, its end. Until
  * it execs, nobody knows what it has mapped: it may be what its parent has. So it may be who runs wherever
  * somebody has code, and that only one other process has code there proves nothing. When it began is not
- * known, either. The same is true of a process of whose program no mapping is recorded.
+ * known, either.
  */
 #ifndef SB_STRANGERS_H
 #define SB_STRANGERS_H

@@ -65,9 +65,9 @@ struct common_memory {
 	uint32_t version;
 };
 
-/* What an exec maps first: the program; and what each process has, but for threads of the kernel. */
+/* What an exec maps first: the program. */
 enum space_program {
-	space_program_any,  /* it is one of these */
+	space_program_any,  /* there was no exec */
 	space_program_due,  /* nothing from a file came yet */
 	space_program_seen, /* something did */
 	space_program_lost  /* a library did, and before it nothing */

@@ -183,9 +183,7 @@ static struct space *new_space(struct process_table *table, struct process *proc
 /* The space of @process, which began before the recording when there was no record of it. */
 static struct space *get_space(struct process_table *table, struct process *process)
 {
-	if (!process->latest && new_space(table, process, 0))
-		process->latest->program = space_program_due;
-	return process->latest;
+	return process->latest ? process->latest : new_space(table, process, 0);
 }
 
 /* Of what is kept per thread. */
@@ -257,7 +255,6 @@ static int fork_space(struct process_table *table, uint64_t time, int32_t pid, i
 		return space_inherit(&table->pool, space, *forker);
 	/* Whatever its parent has, nothing is known of it. */
 	space->since = 0;
-	space->program = space->is_kernels ? space_program_any : space_program_due;
 	return 0;
 }
 
@@ -356,12 +353,11 @@ static int is_library(const char *filename)
 }
 
 /* An exec maps the program before what loads it, and both before any library. The program may be in memory
- * that has a name ("/memfd:..."). Who was there before has it somewhere. */
+ * that has a name ("/memfd:..."). */
 static void see_program(struct space *space, const struct sb_map *map)
 {
 	if (space->program == space_program_due && map->filename[0] == '/' && map->filename[1] != '/')
-		space->program =
-		        map->time && is_library(map->filename) ? space_program_lost : space_program_seen;
+		space->program = is_library(map->filename) ? space_program_lost : space_program_seen;
 }
 
 /* Whether the record of something that @space has mapped, but not any more, may be lost. */
@@ -512,9 +508,7 @@ static int note_lost_programs(struct process_table *table)
 	for (size_t i = 0; i < table->nspaces; ++i) {
 		const struct sb_space *space = &table->space[i].space->public;
 
-		/* Who was there, and has nothing, may be a zombie: see process_lacks_all(). */
-		if ((space->from || table->space[i].space->trees.maps) && space_lacks_program(space) &&
-		    add_stranger(table, space->pid, space->from, space->to) < 0)
+		if (space_lacks_program(space) && add_stranger(table, space->pid, space->from, space->to) < 0)
 			return -sbe_nomem;
 	}
 	return 0;
@@ -620,12 +614,9 @@ void process_table_free(struct process_table *table)
 	space_pool_free(&table->pool);
 }
 
-int process_lacks_all(const struct process_table *table, int32_t pid)
+int process_is_known(const struct process_table *table, int32_t pid)
 {
-	const struct process *process = find_process(table, pid);
-	const struct space *space = process ? process->latest : NULL;
-
-	return !space || (!space->public.from && !space->trees.maps && !space->is_kernels);
+	return find_process(table, pid) != NULL;
 }
 
 int process_has_other_threads(const struct process_table *table, int32_t pid, int32_t tid)

@@ -128,9 +128,8 @@ const struct sb_membership *process_membership(const struct process_table *table
                                                uint64_t time);
 /* -1: it had more than one, or none is known. */
 int32_t process_only_thread(const struct process_table *table, int32_t pid);
-/* Whether no record tells of anything that @pid has mapped, nor of an exec; or, after the recording began, of
- * its fork. It is no thread of the kernel. */
-int process_lacks_all(const struct process_table *table, int32_t pid);
+/* Whether any record told of @pid, but for those of switches. */
+int process_is_known(const struct process_table *table, int32_t pid);
 /* Whether @pid ever had another thread than @tid, as far as is known. */
 int process_has_other_threads(const struct process_table *table, int32_t pid, int32_t tid);
 const struct thread *process_thread(const struct process_table *table, int32_t tid);

@@ -196,51 +196,6 @@ static void no_thread_of_the_kernel_runs_where_others_have_code(void **state)
 	who_has_nothing_runs(*state, "0/1/-1@200: 1000 1001");
 }
 
-/* Nobody is said to run where 1 alone has code, but 3 ran before. */
-static void who_ran_before_may_run(struct fixture *fixture, const char *flow, const char *gaps)
-{
-	has_programs(fixture);
-	maps(fixture, 0, 1, 0x1000, "/a");
-	switches(fixture, 0, 50, 0, 3);
-	switches(fixture, 0, 150, 3, 0);
-	assert_runs(fixture, 200, flow, gaps);
-}
-
-static void who_lost_all_mappings_may_run_anywhere(void **state)
-{
-	struct fixture *fixture = *state;
-
-	assert_int_equal(sb_write_comm(fixture->writer, NULL, 3, 3, "program", 0, NULL), 0);
-	who_ran_before_may_run(fixture, "", "unknown-process+48");
-}
-
-/* Its exec's record is lost, too. */
-static void who_lost_its_program_may_run_anywhere(void **state)
-{
-	struct fixture *fixture = *state;
-
-	assert_int_equal(sb_write_comm(fixture->writer, NULL, 3, 3, "program", 0, NULL), 0);
-	maps(fixture, 20, 3, 0x9000, "[vdso]");
-	who_ran_before_may_run(fixture, "", "unknown-process+48");
-}
-
-static void who_has_a_program_runs_there(void **state)
-{
-	struct fixture *fixture = *state;
-
-	assert_int_equal(sb_write_comm(fixture->writer, NULL, 3, 3, "program", 0, NULL), 0);
-	maps(fixture, 20, 3, 0x9000, "/b");
-	who_ran_before_may_run(fixture, "0/1/-1@200: 1000 1001", "");
-}
-
-static void threads_of_the_kernel_run_nowhere(void **state)
-{
-	struct fixture *fixture = *state;
-
-	assert_int_equal(sb_write_fork(fixture->writer, NULL, 3, 2, 3, 2, NULL), 0);
-	who_ran_before_may_run(fixture, "0/1/-1@200: 1000 1001", "");
-}
-
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -257,10 +212,6 @@ int main(void)
 	        TEST(what_the_child_of_a_mere_name_maps_was_not_there_before),
 	        TEST(who_lost_all_mappings_runs_where_others_have_code),
 	        TEST(no_thread_of_the_kernel_runs_where_others_have_code),
-	        TEST(who_lost_all_mappings_may_run_anywhere),
-	        TEST(who_lost_its_program_may_run_anywhere),
-	        TEST(who_has_a_program_runs_there),
-	        TEST(threads_of_the_kernel_run_nowhere),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
