@@ -641,17 +641,20 @@ static double time_of_many(int32_t count)
 	return seconds() - begin;
 }
 
+/* A machine that others use, too, has its moments: what is quadratic takes 100 times as long in each of them.
+ */
 static void many_are_not_quadratic(void **state)
 {
 	double few = 1e9, many = 1e9;
+	int rounds = 10;
 
 	(void)state;
-	for (int i = 0; i < 3; ++i) {
+	do {
 		const double few_now = time_of_many(2000), many_now = time_of_many(20000);
 
 		few = few_now < few ? few_now : few;
 		many = many_now < many ? many_now : many;
-	}
+	} while (many >= 40 * few + 0.05 && --rounds);
 	print_message("2,000 containers: %.1f ms, 20,000: %.1f ms\n", 1e3 * few, 1e3 * many);
 	assert_true(many < 40 * few + 0.05);
 }
