@@ -91,6 +91,11 @@ static int goes_on(const uint8_t *pos)
 	return *pos == pt_packet_mtc || !*pos || ((*pos & 3) == 3 && pos[cyc_size] == pt_packet_mtc);
 }
 
+static inline int is_at_mtc(const struct pt_evd *evd)
+{
+	return pt_evd_has_room(evd) && !evd->refused && *evd->pos == pt_packet_mtc;
+}
+
 static int read_one_mtc(struct pt_evd *evd)
 {
 	const struct pt_evd_moment before = pt_evd_moment(evd);
@@ -261,22 +266,21 @@ int pt_evd_pass_one_timing(struct pt_evd *evd)
 	evd->pos = pos;
 	if (pos == evd->config.end)
 		return 0;
-	if (*pos == pt_packet_mtc && pt_evd_has_room(evd) && !evd->refused)
+	if (is_at_mtc(evd))
 		return read_one_mtc(evd) >= 0;
 	return read_timing(evd) && evd->pos != pos;
 }
 
 int pt_evd_pass_mtc(struct pt_evd *evd)
 {
-	return pt_evd_has_room(evd) && !evd->refused && *evd->pos == pt_packet_mtc && read_mtc(evd) >= 0;
+	return is_at_mtc(evd) && read_mtc(evd) >= 0;
 }
 
 int pt_evd_pass_due_mtc(struct pt_evd *evd, uint64_t cycles)
 {
 	const uint8_t *const pos = evd->pos;
 
-	if (!pt_evd_has_room(evd) || evd->refused || *pos != pt_packet_mtc ||
-	    !pt_time_is_due(&evd->time, pos[1]))
+	if (!is_at_mtc(evd) || !pt_time_is_due(&evd->time, pos[1]))
 		return 0;
 	(void)pt_evd_moment(evd);
 	evd->packet = pos;

@@ -10,13 +10,11 @@
 #include <string.h>
 
 #include "event/event_fetch.h"
-#include "event/event_packets.h"
 #include "flow/flow_count.h"
 #include "flow/flow_units.h"
 #include "flow/run_stride.h"
 #include "packet/bytes.h"
 #include "packet/packet_form.h"
-#include "packet/packet_read.h"
 
 /* A run must have so much room left for one more unit. */
 enum { least_room = 64 };
